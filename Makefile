@@ -1,0 +1,50 @@
+# Every command of the workshop. `make test` and `make run` set everything up by themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+LOCK := requirements/dev.txt
+
+.PHONY: help setup run test check format lint types imports bench lock clean
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+setup: .venv/.ready  ## make the virtual environment .venv with the pinned dependencies
+
+.venv/.ready: $(LOCK) requirements/uv.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/uv.txt
+	$(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python $(LOCK)
+	$(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python --editable .
+	touch $@
+
+run: setup  ## run the sensor example: what was spent and earned
+	$(BIN)/python examples/sensor_node.py
+
+test: setup  ## run all tests, doctests and examples
+	$(BIN)/pytest
+
+check: format lint types imports test  ## everything that must pass before a commit
+
+format: setup
+	$(BIN)/ruff format --check
+
+lint: setup
+	$(BIN)/ruff check
+
+types: setup
+	$(BIN)/mypy
+
+imports: setup
+	$(BIN)/lint-imports
+
+bench: setup  ## measure: ratios taken in one run
+	$(BIN)/python -m benchmarks
+
+lock: setup  ## compile the pinned requirements anew (names no registry host)
+	cd requirements && ../$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 uv.in --output-file uv.txt
+	cd requirements && ../$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 ../pyproject.toml --group ../pyproject.toml:dev --output-file dev.txt
+
+clean:  ## remove the virtual environment and every cache
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

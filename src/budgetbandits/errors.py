@@ -1,0 +1,77 @@
+"""Every exception this package raises on purpose.
+
+::
+
+    BudgetBanditsError
+    ├── InvalidInput            (also a ValueError)   a value breaks a rule
+    │   ├── InvalidAmount       a cost or a budget that is not a usable sum of money
+    │   ├── InvalidReward       a reward that is not a number in the declared range
+    │   └── InvalidState        saved text that cannot be restored
+    ├── PullError               a pull that cannot be settled
+    │   ├── UnknownPull         (also a LookupError)  this learner never handed it out
+    │   └── PullAlreadySettled  it was told or cancelled before
+    ├── PolicyError             a policy broke its contract (say, chose an arm it cannot pay)
+    └── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
+
+Each message names the value, the rule that it breaks and the way out. An operation that raises one of these
+has changed nothing.
+
+>>> from budgetbandits import Learner, kube
+>>> Learner(kube(), costs={"a": 1, "b": -2}, budget=10, reward_range=(0, 1))
+Traceback (most recent call last):
+    ...
+budgetbandits.errors.InvalidAmount: cost of arm 'b' is -2: a cost must be greater than 0
+"""
+
+__all__ = [
+    "BudgetBanditsError",
+    "InvalidAmount",
+    "InvalidInput",
+    "InvalidReward",
+    "InvalidState",
+    "KnapsackTooHard",
+    "PolicyError",
+    "PullAlreadySettled",
+    "PullError",
+    "UnknownPull",
+]
+
+
+class BudgetBanditsError(Exception):
+    """The root of all errors of this package."""
+
+
+class InvalidInput(BudgetBanditsError, ValueError):
+    """A value that was given breaks a rule."""
+
+
+class InvalidAmount(InvalidInput):
+    """A cost or a budget that is not a usable sum of money."""
+
+
+class InvalidReward(InvalidInput):
+    """A reward that is not a number in the declared range."""
+
+
+class InvalidState(InvalidInput):
+    """Saved text that cannot be restored: damaged, of another version, or naming something unknown here."""
+
+
+class PullError(BudgetBanditsError):
+    """A pull that cannot be settled."""
+
+
+class UnknownPull(PullError, LookupError):
+    """A pull that was never handed out."""
+
+
+class PullAlreadySettled(PullError):
+    """A pull that was told or cancelled before."""
+
+
+class PolicyError(BudgetBanditsError):
+    """A policy broke its contract: for example it chose an arm that the budget left cannot pay."""
+
+
+class KnapsackTooHard(BudgetBanditsError):
+    """The exact knapsack gave up before it could prove an optimum."""

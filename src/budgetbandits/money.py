@@ -1,0 +1,177 @@
+"""Amounts of money (or energy, or calls) as whole numbers of a smallest unit: exact, whatever is added up.
+
+A cost of 0.1 and a budget of 1 make exactly ten pulls, although 0.1 has no exact float64. Amounts given as int,
+Decimal, str or as a float that looks decimal (at most 12 significant digits) become whole multiples of a power
+of ten. Policies compute with them as float64, which is exact up to 2^53 units; more is refused.
+
+A float with more digits than that is taken for a real number, such as a simulation's random cost, and stays
+exactly the number it is: then the smallest unit is a power of two. Sums of such amounts take more than the 53
+bits of one float64, up to the 106 bits of two. Python integers hold them here, pairs of floats in compiled
+code, and neither rounds.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from itertools import chain
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from budgetbandits.errors import InvalidAmount
+
+__all__ = ["Amount", "PriceList", "Unit", "price_list"]
+
+Amount = int | float | str | Decimal
+"""What a cost or a budget may be given as."""
+
+_DECIMAL_LOOKING_DIGITS: Final = 12
+_FLOAT_BITS: Final = 53
+_PAIR_BITS: Final = 106
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The smallest amount: ``base ** -exponent``, the base being 10, or 2 where some amount is real.
+
+    Policies and compiled code see a *price*: the number of units for base 10, the amount itself for base 2.
+    Both are exact, and an arm is affordable if its price is at most the price of the budget left.
+
+    Examples
+    --------
+    >>> cents = Unit(10, 2)
+    >>> cents.amount(250), cents.price(250), cents.units(250.0)
+    (2.5, 250.0, 250)
+    """
+
+    base: int
+    exponent: int
+
+    def amount(self, units: int) -> float:
+        """Return the float nearest to that many units."""
+        return units / self.base**self.exponent
+
+    def price(self, units: int) -> float:
+        """Return that many units as a price; what a float64 cannot hold of it is cut off, never added."""
+        if self.base == 10:
+            return float(units)
+        excess = max(units.bit_length() - _FLOAT_BITS, 0)
+        return math.ldexp(units >> excess, excess - self.exponent)
+
+    def units(self, price: float) -> int:
+        """Return a price as a whole number of units."""
+        if self.base == 10:
+            return int(price)
+        numerator, denominator = price.as_integer_ratio()
+        return (numerator << self.exponent) // denominator
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """What every arm costs and what there is to spend, in one exact unit.
+
+    Attributes
+    ----------
+    unit
+        The smallest amount.
+    prices
+        The price of each arm, see `Unit`.
+    budget
+        The budget as a whole number of units.
+    """
+
+    unit: Unit
+    prices: NDArray[np.float64]
+    budget: int
+
+
+def price_list(costs: Sequence[Amount] | NDArray[np.float64], names: Iterable[object], budget: Amount) -> PriceList:
+    """Find the unit that holds every cost and the budget exactly.
+
+    Examples
+    --------
+    >>> bill = price_list([4, "2.5", 0.1], ["camera", "radio", "microphone"], 500)
+    >>> bill.unit, bill.prices.tolist(), bill.budget
+    (Unit(base=10, exponent=1), [40.0, 25.0, 1.0], 5000)
+
+    Real costs stay what they are:
+
+    >>> bill = price_list([1 / 3, 2 / 3], ["a", "b"], 10)
+    >>> bill.unit, bill.prices.tolist()
+    (Unit(base=2, exponent=54), [0.3333333333333333, 0.6666666666666666])
+    """
+    if len(costs) == 0:
+        raise InvalidAmount("there are no arms: give at least one arm with its cost")
+    whole = _plain(budget, "budget")
+    if not (math.isfinite(whole) and whole >= 0):
+        raise InvalidAmount(f"budget is {budget}: a budget must be 0 or more, and finite")
+    amounts = [_plain(cost, f"cost of arm {name!r}") for cost, name in zip(costs, names, strict=True)]
+    for cost, name in zip(amounts, names, strict=True):
+        if not cost > 0:
+            raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be greater than 0")
+        if not math.isfinite(cost):
+            raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be finite")
+    is_real = any(map(_looks_real, chain(amounts, (whole,))))
+    return _real_prices(amounts, whole) if is_real else _decimal_prices(amounts, whole)
+
+
+def _plain(value: object, what: str) -> int | float | Decimal:
+    """Turn text and NumPy numbers into Python's own; refuse everything that is no number."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        try:
+            value = Decimal(value)
+        except InvalidOperation:
+            pass
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise InvalidAmount(f"{what} is {value!r}: give a number, or text such as '2.50'")
+    if value != value:
+        raise InvalidAmount(f"{what} is {value}: give a number")
+    return value
+
+
+def _looks_real(amount: int | float | Decimal) -> bool:
+    return isinstance(amount, float) and float(f"{amount:.{_DECIMAL_LOOKING_DIGITS}g}") != amount
+
+
+def _decimal_prices(costs: list[int | float | Decimal], budget: int | float | Decimal) -> PriceList:
+    decimals = [Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount) for amount in (*costs, budget)]
+    digits = max(0, *(-int(amount.normalize().as_tuple().exponent) for amount in decimals))
+    units = [_scaled(amount, digits) for amount in decimals]
+    largest = max(units)
+    if largest > 2**_FLOAT_BITS:
+        raise InvalidAmount(
+            f"{max(decimals)} is {largest} units of {Decimal(1).scaleb(-digits)}, the smallest unit that the amounts "
+            f"need: at most 2^53 units can be held exactly; use coarser costs or a smaller budget"
+        )
+    return PriceList(Unit(10, digits), np.array(units[:-1], dtype=np.float64), units[-1])
+
+
+def _scaled(amount: Decimal, digits: int) -> int:
+    numerator, denominator = amount.as_integer_ratio()
+    return numerator * 10**digits // denominator
+
+
+def _real_prices(costs: list[int | float | Decimal], budget: int | float | Decimal) -> PriceList:
+    prices = np.array([_float_at_least(cost) for cost in costs])
+    # The last bit of the smallest number: every price is a whole multiple of it.
+    exponent = _FLOAT_BITS - int(np.frexp(prices.min())[1])
+    unit = Unit(2, max(exponent, 0))
+    numerator, denominator = budget.as_integer_ratio()
+    units = (numerator << unit.exponent) // denominator
+    largest = max(units, unit.units(float(prices.max())))
+    if largest.bit_length() > _PAIR_BITS:
+        raise InvalidAmount(
+            f"budget {budget} and cost {prices.min()} are too far apart to be added up exactly: "
+            f"at most 2^106 units of 2^-{unit.exponent}; leave out the negligible costs"
+        )
+    return PriceList(unit, prices, units)
+
+
+def _float_at_least(amount: int | float | Decimal) -> float:
+    """Round up, so that a cost that no float64 can hold is never underestimated."""
+    nearest = float(amount)
+    return nearest if nearest >= amount else math.nextafter(nearest, math.inf)

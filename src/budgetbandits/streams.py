@@ -1,0 +1,66 @@
+"""Random numbers as a function: the same arguments always give the same number.
+
+One counter-based generator, Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
+as 1, 2, 3", SC 2011), maps (seed, purpose, run, arm, count) to a uniform number. There is no state to
+carry, so the reward of an arm's n-th pull in a run is the same whichever policy makes it and whichever
+worker computes it, and a saved learner needs no generator state.
+
+The functions are plain integer arithmetic that means the same in Python, where integers grow, and compiled,
+where they wrap at 64 bits: each product is cut to 32-bit halves before it is used again.
+"""
+
+from typing import Final
+
+__all__ = ["CHOICE", "COST", "MEAN", "REWARD", "philox", "uniform"]
+
+# What a number is for. Different purposes never share a number.
+CHOICE: Final = 0  # which arm a policy draws; count = the number of the ask
+REWARD: Final = 1  # what an arm pays; count = the arm's pull, from 0
+COST: Final = 2  # an instance's costs
+MEAN: Final = 3  # an instance's mean rewards
+
+_MASK: Final = 0xFFFFFFFF
+_SCALE: Final = 2.0**-52
+
+
+def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:
+    """Ten rounds of Philox4x32 on the counter (c0, c1, c2, c3) under the key (k0, k1), all 32-bit words.
+
+    >>> [hex(word) for word in philox(0, 0, 0, 0, 0, 0)]
+    ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8']
+    """
+    for _ in range(10):
+        p0 = c0 * 0xD2511F53
+        p1 = c2 * 0xCD9E8D57
+        c0, c1, c2, c3 = ((p1 >> 32) & _MASK) ^ c1 ^ k0, p1 & _MASK, ((p0 >> 32) & _MASK) ^ c3 ^ k1, p0 & _MASK
+        k0 = (k0 + 0x9E3779B9) & _MASK
+        k1 = (k1 + 0xBB67AE85) & _MASK
+    return c0, c1, c2, c3
+
+
+def uniform(seed: int, purpose: int, run: int, arm: int, count: int) -> float:
+    """Return the uniform number in the open interval (0, 1) that belongs to these coordinates.
+
+    Parameters
+    ----------
+    seed
+        Up to 64 bits.
+    purpose
+        One of the constants of this module.
+    run, arm
+        Up to 32 bits each.
+    count
+        Up to 56 bits: the how-maniest number of this purpose, run and arm.
+
+    Examples
+    --------
+    >>> uniform(7, REWARD, 0, 3, 12) == uniform(7, REWARD, 0, 3, 12)
+    True
+    >>> uniform(7, REWARD, 0, 3, 12) == uniform(7, REWARD, 0, 3, 13)
+    False
+    """
+    word0, word1, _, _ = philox(
+        count & _MASK, arm, run, (purpose << 24) | (count >> 32), seed & _MASK, (seed >> 32) & _MASK
+    )
+    # 52 bits and a half: never 0, never 1, and exact in a float64.
+    return (((word0 << 20) | (word1 >> 12)) + 0.5) * _SCALE
