@@ -10,10 +10,12 @@ bits of one float64, up to the 106 bits of two. Python integers hold them here, 
 code, and neither rounds.
 """
 
+import contextlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from itertools import chain
 from typing import Final
 
@@ -51,7 +53,7 @@ class Unit:
 
     def amount(self, units: int) -> float:
         """Return the float nearest to that many units."""
-        return units / self.base**self.exponent
+        return float(Fraction(units, self.base**self.exponent))
 
     def price(self, units: int) -> float:
         """Return that many units as a price; what a float64 cannot hold of it is cut off, never added."""
@@ -87,7 +89,7 @@ class PriceList:
     budget: int
 
 
-def price_list(costs: Sequence[Amount] | NDArray[np.float64], names: Iterable[object], budget: Amount) -> PriceList:
+def price_list(costs: Sequence[Amount] | NDArray[np.float64], names: Sequence[object], budget: Amount) -> PriceList:
     """Find the unit that holds every cost and the budget exactly.
 
     Examples
@@ -122,10 +124,8 @@ def _plain(value: object, what: str) -> int | float | Decimal:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
-        try:
+        with contextlib.suppress(InvalidOperation):
             value = Decimal(value)
-        except InvalidOperation:
-            pass
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise InvalidAmount(f"{what} is {value!r}: give a number, or text such as '2.50'")
     if value != value:
@@ -152,7 +152,7 @@ def _decimal_prices(costs: list[int | float | Decimal], budget: int | float | De
 
 def _scaled(amount: Decimal, digits: int) -> int:
     numerator, denominator = amount.as_integer_ratio()
-    return numerator * 10**digits // denominator
+    return int(numerator * 10**digits // denominator)
 
 
 def _real_prices(costs: list[int | float | Decimal], budget: int | float | Decimal) -> PriceList:

@@ -1,4 +1,4 @@
-"""Small frozen values that describe what to do: the base of policies, indices and oracles.
+"""Small frozen values that say what to do: the base of policies, indices and oracles.
 
 A spec is a frozen dataclass of numbers and other specs, without state and without arm names. Because that is
 all it is, it compares by value, goes into JSON and back without running any code, and compiled code can read it.
@@ -6,15 +6,28 @@ all it is, it compares by value, goes into JSON and back without running any cod
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from budgetbandits.errors import InvalidInput, InvalidState
 
-__all__ = ["Spec", "require_positive"]
+__all__ = ["Spec", "require"]
+
+_PACKAGE = __name__.partition(".")[0]
 
 
+@dataclasses.dataclass(frozen=True)
 class Spec:
-    """A frozen value with a name under which JSON finds its class again."""
+    """A frozen value whose class JSON finds again by name.
+
+    Examples
+    --------
+    >>> from budgetbandits import UCB1
+    >>> UCB1(width=0.5).to_data()
+    {'type': 'UCB1', 'width': 0.5}
+    >>> Spec.from_data({"type": "UCB1", "width": 0.5})
+    UCB1(width=0.5)
+    """
 
     _classes: ClassVar[dict[str, type["Spec"]]] = {}
 
@@ -25,17 +38,49 @@ class Spec:
     @classmethod
     def spec_name(cls) -> str:
         """Return the plain class name for a class of this package, and the full one for a user's."""
-        package = __name__.partition(".")[0]
-        return cls.__qualname__ if cls.__module__.startswith(f"{package}.") else f"{cls.__module__}.{cls.__qualname__}"
+        own = cls.__module__.startswith(f"{_PACKAGE}.")
+        return cls.__qualname__ if own else f"{cls.__module__}.{cls.__qualname__}"
 
     def to_data(self) -> dict[str, Any]:
-        """Return what JSON can hold of this value: its class name and its fields."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore
+        """Return this value as a dictionary that JSON can hold."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"type": self.spec_name()} | {
-            name: value.to_data() if isinstance(value, Spec) else value for name, value in fields.items()
+            name: value.to_data() if isinstance(value, Spec) else value for name, value in values.items()
         }
 
     @classmethod
     def from_data(cls, data: Any) -> Self:
-        """Return the value that `to_data` described."""
-        ...
+        """Return the value that `to_data` described; a user's class must have been imported before."""
+        if not isinstance(data, Mapping) or "type" not in data:
+            raise InvalidState(f"{data!r} describes no {cls.__name__}: it must be an object with a 'type'")
+        name = data["type"]
+        found = Spec._classes.get(name)
+        if found is None or not issubclass(found, cls):
+            raise InvalidState(
+                f"there is no {cls.__name__} named {name!r} here: import the module that defines it first"
+            )
+        values = {
+            key: Spec.from_data(value) if isinstance(value, Mapping) else value
+            for key, value in data.items()
+            if key != "type"
+        }
+        try:
+            return found(**values)
+        except TypeError as error:
+            raise InvalidState(f"{name!r} cannot be restored from {dict(data)!r}: {error}") from error
+
+
+def require(
+    value: float,
+    what: str,
+    rule: str,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
+) -> None:
+    """Raise unless a number lies between the limits; NaN and what is no number never do."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and above < value < below and at_least <= value <= at_most):
+        raise InvalidInput(f"{what} is {value!r}: {rule}")

@@ -32,7 +32,12 @@ def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, i
     for _ in range(10):
         p0 = c0 * 0xD2511F53
         p1 = c2 * 0xCD9E8D57
-        c0, c1, c2, c3 = ((p1 >> 32) & _MASK) ^ c1 ^ k0, p1 & _MASK, ((p0 >> 32) & _MASK) ^ c3 ^ k1, p0 & _MASK
+        c0, c1, c2, c3 = (
+            ((p1 >> 32) & _MASK) ^ c1 ^ k0,
+            p1 & _MASK,
+            ((p0 >> 32) & _MASK) ^ c3 ^ k1,
+            p0 & _MASK,
+        )
         k0 = (k0 + 0x9E3779B9) & _MASK
         k1 = (k1 + 0xBB67AE85) & _MASK
     return c0, c1, c2, c3

@@ -1,0 +1,66 @@
+"""Spend a fixed budget on costly actions whose payoff has to be learned, and never overspend.
+
+The public names, and nothing else. `budgetbandits.knapsack`, `budgetbandits.bounds` and `budgetbandits.errors` are
+public modules.
+"""
+
+from budgetbandits import bounds, errors, knapsack
+from budgetbandits.indices import UCB1, Index, Mean
+from budgetbandits.learner import Learner, Pull
+from budgetbandits.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
+from budgetbandits.policies import (
+    EpsilonFirst,
+    EpsilonGreedy,
+    IndexPolicy,
+    Poker,
+    Policy,
+    epsilon_first,
+    epsilon_greedy,
+    fractional_kube,
+    kube,
+    poker,
+    ucb1,
+)
+from budgetbandits.problem import Problem, paper_problem, sensor_problem
+from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.state import Arms, Now
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "UCB1",
+    "Arms",
+    "Bernoulli",
+    "Beta",
+    "CostBlind",
+    "DensityGreedy",
+    "Empirical",
+    "EpsilonFirst",
+    "EpsilonGreedy",
+    "Exact",
+    "Fractional",
+    "Index",
+    "IndexPolicy",
+    "Learner",
+    "Mean",
+    "Now",
+    "Oracle",
+    "Poker",
+    "Policy",
+    "Problem",
+    "Pull",
+    "RewardLaw",
+    "TruncatedGaussian",
+    "Uniform",
+    "bounds",
+    "epsilon_first",
+    "epsilon_greedy",
+    "errors",
+    "fractional_kube",
+    "knapsack",
+    "kube",
+    "paper_problem",
+    "poker",
+    "sensor_problem",
+    "ucb1",
+]

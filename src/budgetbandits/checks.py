@@ -1,0 +1,66 @@
+"""Checks of what a user hands in, shared by learners and problems."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from budgetbandits.errors import InvalidInput
+from budgetbandits.money import Amount
+from budgetbandits.state import Floats
+
+__all__ = ["ArmName", "Costs", "check_range", "check_whole", "named_costs"]
+
+ArmName = str | int
+Costs = Mapping[ArmName, Amount] | Mapping[str, Amount] | Sequence[tuple[ArmName, Amount]] | Sequence[Amount] | Floats
+"""Names with costs, as a mapping or as pairs; or costs alone, whose arms are then numbered from 0."""
+
+
+def named_costs(costs: Costs) -> tuple[Sequence[ArmName], Sequence[Amount]]:
+    """Split costs into names and amounts; arms without a name are numbered from 0.
+
+    >>> named_costs({"a": 1, "b": "2.5"})
+    (['a', 'b'], [1, '2.5'])
+    >>> named_costs([1, 2])
+    (range(0, 2), [1, 2])
+    """
+    if isinstance(costs, str) or not isinstance(costs, Mapping | Iterable):
+        raise InvalidInput(f"costs are {costs!r}: give names with costs, such as {{'a': 1, 'b': 2.5}}")
+    entries = list(costs.items()) if isinstance(costs, Mapping) else list(costs)
+    pairs = [entry for entry in entries if isinstance(entry, tuple | list) and len(entry) == 2]
+    if len(pairs) < len(entries) or not pairs:
+        return range(len(entries)), [entry for entry in entries if not isinstance(entry, tuple)]
+    names = [name for name, _ in pairs]
+    _check_names(names)
+    return names, [cost for _, cost in pairs]
+
+
+def _check_names(names: list[ArmName]) -> None:
+    for name in names:
+        if not isinstance(name, str | int) or isinstance(name, bool):
+            raise InvalidInput(f"arm name {name!r}: a name must be text or a whole number")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise InvalidInput(f"arm name {name!r} is given {count} times: each arm needs a name of its own")
+
+
+def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
+    """Return the ends of a reward range as floats, or raise."""
+    try:
+        low, high = (float(end) for end in reward_range)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (0 <= low < high < math.inf):
+        raise InvalidInput(
+            f"reward_range is {reward_range!r}: give the least and the greatest possible reward, with "
+            "0 <= least < greatest; a budget that must be spent makes no sense of negative rewards"
+        )
+    return low, high
+
+
+def check_whole(value: int, what: str, bits: int) -> int:
+    """Return a whole number that must fit into so many bits, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 1 << bits:
+        raise InvalidInput(f"{what} is {value!r}: give a whole number from 0 to 2^{bits} - 1")
+    return int(value)

@@ -1,0 +1,114 @@
+"""Oracles: which set of pulls the budget left should buy, given what each arm is worth.
+
+An oracle is a frozen dataclass derived from `Oracle` with one method, `solve`, which answers with a count for each
+arm. A policy then pulls arm i with probability count_i / sum of counts (paper, eq. 8). Oracles see only arms that the
+budget can pay, and amounts as exact prices.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetbandits.knapsack import densest, exact_counts, fractional_counts, greedy_counts, times
+from budgetbandits.specs import Spec
+from budgetbandits.state import Counts, Floats
+
+__all__ = ["CostBlind", "DensityGreedy", "Exact", "Fractional", "Oracle"]
+
+
+def draw(weights: Counts | Floats, uniform: float) -> int:
+    """Return an arm in proportion to the weights: the one on which the share `uniform` of their sum falls."""
+    cumulative = np.cumsum(weights)
+    arm = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
+    # Rounding can carry the product up to the sum itself, past every arm.
+    return arm if arm < len(weights) else int(np.flatnonzero(weights)[-1])
+
+
+@dataclass(frozen=True)
+class Oracle(Spec):
+    """The base of all oracles.
+
+    Examples
+    --------
+    An oracle of one's own takes a few lines:
+
+    >>> import budgetbandits as bb
+    >>> @dataclass(frozen=True)
+    ... class OneOfEach(bb.Oracle):
+    ...     def solve(self, values, costs, budget):
+    ...         return np.ones(len(values), np.int64)
+    >>> policy = bb.IndexPolicy(index=bb.UCB1(), oracle=OneOfEach())
+    """
+
+    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+        """Return how often each arm stands in the best set; at least one count must be positive."""
+        raise NotImplementedError(f"{type(self).__name__} must define solve(self, values, costs, budget)")
+
+    def draw(self, values: Floats, costs: Floats, budget: float, uniform: float) -> int:
+        """Return the arm to pull: a uniform number picks it from the best set."""
+        return draw(self.solve(values, costs, budget), uniform)
+
+
+@dataclass(frozen=True)
+class DensityGreedy(Oracle):
+    """The density-ordered greedy: what KUBE uses (paper, section 3.1)."""
+
+    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+        """Return the greedy's counts."""
+        return greedy_counts(values, costs, budget)
+
+    def draw(self, values: Floats, costs: Floats, budget: float, uniform: float) -> int:
+        """Return the arm to pull; the set stands in the order in which the greedy takes the arms.
+
+        The densest arm fills nearly all of a set, and the others number at most what is left over its
+        least cost. So mostly it is drawn whatever they are, and they need not be found.
+        """
+        densities = values / costs
+        arm = densest(densities, costs, budget)
+        count = times(budget, costs[arm])
+        left = math.fmod(budget, costs[arm])
+        if uniform * (count + math.floor(left / costs.min())) < count:
+            return arm
+        arms, counts = [arm], [count]
+        arm = densest(densities, costs, left)
+        while arm >= 0:
+            arms.append(arm)
+            counts.append(times(left, costs[arm]))
+            left = math.fmod(left, costs[arm])
+            arm = densest(densities, costs, left)
+        return arms[draw(np.array(counts), uniform)]
+
+
+@dataclass(frozen=True)
+class Fractional(Oracle):
+    """The fractional relaxation: the densest arm alone, as fractional KUBE uses it (paper, section 3.3)."""
+
+    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+        """Return the counts: none but the densest arm's."""
+        return fractional_counts(values, costs, budget)
+
+    def draw(self, values: Floats, costs: Floats, budget: float, uniform: float) -> int:
+        """Return the densest arm."""
+        return densest(values / costs, costs, budget)
+
+
+@dataclass(frozen=True)
+class Exact(Oracle):
+    """The exact solution of the unbounded knapsack; slower, and rarely different from the greedy's."""
+
+    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+        """Return the counts of an optimal set."""
+        return exact_counts(values, costs, budget)
+
+
+@dataclass(frozen=True)
+class CostBlind(Oracle):
+    """The most valuable arm, whatever it costs: what a bandit without a budget would pull."""
+
+    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+        """Return the counts: none but the most valuable arm's."""
+        counts = np.zeros(len(values), np.int64)
+        arm = np.argmax(values)
+        counts[arm] = times(budget, costs[arm])
+        return counts

@@ -1,0 +1,243 @@
+"""Problems: arms with known costs and reward laws, for studying what a policy would do.
+
+A learner never sees a problem's laws. They are there to draw rewards, to say what the best possible policy
+would earn, and to evaluate the bounds of the paper.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import numpy as np
+
+from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named_costs
+from budgetbandits.errors import InvalidInput
+from budgetbandits.knapsack import exact_counts
+from budgetbandits.money import Amount, PriceList, price_list
+from budgetbandits.rewards import Bernoulli, Beta, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.state import Floats
+from budgetbandits.streams import COST, MEAN, REWARD, uniform
+
+__all__ = ["PAPER_COSTS", "Problem", "paper_problem", "sensor_problem"]
+
+
+class Problem:
+    """Arms with their costs and reward laws.
+
+    Parameters
+    ----------
+    costs
+        What a pull of each arm costs, as in `Learner`.
+    rewards
+        The reward law of each arm: a sequence in the order of the costs, or a mapping by name.
+    reward_range
+        The range that learners are told; by default from the least to the greatest reward that any of the laws can pay.
+
+    Attributes
+    ----------
+    names
+        The names of the arms.
+    costs, means, densities
+        Arrays: the cost of each arm, its true mean reward, and the mean over the cost.
+    rewards
+        The reward laws.
+    reward_range
+        The declared range.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> problem = bb.Problem({"a": 1, "b": "2.5"}, {"a": bb.Bernoulli(0.3), "b": bb.Uniform(0.5, 1)})
+    >>> problem.densities
+    array([0.3, 0.3])
+    >>> [round(problem.optimum(9.5), 6), round(problem.fractional_optimum(9.5), 6)]
+    [2.85, 2.85]
+    """
+
+    def __init__(
+        self,
+        costs: Costs,
+        rewards: Sequence[RewardLaw] | Mapping[ArmName, RewardLaw] | Mapping[str, RewardLaw],
+        reward_range: tuple[float, float] | None = None,
+    ) -> None:
+        self.names, self._amounts = named_costs(costs)
+        self.rewards = _ordered(rewards, self.names)
+        bill = price_list(self._amounts, self.names, 0)
+        self.costs: Floats = np.array([bill.unit.amount(bill.unit.units(price)) for price in bill.prices.tolist()])
+        self.means: Floats = np.array([law.true_mean for law in self.rewards])
+        self.densities: Floats = self.means / self.costs
+        low = min(law.support[0] for law in self.rewards)
+        high = max(law.support[1] for law in self.rewards)
+        self.reward_range = check_range((low, high) if reward_range is None else reward_range)
+        for name, law in zip(self.names, self.rewards, strict=True):
+            if not (self.reward_range[0] <= law.support[0] and law.support[1] <= self.reward_range[1]):
+                raise InvalidInput(
+                    f"arm {name!r} pays rewards in {law.support}: they must lie in the reward range "
+                    f"{self.reward_range}; declare a wider one"
+                )
+        for array in (self.costs, self.means, self.densities):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def __repr__(self) -> str:
+        costs = f"costs {self.cost_min:g} to {self.cost_max:g}"
+        return f"<Problem with {len(self)} arms, {costs}, rewards in {self.reward_range}>"
+
+    @property
+    def cost_min(self) -> float:
+        """The least cost."""
+        return float(self.costs.min())
+
+    @property
+    def cost_max(self) -> float:
+        """The greatest cost."""
+        return float(self.costs.max())
+
+    @property
+    def best_arm(self) -> int:
+        """I*, the number of the arm with the largest true density; the lower one on a tie."""
+        return int(np.argmax(self.densities))
+
+    @property
+    def density_gaps(self) -> Floats:
+        """d_j: how far the density of each arm is below the best arm's."""
+        gaps: Floats = self.densities[self.best_arm] - self.densities
+        return gaps
+
+    @property
+    def d_min(self) -> float:
+        """d_min: the least density gap of any arm but the best; infinite if there is no other."""
+        return float(np.delete(self.density_gaps, self.best_arm).min(initial=np.inf))
+
+    @property
+    def mean_gaps(self) -> Floats:
+        """Δ_j: how far the mean of each arm is below the best arm's; it may be negative."""
+        gaps: Floats = self.means[self.best_arm] - self.means
+        return gaps
+
+    @property
+    def cost_gaps(self) -> Floats:
+        """δ_j: how much more each arm costs than the best arm; it may be negative."""
+        gaps: Floats = self.costs - self.costs[self.best_arm]
+        return gaps
+
+    def price_list(self, budget: Amount) -> PriceList:
+        """Return the costs and a budget in one exact unit."""
+        return price_list(self._amounts, self.names, budget)
+
+    def optimum(self, budget: Amount) -> float:
+        """Return what the best policy earns on average that knows all means: the exact knapsack on the means."""
+        bill = self.price_list(budget)
+        counts = exact_counts(self.means, bill.prices, bill.unit.price(bill.budget))
+        return float(counts @ self.means)
+
+    def fractional_optimum(self, budget: Amount) -> float:
+        """Return budget * best density: the optimum if the best arm could fill the budget to the last unit."""
+        bill = self.price_list(budget)
+        return bill.unit.amount(bill.budget) * float(self.densities[self.best_arm])
+
+    def reward(self, arm: int, count: int, *, seed: int, run: int = 0) -> float:
+        """Return what the arm pays at its pull number `count`, from 0: always the same for the same arguments.
+
+        Examples
+        --------
+        >>> problem = paper_problem("moderate", arms=10, seed=1)
+        >>> problem.reward(3, 0, seed=7) == problem.reward(3, 0, seed=7)
+        True
+        """
+        return self.rewards[arm].quantile(uniform(seed, REWARD, run, arm, count))
+
+
+def _ordered(
+    rewards: Sequence[RewardLaw] | Mapping[ArmName, RewardLaw] | Mapping[str, RewardLaw], names: Sequence[ArmName]
+) -> tuple[RewardLaw, ...]:
+    if isinstance(rewards, Mapping):
+        by_name: dict[ArmName, RewardLaw] = dict(rewards.items())
+        if set(by_name) != set(names):
+            odd = sorted(map(str, set(by_name) ^ set(names)))
+            raise InvalidInput(f"arms {odd} have a cost or a reward law but not both: give one of each for every arm")
+        laws = tuple(by_name[name] for name in names)
+    else:
+        laws = tuple(rewards)
+    if len(laws) != len(names):
+        raise InvalidInput(f"{len(names)} costs and {len(laws)} reward laws: give one of each for every arm")
+    for name, law in zip(names, laws, strict=True):
+        if not isinstance(law, RewardLaw):
+            raise InvalidInput(f"reward law of arm {name!r} is {law!r}: give a law such as Bernoulli(0.3)")
+    return laws
+
+
+PAPER_COSTS: Final[Mapping[str, tuple[float, float]]] = {
+    "homogeneous": (5.0, 10.0),
+    "moderate": (1.0, 10.0),
+    "extreme": (1.0, 20.0),
+}
+"""Between which costs the arms of the paper's three test cases lie (section 5)."""
+
+
+def paper_problem(
+    family: Literal["homogeneous", "moderate", "extreme"], arms: int = 100, *, seed: int, run: int = 0
+) -> Problem:
+    """Draw an instance of the paper's section 5.
+
+    Costs are uniform in [5, 10] (homogeneous), [1, 10] (moderate) or [1, 20] (extreme). Mean rewards μ are uniform in
+    [10, 20], and the rewards follow a Gaussian with variance μ / 2 cut to [0, 2 μ]. The range is declared as (0, 40).
+
+    Parameters
+    ----------
+    family
+        How diverse the costs are.
+    arms
+        K, the number of arms.
+    seed, run
+        The instance is a function of these two alone.
+
+    Examples
+    --------
+    >>> paper_problem("moderate", seed=1)
+    <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
+    """
+    if family not in PAPER_COSTS:
+        raise InvalidInput(f"family is {family!r}: it must be one of {', '.join(map(repr, PAPER_COSTS))}")
+    check_whole(arms, "arms", 32)
+    check_whole(seed, "seed", 63)
+    check_whole(run, "run", 32)
+    low, high = PAPER_COSTS[family]
+    costs = [low + (high - low) * uniform(seed, COST, run, arm, 0) for arm in range(arms)]
+    means = [10.0 + 10.0 * uniform(seed, MEAN, run, arm, 0) for arm in range(arms)]
+    return Problem(costs, [TruncatedGaussian(mean, mean / 2, 0.0, 2 * mean) for mean in means], reward_range=(0, 40))
+
+
+def sensor_problem() -> Problem:
+    """Return the tasks of a wireless sensor node, which the paper's introduction motivates.
+
+    Each task costs energy, in millijoules, and pays some value of information between 0 and 1; the budget is what the
+    battery holds. A cheap reading is worth little, a dear picture much, but which task is worth its energy
+    has to be found out.
+
+    Examples
+    --------
+    >>> problem = sensor_problem()
+    >>> problem.names[problem.best_arm]
+    'relay a packet'
+    """
+    return Problem(
+        costs={
+            "read temperature": "0.8",
+            "read vibration": "1.5",
+            "listen for sound": "3.2",
+            "relay a packet": "4.1",
+            "take a picture": "12.5",
+            "long-range uplink": "30",
+        },
+        rewards={
+            "read temperature": Bernoulli(0.06),
+            "read vibration": Beta(2, 14),
+            "listen for sound": Beta(1.5, 4),
+            "relay a packet": Uniform(0.2, 0.8),
+            "take a picture": TruncatedGaussian(0.7, 0.04, 0, 1),
+            "long-range uplink": Bernoulli(0.9),
+        },
+        reward_range=(0, 1),
+    )

@@ -1,0 +1,809 @@
+"""Reward laws: what an arm may pay, and how one uniform number becomes one reward.
+
+Each law is a small immutable object that knows its exact mean, its variance and its support. It draws by
+inversion: :meth:`RewardLaw.quantile` turns one uniform number into one reward. So a reward depends on nothing
+but the law and that number, and two policies that meet the same numbers meet the same rewards.
+
+The arithmetic is written once. :func:`reward` and the functions that it calls use only :mod:`math`, loops and
+indexing, so a compiled engine can compile these very functions (they are listed in :data:`COMPILABLE`) and
+gets the same bits as plain Python. They are written by hand because SciPy's versions cannot be called from
+compiled code that is cached on disk and runs without the interpreter lock. Whatever is constant for a law is
+computed once, when the law is made; this includes every function (``erfc``, ``lgamma``) whose last bits
+differ between Python and a C library.
+
+>>> law = Uniform(2, 4)
+>>> law.true_mean, law.support, law.quantile(0.25)
+(3.0, (2.0, 4.0), 2.5)
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, SupportsFloat, SupportsIndex, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from budgetbandits.errors import InvalidInput
+
+__all__ = [
+    "COMPILABLE",
+    "PARAMETERS",
+    "Bernoulli",
+    "Beta",
+    "Empirical",
+    "RewardLaw",
+    "TruncatedGaussian",
+    "Uniform",
+    "reward",
+    "tabulate",
+]
+
+# A tuple in plain Python, a float64 array in compiled code.
+_Numbers: TypeAlias = Sequence[float] | NDArray[np.float64]
+
+# The kinds, in the order in which `reward` tries them: the most common first.
+_TRUNCATED_GAUSSIAN: Final = 0
+_BERNOULLI: Final = 1
+_UNIFORM: Final = 2
+_BETA: Final = 3
+_EMPIRICAL: Final = 4
+
+PARAMETERS: Final = 6  # how many numbers describe a law at most: the width of the table of `tabulate`
+
+_LARGEST: Final = 1e100  # squares and sums of squares of such numbers are finite
+_SHAPES: Final = (1e-3, 1e6)  # the shapes of a Beta for which its inverse was tested
+_FARTHEST: Final = 36.0  # farther out, probabilities times 2**-53 leave the normal range of a float64
+_NARROWEST: Final = 1e-6  # of a standard deviation; a narrower cut drowns in the rounding of probabilities
+_NEGLIGIBLE: Final = 45.0  # exp(-45) of the largest density adds nothing to a moment
+
+# The limits of the loops below. Neither is reached for shapes in `_SHAPES`.
+_FRACTION_TERMS: Final = 10_000
+_ROOT_STEPS: Final = 100
+
+
+# --- The functions that are also compiled -------------------------------------------------------------------
+
+
+def _inverse_normal(probability: float) -> float:
+    """Inverse of the standard normal distribution function, to a relative accuracy of about 1e-16.
+
+    Algorithm AS 241, routine PPND16 (M. J. Wichura, "The percentage points of the normal distribution",
+    Applied Statistics 37 (1988) 477-484): three rational functions, for the middle, the tails and the far
+    tails down to a probability of about 1e-316.
+    """
+    middle = probability - 0.5
+    if abs(middle) <= 0.425:
+        r = 0.180625 - middle * middle
+        top = 2.5090809287301226727e3
+        top = top * r + 3.3430575583588128105e4
+        top = top * r + 6.7265770927008700853e4
+        top = top * r + 4.5921953931549871457e4
+        top = top * r + 1.3731693765509461125e4
+        top = top * r + 1.9715909503065514427e3
+        top = top * r + 1.3314166789178437745e2
+        top = top * r + 3.3871328727963666080e0
+        bottom = 5.2264952788528545610e3
+        bottom = bottom * r + 2.8729085735721942674e4
+        bottom = bottom * r + 3.9307895800092710610e4
+        bottom = bottom * r + 2.1213794301586595867e4
+        bottom = bottom * r + 5.3941960214247511077e3
+        bottom = bottom * r + 6.8718700749205790830e2
+        bottom = bottom * r + 4.2313330701600911252e1
+        bottom = bottom * r + 1.0
+        return middle * top / bottom
+    # In Python the logarithm of 0 is an error: answer for the two ends first.
+    if probability <= 0.0:
+        return -math.inf
+    if probability >= 1.0:
+        return math.inf
+    tail = probability if middle < 0.0 else 1.0 - probability
+    r = math.sqrt(-math.log(tail))
+    if r <= 5.0:
+        r -= 1.6
+        top = 7.74545014278341407640e-4
+        top = top * r + 2.27238449892691845833e-2
+        top = top * r + 2.41780725177450611770e-1
+        top = top * r + 1.27045825245236838258e0
+        top = top * r + 3.64784832476320460504e0
+        top = top * r + 5.76949722146069140550e0
+        top = top * r + 4.63033784615654529590e0
+        top = top * r + 1.42343711074968357734e0
+        bottom = 1.05075007164441684324e-9
+        bottom = bottom * r + 5.47593808499534494600e-4
+        bottom = bottom * r + 1.51986665636164571966e-2
+        bottom = bottom * r + 1.48103976427480074590e-1
+        bottom = bottom * r + 6.89767334985100004550e-1
+        bottom = bottom * r + 1.67638483018380384940e0
+        bottom = bottom * r + 2.05319162663775882187e0
+        bottom = bottom * r + 1.0
+    else:
+        r -= 5.0
+        top = 2.01033439929228813265e-7
+        top = top * r + 2.71155556874348757815e-5
+        top = top * r + 1.24266094738807843860e-3
+        top = top * r + 2.65321895265761230930e-2
+        top = top * r + 2.96560571828504891230e-1
+        top = top * r + 1.78482653991729133580e0
+        top = top * r + 5.46378491116411436990e0
+        top = top * r + 6.65790464350110377720e0
+        bottom = 2.04426310338993978564e-15
+        bottom = bottom * r + 1.42151175831644588870e-7
+        bottom = bottom * r + 1.84631831751005468180e-5
+        bottom = bottom * r + 7.86869131145613259100e-4
+        bottom = bottom * r + 1.48753612908506148525e-2
+        bottom = bottom * r + 1.36929880922735805310e-1
+        bottom = bottom * r + 5.99832206555887937690e-1
+        bottom = bottom * r + 1.0
+    return -top / bottom if middle < 0.0 else top / bottom
+
+
+def _beta_fraction(a: float, b: float, x: float) -> float:
+    """Continued fraction c such that the regularised incomplete beta is x^a (1-x)^b / (B(a, b) c).
+
+    Converges fast for x up to (a+1) / (a+b+2), and beyond that point the caller swaps the two tails. This is
+    the even part of the usual fraction (two of its terms at a time), by the modified Lentz method.
+    """
+    value = a * (a - (a + b) * x + 1.0) / (a + 1.0)
+    above = value
+    below = 0.0
+    for n in range(1, _FRACTION_TERMS):
+        odd = a + 2.0 * n - 1.0
+        share = n * (b - n) * x / odd
+        numerator = (a + n - 1.0) * (a + b + n - 1.0) * x / odd * share
+        denominator = n + share + (a + n) * (a - (a + b) * x + 1.0 + n * (2.0 - x)) / (odd + 2.0)
+        below = 1.0 / (denominator + numerator * below)
+        above = denominator + numerator / above
+        change = above * below
+        value *= change
+        if abs(change - 1.0) <= 4e-16:
+            break
+    return value
+
+
+def _beta_start(a: float, b: float, power: float, u: float) -> float:
+    """Guess the logarithm of the u-quantile of a Beta: where to start the search.
+
+    For shapes of at least 1 the normal approximation of Abramowitz and Stegun 26.5.22, otherwise `power`, the
+    solution of the leading term x^a / (a B(a, b)) = u.
+    """
+    if a < 1.0 or b < 1.0 or u < 1e-16:
+        return power
+    z = -_inverse_normal(u)
+    left = 1.0 / (2.0 * a - 1.0)
+    right = 1.0 / (2.0 * b - 1.0)
+    h = 2.0 / (left + right)
+    curvature = (z * z - 3.0) / 6.0
+    w = z * math.sqrt(curvature + h) / h - (right - left) * (curvature + 5.0 / 6.0 - 2.0 / (3.0 * h))
+    return -math.log1p(b / a * math.exp(2.0 * w))
+
+
+def _beta_root(a: float, b: float, log_beta: float, u: float) -> float:
+    """Return x in [0, (a+1) / (a+b+2)] whose regularised incomplete beta is u.
+
+    Newton's method for log I against t = log x. That curve is concave (b > 1) or convex (b < 1), so the steps
+    close in from one side; they stay in a bracket and give way to bisection if they would leave it. Working
+    with logarithms, nothing underflows. At the end a step of 1e-10 leaves an error of about its square.
+    """
+    target = math.log(u) + log_beta
+    power = (target + math.log(a)) / a
+    bottom = -745.0  # the exponential of anything less is 0
+    if power < bottom:
+        return 0.0
+    top = math.log((a + 1.0) / (a + b + 2.0))
+    t = min(_beta_start(a, b, power, u), top)
+    for _ in range(_ROOT_STEPS):
+        x = math.exp(t)
+        fraction = _beta_fraction(a, b, x)
+        gap = a * t + b * math.log1p(-x) - math.log(fraction) - target
+        if gap > 0.0:
+            top = t
+        else:
+            bottom = t
+        following = t - gap * (1.0 - x) / fraction
+        if not bottom <= following <= top:
+            following = 0.5 * (bottom + top)
+        move = abs(following - t)
+        t = following
+        if move <= 1e-10:
+            break
+    return math.exp(t)
+
+
+def _truncated_gaussian(p: _Numbers, u: float) -> float:
+    """Inverse of a cut Gaussian; p = (mean, scale, probability below the cut, probability in it, low, high).
+
+    A negative scale says that the law is mirrored, so that the probabilities are those of the lower tail,
+    where small ones keep all their digits.
+    """
+    scale = p[1]
+    if scale < 0.0:
+        u = 1.0 - u
+    x = p[0] + scale * _inverse_normal(p[2] + u * p[3])
+    if x < p[4]:
+        return p[4]
+    if x > p[5]:
+        return p[5]
+    return x
+
+
+def _bernoulli(p: _Numbers, u: float) -> float:
+    """Inverse of a Bernoulli law; p = (probability of 0,)."""
+    return 1.0 if u > p[0] else 0.0
+
+
+def _uniform(p: _Numbers, u: float) -> float:
+    """Inverse of a uniform law; p = (low, high)."""
+    # Rounding may carry the sum one step beyond the end.
+    return min(p[0] + (p[1] - p[0]) * u, p[1])
+
+
+def _beta(p: _Numbers, u: float) -> float:
+    """Inverse of a Beta law; p = (a, b, log B(a, b), probability where the tails are swapped, low, high)."""
+    width = p[5] - p[4]
+    if u <= p[3]:
+        return min(p[4] + width * _beta_root(p[0], p[1], p[2], u), p[5])
+    return max(p[5] - width * _beta_root(p[1], p[0], p[2], 1.0 - u), p[4])
+
+
+def _empirical(p: _Numbers, data: _Numbers, u: float) -> float:
+    """Inverse of an empirical law; p = (start, size) of its sorted values in data."""
+    start = int(p[0])
+    size = int(p[1])
+    # The smallest value whose share of values up to and including it is at least u.
+    index = math.ceil(u * size) - 1
+    return data[start + min(max(index, 0), size - 1)]
+
+
+def reward(kind: int, p: _Numbers, data: _Numbers, u: float) -> float:
+    """Turn one uniform number into one reward of the law (kind, p).
+
+    This is the function that a compiled engine calls. It checks nothing; :meth:`RewardLaw.quantile` calls it
+    after checks.
+
+    Parameters
+    ----------
+    kind
+        The ``KIND`` of the law.
+    p
+        The numbers that describe the law: a row of the table of :func:`tabulate`.
+    data
+        The values of all empirical laws; other laws do not look at it.
+    u
+        A number strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> law = Bernoulli(0.25)
+    >>> reward(law.KIND, law.parameters(), (), 0.8)
+    1.0
+    """
+    if kind == _TRUNCATED_GAUSSIAN:
+        return _truncated_gaussian(p, u)
+    if kind == _BERNOULLI:
+        return _bernoulli(p, u)
+    if kind == _UNIFORM:
+        return _uniform(p, u)
+    if kind == _BETA:
+        return _beta(p, u)
+    return _empirical(p, data, u)
+
+
+COMPILABLE: Final[tuple[Callable[..., float], ...]] = (
+    _inverse_normal,
+    _beta_fraction,
+    _beta_start,
+    _beta_root,
+    _truncated_gaussian,
+    _bernoulli,
+    _uniform,
+    _beta,
+    _empirical,
+    reward,
+)
+"""The plain functions behind :func:`reward`, each after those that it calls, to be compiled as they are."""
+
+
+# --- Checks -------------------------------------------------------------------------------------------------
+
+
+def _number(owner: str, name: str, value: object) -> float:
+    """Return value as a float, or refuse it."""
+    number = math.nan
+    if isinstance(value, SupportsFloat | SupportsIndex):
+        try:
+            number = float(value) + 0.0  # the sum makes -0.0 plain 0.0
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+    if not abs(number) <= _LARGEST:
+        raise InvalidInput(f"{owner}: {name} is {value!r}: it must be a finite number of size at most {_LARGEST:g}")
+    return number
+
+
+def _interval(owner: str, low: object, high: object) -> tuple[float, float]:
+    """Return the two ends of a support as floats, or refuse them."""
+    start, stop = _number(owner, "low", low), _number(owner, "high", high)
+    if not start < stop:
+        raise InvalidInput(f"{owner}: low is {start} and high is {stop}: low must be less than high")
+    return start, stop
+
+
+def _shape(owner: str, name: str, value: object) -> float:
+    """Return a shape of a Beta law as a float, or refuse it."""
+    number = _number(owner, name, value)
+    if not _SHAPES[0] <= number <= _SHAPES[1]:
+        raise InvalidInput(f"{owner}: {name} is {number}: it must lie in [{_SHAPES[0]:g}, {_SHAPES[1]:g}]")
+    return number
+
+
+# --- The laws -----------------------------------------------------------------------------------------------
+
+
+class RewardLaw(ABC):
+    """The law of an arm's rewards; the classes below are the laws there are.
+
+    Laws are immutable, hashable and comparable, and can be pickled.
+
+    Examples
+    --------
+    >>> laws: list[RewardLaw] = [Bernoulli(0.3), Uniform(0, 1), Empirical([0.2, 0.9])]
+    >>> [law.quantile(0.75) for law in laws]
+    [1.0, 0.75, 0.9]
+    """
+
+    __slots__ = ()
+
+    KIND: ClassVar[int]
+    """The number by which :func:`reward` knows the law."""
+
+    @property
+    @abstractmethod
+    def true_mean(self) -> float:
+        """The mean of the law, μ."""
+
+    @property
+    @abstractmethod
+    def true_variance(self) -> float:
+        """The variance of the law, σ²."""
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[float, float]:
+        """The smallest and the largest possible reward."""
+
+    @abstractmethod
+    def parameters(self) -> tuple[float, ...]:
+        """Return the numbers that describe the law to :func:`reward`, at most :data:`PARAMETERS` of them."""
+
+    def quantile(self, u: float) -> float:
+        """Turn one uniform number into one reward: the inverse distribution function of the law.
+
+        For a law with gaps this is the generalised inverse, the smallest reward x with P(reward ≤ x) ≥ u. It
+        never leaves the support and, up to rounding, never falls as u grows.
+
+        Parameters
+        ----------
+        u
+            A number strictly between 0 and 1.
+
+        Examples
+        --------
+        >>> law = TruncatedGaussian(mean=0.5, variance=0.04, low=0, high=1)
+        >>> round(law.quantile(0.5), 12), round(law.quantile(0.9), 12)
+        (0.5, 0.750748582734)
+        """
+        if not 0.0 < u < 1.0:
+            raise InvalidInput(f"{type(self).__name__}: u is {u}: it must lie strictly between 0 and 1")
+        return reward(self.KIND, self.parameters(), self._data(), float(u))
+
+    def _data(self) -> tuple[float, ...]:
+        """Return the values that an empirical law draws from."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedGaussian(RewardLaw):
+    """A Gaussian cut to an interval: what is outside is dropped, the rest scaled up.
+
+    A draw is off by a few units of 1e-16 standard deviations (plus the rounding of the reward itself), in
+    the tails too; the mean and the variance are exact to about 1e-13 of the spread.
+
+    Parameters
+    ----------
+    mean, variance
+        Mean and variance of the Gaussian before it is cut. The law's own are :attr:`true_mean` and
+        :attr:`true_variance`.
+    low, high
+        The interval. It must begin or end within 36 standard deviations of the mean (farther out there is
+        nothing left of the Gaussian) and be at least 1e-6 standard deviations wide.
+
+    Examples
+    --------
+    >>> law = TruncatedGaussian(mean=0.5, variance=0.04, low=0, high=1)
+    >>> law.true_mean
+    0.5
+    >>> round(TruncatedGaussian(mean=0.9, variance=0.04, low=0, high=1).true_mean, 6)
+    0.798172
+    """
+
+    mean: float
+    variance: float
+    low: float
+    high: float
+    _parameters: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    _moments: tuple[float, float] = field(init=False, repr=False, compare=False)
+
+    KIND: ClassVar[int] = _TRUNCATED_GAUSSIAN
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        mean = _number(owner, "mean", self.mean)
+        variance = _number(owner, "variance", self.variance)
+        if not variance > 0.0:
+            raise InvalidInput(f"{owner}: variance is {variance}: it must be greater than 0")
+        low, high = _interval(owner, self.low, self.high)
+        _check_cut(owner, mean, math.sqrt(variance), low, high)
+        probabilities, moments = _cut_gaussian(mean, math.sqrt(variance), low, high)
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "variance", variance)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "_parameters", (mean, *probabilities, low, high))
+        object.__setattr__(self, "_moments", moments)
+
+    @property
+    def true_mean(self) -> float:
+        """The mean of the cut law, μ: exactly :attr:`mean` if the cut is symmetric about it."""
+        return self._moments[0]
+
+    @property
+    def true_variance(self) -> float:
+        """The variance of the cut law, σ²; less than :attr:`variance`."""
+        return self._moments[1]
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The interval (low, high)."""
+        return self.low, self.high
+
+    def parameters(self) -> tuple[float, ...]:
+        """Return (mean, signed standard deviation, probability below the cut, in it, low, high)."""
+        return self._parameters
+
+
+def _check_cut(owner: str, mean: float, deviation: float, low: float, high: float) -> None:
+    """Refuse an interval that holds so little of the Gaussian that nothing can be computed from it."""
+    distance = max(low - mean, mean - high) / deviation
+    if distance > _FARTHEST:
+        raise InvalidInput(
+            f"{owner}: [low, high] is [{low}, {high}], {distance:.4g} standard deviations from the mean {mean}: "
+            f"it must come within {_FARTHEST:g} of them; move the mean or raise the variance"
+        )
+    width = (high - low) / deviation
+    if width < _NARROWEST:
+        raise InvalidInput(
+            f"{owner}: [low, high] is [{low}, {high}], {width:.4g} standard deviations wide: it must be at "
+            f"least {_NARROWEST:g} of them; use Uniform({low}, {high}), from which the law would hardly differ"
+        )
+
+
+def _cut_gaussian(
+    mean: float, deviation: float, low: float, high: float
+) -> tuple[tuple[float, float, float], tuple[float, float]]:
+    """Return (signed scale, probability below the cut, probability in it) and the cut law's (mean, variance).
+
+    If more of the interval lies above the mean than below it, the axis is mirrored (a negative scale), so
+    that all of this happens in the lower tail.
+    """
+    mirrored = (high - mean) + (low - mean) > 0.0
+    scale, far, near = (-deviation, high, low) if mirrored else (deviation, low, high)
+    start, stop = (far - mean) / scale, (near - mean) / scale
+    # The moments are taken about the place of the largest density: nothing is subtracted that nearly cancels,
+    # as it would in the usual formulas for a cut far out or for a narrow one.
+    if stop < 0.0:
+        anchor, peak, first, last = near, stop, (low - high) / deviation, 0.0
+    else:
+        anchor, peak, first, last = mean, 0.0, start, stop
+    mass, offset, spread = _moments_about(peak, first, last)
+    below = 0.5 * math.erfc(-start / math.sqrt(2.0))
+    inside = mass * math.exp(-0.5 * peak * peak) / math.sqrt(2.0 * math.pi)
+    true_mean = mean if _is_symmetric(mean, low, high) else min(max(anchor + scale * offset, low), high)
+    return (scale, below, inside), (true_mean, deviation * deviation * spread)
+
+
+def _is_symmetric(mean: float, low: float, high: float) -> bool:
+    """Tell whether the cut is symmetric about the mean, up to the rounding of the three numbers."""
+    return abs((high - mean) - (mean - low)) <= 4.0 * math.ulp(max(abs(mean), abs(low), abs(high)))
+
+
+# Gauss-Legendre rule with 10 points on [-1, 1]: the positive nodes and their weights. Written out, and summed
+# with `math`, because a linear algebra library does not promise the same bits on every processor.
+_RULE: Final = (
+    (0.1488743389816312108848, 0.2955242247147528701738),
+    (0.4333953941292471907992, 0.2692667193099963550912),
+    (0.6794095682990244062343, 0.2190863625159820439955),
+    (0.8650633666889845107320, 0.1494513491505805931457),
+    (0.9739065285171717200779, 0.0666713443086881375935),
+)
+_PANELS: Final = 16
+
+
+def _moments_about(peak: float, first: float, last: float) -> tuple[float, float, float]:
+    """Return mass, mean and variance of the density exp((peak² - (peak + d)²) / 2) of d in [first, last].
+
+    By quadrature: no two terms cancel, so the results are exact to a few roundings.
+    """
+    # Leave out what is negligible, or the panels would be too wide for the rule.
+    reach = math.sqrt(peak * peak + 2.0 * _NEGLIGIBLE)
+    first, last = max(first, -reach - peak), min(last, reach - peak)
+    half = 0.5 * (last - first) / _PANELS
+    centres = [first + half * (2 * panel + 1) for panel in range(_PANELS)]
+    points = [
+        (centre + side * half * node, half * weight) for centre in centres for node, weight in _RULE for side in (-1, 1)
+    ]
+    masses = [(d, weight * math.exp(-0.5 * d * (d + 2.0 * peak))) for d, weight in points]
+    mass = math.fsum(m for _, m in masses)
+    mean = math.fsum(d * m for d, m in masses) / mass
+    return mass, mean, math.fsum((d - mean) * (d - mean) * m for d, m in masses) / mass
+
+
+@dataclass(frozen=True, slots=True)
+class Bernoulli(RewardLaw):
+    """A reward of 1 with the given probability and of 0 otherwise.
+
+    Parameters
+    ----------
+    probability
+        In [0, 1]. For 0 and for 1 the only possible reward is 0 or 1, and the support says so.
+
+    Examples
+    --------
+    >>> law = Bernoulli(0.25)
+    >>> law.true_mean, law.true_variance
+    (0.25, 0.1875)
+    >>> law.quantile(0.75), law.quantile(0.76)
+    (0.0, 1.0)
+    """
+
+    probability: float
+
+    KIND: ClassVar[int] = _BERNOULLI
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        probability = _number(owner, "probability", self.probability)
+        if not 0.0 <= probability <= 1.0:
+            raise InvalidInput(f"{owner}: probability is {probability}: it must lie in [0, 1]")
+        object.__setattr__(self, "probability", probability)
+
+    @property
+    def true_mean(self) -> float:
+        """The mean, μ: the probability."""
+        return self.probability
+
+    @property
+    def true_variance(self) -> float:
+        """The variance, σ²."""
+        return self.probability * (1.0 - self.probability)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The smallest and the largest possible reward: (0, 1) unless the probability is 0 or 1."""
+        return math.floor(self.probability) + 0.0, math.ceil(self.probability) + 0.0
+
+    def parameters(self) -> tuple[float, ...]:
+        """Return (probability of 0,)."""
+        return (1.0 - self.probability,)
+
+
+@dataclass(frozen=True, slots=True)
+class Beta(RewardLaw):
+    """A Beta law, stretched from [0, 1] to an interval.
+
+    A draw is the exact quantile of a probability that is off by at most about 1e-12 of itself for shapes up
+    to 500 and 1e-8 for shapes up to a million.
+
+    Parameters
+    ----------
+    a, b
+        The two shapes, α and β, in [0.001, 1000000].
+    low, high
+        The interval.
+
+    Examples
+    --------
+    >>> law = Beta(2, 6, low=0, high=4)
+    >>> law.true_mean, law.support
+    (1.0, (0.0, 4.0))
+    >>> round(law.quantile(0.5), 9)
+    0.913959854
+    """
+
+    a: float
+    b: float
+    low: float = 0.0
+    high: float = 1.0
+    _parameters: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    KIND: ClassVar[int] = _BETA
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        a, b = _shape(owner, "a", self.a), _shape(owner, "b", self.b)
+        low, high = _interval(owner, self.low, self.high)
+        log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+        swap = (a + 1.0) / (a + b + 2.0)
+        log_split = a * math.log(swap) + b * math.log1p(-swap) - log_beta - math.log(_beta_fraction(a, b, swap))
+        object.__setattr__(self, "a", a)
+        object.__setattr__(self, "b", b)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "_parameters", (a, b, log_beta, math.exp(log_split), low, high))
+
+    @property
+    def true_mean(self) -> float:
+        """The mean, μ."""
+        return (self.low * self.b + self.high * self.a) / (self.a + self.b)
+
+    @property
+    def true_variance(self) -> float:
+        """The variance, σ²."""
+        total = self.a + self.b
+        width = self.high - self.low
+        return width * width * (self.a / total) * (self.b / total) / (total + 1.0)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The interval (low, high)."""
+        return self.low, self.high
+
+    def parameters(self) -> tuple[float, ...]:
+        """Return (a, b, log B(a, b), probability where the tails are swapped, low, high)."""
+        return self._parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform(RewardLaw):
+    """Every reward in an interval is equally likely.
+
+    Parameters
+    ----------
+    low, high
+        The interval.
+
+    Examples
+    --------
+    >>> Uniform(0, 10).quantile(0.3)
+    3.0
+    """
+
+    low: float
+    high: float
+
+    KIND: ClassVar[int] = _UNIFORM
+
+    def __post_init__(self) -> None:
+        low, high = _interval(type(self).__name__, self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def true_mean(self) -> float:
+        """The mean, μ."""
+        return 0.5 * (self.low + self.high)
+
+    @property
+    def true_variance(self) -> float:
+        """The variance, σ²."""
+        width = self.high - self.low
+        return width * width / 12.0
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The interval (low, high)."""
+        return self.low, self.high
+
+    def parameters(self) -> tuple[float, ...]:
+        """Return (low, high)."""
+        return self.low, self.high
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Empirical(RewardLaw):
+    """Observed values, each equally likely to be drawn again.
+
+    Parameters
+    ----------
+    values
+        The observed values, in any order: a list, an array, a generator. They are kept as a sorted tuple.
+
+    Examples
+    --------
+    >>> law = Empirical([3, 1, 2, 2])
+    >>> law.values
+    (1.0, 2.0, 2.0, 3.0)
+    >>> law.true_mean, law.quantile(0.25), law.quantile(0.26)
+    (2.0, 1.0, 2.0)
+    """
+
+    values: tuple[float, ...]
+    _moments: tuple[float, float] = field(repr=False, compare=False)
+
+    KIND: ClassVar[int] = _EMPIRICAL
+
+    def __init__(self, values: Iterable[float]) -> None:
+        owner = type(self).__name__
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise InvalidInput(f"{owner}: values is {values!r}: it must be a list, an array or the like of numbers")
+        kept = sorted(_number(owner, f"values[{i}]", value) for i, value in enumerate(values))
+        if not kept:
+            raise InvalidInput(f"{owner}: values is empty: give at least one observed value")
+        # Rounding may carry the mean of equal values one step away from them.
+        mean = min(max(math.fsum(kept) / len(kept), kept[0]), kept[-1])
+        variance = math.fsum((value - mean) * (value - mean) for value in kept) / len(kept)
+        object.__setattr__(self, "values", tuple(kept))
+        object.__setattr__(self, "_moments", (mean, variance))
+
+    @property
+    def true_mean(self) -> float:
+        """The mean of the values, μ."""
+        return self._moments[0]
+
+    @property
+    def true_variance(self) -> float:
+        """The variance of the values about their mean, σ² (divided by how many they are)."""
+        return self._moments[1]
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The smallest and the largest value."""
+        return self.values[0], self.values[-1]
+
+    def parameters(self) -> tuple[float, ...]:
+        """Return (start, size) of the values in the data, here with nothing before them."""
+        return 0.0, float(len(self.values))
+
+    def _data(self) -> tuple[float, ...]:
+        return self.values
+
+
+# --- The table for a compiled engine ------------------------------------------------------------------------
+
+
+def tabulate(laws: Sequence[RewardLaw]) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Write laws as arrays, the form in which a compiled engine reads them.
+
+    Parameters
+    ----------
+    laws
+        One law per arm, K of them.
+
+    Returns
+    -------
+    kinds, parameters, data
+        The kinds, (K,); the parameters, (K, :data:`PARAMETERS`), with zeros after the last one; and the
+        values of all empirical laws, one law after the other, or a single 0 if there are none. The reward of
+        arm i is ``reward(kinds[i], parameters[i], data, u)``.
+
+    Examples
+    --------
+    >>> kinds, parameters, data = tabulate([Uniform(0, 2), Empirical([5, 7])])
+    >>> kinds.shape, parameters.shape, data.tolist()
+    ((2,), (2, 6), [5.0, 7.0])
+    >>> float(reward(kinds[1], parameters[1], data, 0.9))
+    7.0
+    """
+    kinds = np.zeros(len(laws), dtype=np.int64)
+    table = np.zeros((len(laws), PARAMETERS), dtype=np.float64)
+    data: list[float] = []
+    for i, law in enumerate(laws):
+        if not isinstance(law, RewardLaw):
+            raise InvalidInput(f"tabulate: laws[{i}] is {law!r}: it must be a RewardLaw such as Bernoulli(0.5)")
+        numbers = law.parameters()
+        kinds[i] = law.KIND
+        table[i, : len(numbers)] = numbers
+        if isinstance(law, Empirical):
+            table[i, 0] = len(data)
+            data.extend(law.values)
+    return kinds, table, np.array(data or [0.0], dtype=np.float64)

@@ -1,0 +1,93 @@
+"""What a policy may look at when it chooses: the arms as they stand, and the moment.
+
+Both are plain tuples of arrays and numbers, so that the same policy code runs in Python and compiled. Amounts are
+prices (see `budgetbandits.money.Unit`): exact, and comparable with each other.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Arms", "Counts", "Floats", "Now"]
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+class Arms(NamedTuple):
+    """What is known of the arms: one array each, one entry an arm.
+
+    Attributes
+    ----------
+    cost
+        The price of a pull.
+    pulls
+        How often the arm was pulled, pulls still outstanding included.
+    told
+        How many of their rewards are known.
+    mean
+        The mean of these, and the low end of the reward range while there are none.
+    reward_sum, reward_squares
+        The sum of the known rewards and of their squares.
+    """
+
+    cost: Floats
+    pulls: Counts
+    told: Counts
+    mean: Floats
+    reward_sum: Floats
+    reward_squares: Floats
+
+
+class Now(NamedTuple):
+    """The moment at which an arm is chosen.
+
+    Attributes
+    ----------
+    pull
+        t, the number of the pull about to be made, from 1.
+    budget, budget_left
+        The prices of the whole budget and of what is left of it.
+    reward_low, reward_high
+        The declared range of the rewards.
+    """
+
+    pull: int
+    budget: float
+    budget_left: float
+    reward_low: float
+    reward_high: float
+
+
+def fresh_arms(prices: Floats, reward_low: float) -> Arms:
+    """Return arms of which nothing is known yet."""
+    size = len(prices)
+    return Arms(
+        cost=prices,
+        pulls=np.zeros(size, np.int64),
+        told=np.zeros(size, np.int64),
+        mean=np.full(size, reward_low),
+        reward_sum=np.zeros(size),
+        reward_squares=np.zeros(size),
+    )
+
+
+def learn(arms: Arms, arm: int, reward: float) -> None:
+    """Enter one reward of an arm."""
+    arms.told[arm] += 1
+    arms.reward_sum[arm] += reward
+    arms.reward_squares[arm] += reward * reward
+    arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm]
+
+
+def select(arms: Arms, chosen: Counts) -> Arms:
+    """Return some of the arms only."""
+    return Arms(
+        arms.cost[chosen],
+        arms.pulls[chosen],
+        arms.told[chosen],
+        arms.mean[chosen],
+        arms.reward_sum[chosen],
+        arms.reward_squares[chosen],
+    )
