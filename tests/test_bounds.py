@@ -489,12 +489,13 @@ class TestLeastDivergence:
         nearest = optimize.minimize(
             divergence,
             np.full(support.size, 1 / support.size),
-            bounds=[(1e-9, 1)] * support.size,
+            method="SLSQP",
+            bounds=[(1e-9, 1.0)] * support.size,
             constraints=[
-                {"type": "eq", "fun": lambda law: law.sum() - 1},
-                {"type": "ineq", "fun": lambda law: law @ support - target},
+                optimize.LinearConstraint(np.ones((1, support.size)), 1, 1),
+                optimize.LinearConstraint(support[np.newaxis], target, np.inf),
             ],
-            options={"ftol": 1e-13, "maxiter": 500},
+            tol=1e-13,
         )
         assert least_divergence(Empirical(values), target, high=10) == pytest.approx(nearest.fun, rel=1e-6)
 
@@ -504,8 +505,9 @@ class TestLeastDivergence:
             (Uniform(1, 5), stats.uniform(1, 4)),
             (Beta(2, 3), stats.beta(2, 3)),
             (Beta(0.5, 0.5), stats.beta(0.5, 0.5)),
+            (TruncatedGaussian(mean=0.5, variance=0.04, low=0, high=1), stats.truncnorm(-2.5, 2.5, 0.5, 0.2)),
         ],
-        ids=repr,
+        ids=["Uniform", "Beta(2, 3)", "Beta(1/2, 1/2)", "TruncatedGaussian"],
     )
     @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
     @pytest.mark.parametrize("room", [0.0, 1.5], ids=["top of the range", "room above"])
@@ -630,3 +632,7 @@ class TestBadInput:
         problem = Problem([1, 1], [Bernoulli(0.5), TwoPrices()])
         with pytest.raises(InvalidInput, match=r"reward law is .*TwoPrices.*: .* describe the law by an Empirical one"):
             lower_bound_constant(problem)
+
+    def test_a_range_that_does_not_hold_the_law(self) -> None:
+        with pytest.raises(InvalidInput, match=r"high is 0.9: Bernoulli.* pays up to 1.0"):
+            least_divergence(Bernoulli(0.5), 0.6, high=0.9)

@@ -1,14 +1,14 @@
 """The paper's lemmas and theorems as functions of a `Problem`, and the lower bound for an instance.
 
-===============================  ==========================================================================
-`arm_pulls_upper_bound`          Lemma 3, and eq. 32 for fractional KUBE
-`cheapest_cost_share_bound`      Lemma 4
-`stray_pull_probability_bound`   Lemma 5
-`total_pulls_lower_bound`        Lemma 6, and eq. 34 for fractional KUBE
-`regret_upper_bound`             main results 1 and 2 (Theorems 1 and 7)
+================================  ==========================================
+`arm_pulls_upper_bound`           Lemma 3, and eq. 32 for fractional KUBE
+`cheapest_cost_share_bound`       Lemma 4
+`stray_pull_probability_bound`    Lemma 5
+`total_pulls_lower_bound`         Lemma 6, and eq. 34 for fractional KUBE
+`regret_upper_bound`              main results 1 and 2 (Theorems 1 and 7)
 `equal_costs_regret_lower_bound`  main result 3 (Theorem 8)
-`regret_lower_bound`             the same for any costs; not in the paper
-===============================  ==========================================================================
+`regret_lower_bound`              the same for any costs; not in the paper
+================================  ==========================================
 
 Units
     The paper's bounds are for rewards in [0, 1] and costs of at least 1. Every function here takes the problem
@@ -18,8 +18,9 @@ Units
     problem's own reward units, numbers of pulls need no scaling back.
 
 Which policies
-    The bounds are proved for the index of eq. 6 on rewards in [0, 1], that is for ``width = 1``. A smaller width,
-    as in the literal reading of the paper's section 5, is not covered.
+    The bounds are proved for the index of eq. 6 on rewards in [0, 1], that is for ``width = 1``, also where the
+    reward range begins above 0 and the index is narrower for it. A smaller width, as in the literal reading of
+    the paper's section 5, is not covered.
 
 Forms
     "printed"
@@ -34,7 +35,7 @@ Forms
     "per_arm"
         Corrected, with the arm's own d_j in place of d_min in its count. Where the budget is known, two things
         that hold for any policy are used as well: an arm is not pulled more often than B/c_j times, and does
-        not lose more than d_j B. So this form is never worse than spending everything on the wrong arms.
+        not lose more than d_j B. Both are applied arm by arm, so their sum may still exceed what B can lose.
 
 Arms tied for the best density
     The paper takes the best arm to be unique and says that its proofs do not need it, but 8/d_min² does: with a
@@ -43,11 +44,12 @@ Arms tied for the best density
     is pulled. It loses nothing, though: in the per-arm form its share of the regret is d_j B = 0, and its pulls in
     Lemma 6 are at most B/c_j. The best arm is the tied one with the lowest number.
 
-What is expected of T
+What is known of T
     Lemmas 3 and 5 are stated given T, the number of pulls, which is known only at the end and depends on the
     draws. Their proofs treat it as known beforehand, so the conditional statement is not proved. What the same
-    steps do prove is the bound on the expectation, with the largest possible T, which is at most B/c_min. This
-    is all that Lemma 6 and the main results use.
+    steps do prove is the bound on the expectation, with the largest possible T, which is at most B/c_min. (In
+    eq. 18 the first l pulls have to be split off before Lemma 5 is applied, not after: a pull that strays adds
+    nothing to the count of the densest arm.) This is all that Lemma 6 and the main results use.
 """
 
 import math
@@ -454,6 +456,10 @@ def least_divergence(law: RewardLaw, mean: float, *, high: float) -> float:
     >>> round(least_divergence(Bernoulli(0.5), 0.8, high=1), 6)
     0.223144
     """
+    if law.support[1] > high:
+        raise InvalidInput(
+            f"high is {high}: {law!r} pays up to {law.support[1]}; give the end of a range that holds it"
+        )
     if mean >= high:
         return math.inf
     shortfall = (mean - law.true_mean) / (high - mean)
@@ -486,7 +492,7 @@ def _scaled_budget(problem: Problem, budget: float) -> float:
 
 def _log_most_pulls(money: float) -> float:
     """Return ln(B/c_min), or 0 where not even one pull is affordable and the logarithm is negative."""
-    return max(0.0, math.log(money))
+    return math.log(max(money, 1.0))
 
 
 def _arm_pulls(scaled: _Scaled, log_pulls: float, policy: AnalysedPolicy, form: Form) -> Floats:
@@ -502,7 +508,11 @@ def _arm_pulls(scaled: _Scaled, log_pulls: float, policy: AnalysedPolicy, form: 
 
 
 def _greedy_tail(scaled: _Scaled) -> float:
-    """Return (c_max/c_min)², which bounds the arms that greedy adds after the densest one (eq. 13)."""
+    """Return (c_max/c_min)², from the arms that greedy adds after the densest one.
+
+    Eq. 12 overlooks that up to c_min may stay unspent, but eq. 13, which is all that is used, holds: greedy takes
+    the densest arm m times and leaves r < c, its cost, so others are at most r / (m c_min + r) of its set.
+    """
     return float(scaled.costs.max()) ** 2
 
 

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from budgetbandits.money import Amount
 from budgetbandits.state import Floats
 
 __all__ = ["ArmName", "Costs", "check_range", "check_whole", "named_costs"]
+
+_REWARD_MAX: Final = 1e100  # squares of rewards and their sums stay finite
 
 ArmName = str | int
 Costs = Mapping[ArmName, Amount] | Mapping[str, Amount] | Sequence[tuple[ArmName, Amount]] | Sequence[Amount] | Floats
@@ -25,11 +28,15 @@ def named_costs(costs: Costs) -> tuple[Sequence[ArmName], Sequence[Amount]]:
     >>> named_costs([1, 2])
     (range(0, 2), [1, 2])
     """
-    if isinstance(costs, str) or not isinstance(costs, Mapping | Iterable):
+    is_scalar = isinstance(costs, str | bytes) or (isinstance(costs, np.ndarray) and costs.ndim == 0)
+    if is_scalar or not isinstance(costs, Mapping | Iterable):
         raise InvalidInput(f"costs are {costs!r}: give names with costs, such as {{'a': 1, 'b': 2.5}}")
     entries = list(costs.items()) if isinstance(costs, Mapping) else list(costs)
     pairs = [entry for entry in entries if isinstance(entry, tuple | list) and len(entry) == 2]
-    if len(pairs) < len(entries) or not pairs:
+    for entry in entries:
+        if isinstance(entry, tuple | list) and len(pairs) < len(entries):
+            raise InvalidInput(f"costs hold the entry {entry!r}: give pairs (name, cost) only, or costs only")
+    if not pairs:
         return range(len(entries)), [entry for entry in entries if not isinstance(entry, tuple)]
     names = [name for name, _ in pairs]
     _check_names(names)
@@ -49,12 +56,12 @@ def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
     """Return the ends of a reward range as floats, or raise."""
     try:
         low, high = (float(end) for end in reward_range)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         low = high = math.nan
-    if not (0 <= low < high < math.inf):
+    if not (0 <= low < high <= _REWARD_MAX):
         raise InvalidInput(
             f"reward_range is {reward_range!r}: give the least and the greatest possible reward, with "
-            "0 <= least < greatest; a budget that must be spent makes no sense of negative rewards"
+            f"0 <= least < greatest <= {_REWARD_MAX:g}; a budget that must be spent makes no sense of negative rewards"
         )
     return low, high
 

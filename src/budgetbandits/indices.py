@@ -6,13 +6,14 @@ were pulled before. Write it with NumPy functions and it runs compiled, too.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from budgetbandits.specs import Spec, require
 from budgetbandits.state import Arms, Floats, Now
 
-__all__ = ["UCB1", "Index", "Mean"]
+__all__ = ["UCB1", "Index", "LinearIndex", "Mean"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,30 @@ class Index(Spec):
 
 
 @dataclass(frozen=True)
-class UCB1(Index):
+class LinearIndex(Index):
+    """An index of the form ``mean + slope(n) * clock(t)``, n being the arm's pulls and t the pull number.
+
+    That form lets a tournament find the best of a million arms without looking at all of them, live and simulated. The
+    slope must not be negative and the clock must not fall.
+    """
+
+    def slope(self, pulls: Any, reward_span: float) -> Any:
+        """Return the slope after so many pulls: for one arm a number, for an array of them an array."""
+        raise NotImplementedError(f"{type(self).__name__} must define slope(self, pulls, reward_span)")
+
+    def clock(self, pull: int) -> float:
+        """Return the clock at the pull number t."""
+        raise NotImplementedError(f"{type(self).__name__} must define clock(self, pull)")
+
+    def bounds(self, arms: Arms, now: Now) -> Floats:
+        """Return the values, with the operations in the order in which the tournament does them."""
+        slopes = self.slope(arms.pulls, now.reward_high - now.reward_low)
+        bounds: Floats = arms.mean + slopes * self.clock(now.pull)
+        return bounds
+
+
+@dataclass(frozen=True)
+class UCB1(LinearIndex):
     """The upper confidence bound of Auer et al. (2002), which the paper's eq. 6 uses.
 
     ``mean + width * (high - low) * sqrt(2 ln t / n)`` for an arm with n pulls and rewards in [low, high], at the pull
@@ -56,21 +80,23 @@ class UCB1(Index):
     def __post_init__(self) -> None:
         require(self.width, "width", "it must be greater than 0 and finite; 1 is the proved one", above=0)
 
-    def bounds(self, arms: Arms, now: Now) -> Floats:
-        """Return the upper confidence bounds.
+    def slope(self, pulls: Any, reward_span: float) -> Any:
+        """Return width * (high - low) / sqrt(n)."""
+        return self.width * reward_span / np.sqrt(pulls)
 
-        They are lines in the clock sqrt(2 ln t), one slope and one intercept an arm: the tournament over many
-        arms lives on that, and evaluates them in this order of operations.
-        """
-        clock = math.sqrt(2.0 * math.log(now.pull))
-        scale = self.width * (now.reward_high - now.reward_low)
-        return arms.mean + scale / np.sqrt(arms.pulls) * clock
+    def clock(self, pull: int) -> float:
+        """Return sqrt(2 ln t)."""
+        return math.sqrt(2.0 * math.log(pull))
 
 
 @dataclass(frozen=True)
-class Mean(Index):
+class Mean(LinearIndex):
     """The mean of the rewards so far: no optimism at all."""
 
-    def bounds(self, arms: Arms, now: Now) -> Floats:
-        """Return the means."""
-        return arms.mean
+    def slope(self, pulls: Any, reward_span: float) -> Any:
+        """Return 0."""
+        return 0.0 * pulls
+
+    def clock(self, pull: int) -> float:
+        """Return 0: nothing moves by itself."""
+        return 0.0

@@ -104,7 +104,10 @@ def _solve(
     costs: Sequence[Amount] | Floats,
     budget: Amount,
 ) -> Solution:
-    worth = np.asarray(values, dtype=np.float64)
+    try:
+        worth = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"values are {values!r}: give one number for each arm") from error
     if worth.shape != (len(costs),):
         raise InvalidInput(f"{worth.size} values and {len(costs)} costs: give one value and one cost for each arm")
     for arm in np.flatnonzero(~(worth >= 0) | np.isinf(worth))[:1]:
@@ -122,8 +125,8 @@ def densest(densities: Floats, costs: Floats, budget: float) -> int:
 
 
 def times(budget: float, cost: float) -> int:
-    """Return how often a cost fits into a budget. `math.fmod` is exact, so this does not slip by one."""
-    return round((budget - math.fmod(budget, cost)) / cost)
+    """Return how often a cost fits into a budget. The remainder is exact, so this does not slip by one."""
+    return round((budget - budget % cost) / cost)
 
 
 def greedy_counts(values: Floats, costs: Floats, budget: float) -> Counts:
@@ -133,7 +136,7 @@ def greedy_counts(values: Floats, costs: Floats, budget: float) -> Counts:
     arm = densest(densities, costs, budget)
     while arm >= 0:
         counts[arm] = times(budget, costs[arm])
-        budget = math.fmod(budget, costs[arm])
+        budget = budget % costs[arm]
         arm = densest(densities, costs, budget)
     return counts
 
@@ -165,7 +168,7 @@ def exact_counts(values: Floats, costs: Floats, budget: float) -> Counts:
     losses = np.maximum(costs[items] * density - values[items], 0.0)
     order = np.argsort(losses, kind="mergesort")
     items, losses = items[order], losses[order]
-    moves = np.fmod(costs[items], step)
+    moves = costs[items] % step
     rate = density
     for j in range(len(items)):
         rate = min(rate, losses[j] / moves[j])
@@ -177,8 +180,9 @@ def exact_counts(values: Floats, costs: Floats, budget: float) -> Counts:
     lightest = {-1.0: 0.0}
 
     # One entry for each set: what it adds to which other set, and what it then loses, weighs and leaves.
-    parent, added, lost, weight = [-1], [-1], [0.0], [0.0]
-    remainder = [math.fmod(budget, step)]
+    # Weights are pairs of floats, whose sum is exact where one float would round (real costs).
+    parent, added, lost, weight, weight_low = [-1], [-1], [0.0], [0.0], [0.0]
+    remainder = [budget % step]
     tolerance = _TOLERANCE * density * budget
     least, winner = density * remainder[0], 0
     heap = [(rate * remainder[0], remainder[0], 0)]  # on equal bounds, the set that leaves least comes first
@@ -195,16 +199,18 @@ def exact_counts(values: Floats, costs: Floats, budget: float) -> Counts:
             loss = lost[node] + losses[j]
             if loss >= least - tolerance:
                 break
-            heavier = weight[node] + costs[items[j]]
-            if heavier > budget:
+            heavier, low = exact_sum(weight[node], costs[items[j]])
+            heavier, low = exact_sum(heavier, low + weight_low[node])
+            if heavier > budget or (heavier == budget and low > 0.0):
                 continue
-            left = math.fmod(budget - heavier, step)
+            _, left = fill_up(budget, heavier, low, step)
             if loss + rate * left >= least - tolerance:
                 continue
             parent.append(node)
             added.append(j)
             lost.append(loss)
             weight.append(heavier)
+            weight_low.append(low)
             remainder.append(left)
             heapq.heappush(heap, (loss + rate * left, left, len(parent) - 1))
             if loss + density * left < least:
@@ -212,11 +218,31 @@ def exact_counts(values: Floats, costs: Floats, budget: float) -> Counts:
         if len(parent) > _STATES_MAX:
             raise KnapsackTooHard("two million sets of arms did not settle the exact optimum: use the fractional bound")
 
-    counts[best] = times(budget - weight[winner], step)
+    counts[best], _ = fill_up(budget, weight[winner], weight_low[winner], step)
     while parent[winner] >= 0:
         counts[items[added[winner]]] += 1
         winner = parent[winner]
     return counts
+
+
+def exact_sum(a: float, b: float) -> tuple[float, float]:
+    """Return a + b as a float64 and what that rounds off, which is exact (Knuth's two-sum)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def fill_up(budget: float, weight: float, weight_low: float, step: float) -> tuple[int, float]:
+    """Return how often a step fits into budget - (weight + weight_low), and what is then left."""
+    space, space_low = exact_sum(budget, -weight)
+    space_low -= weight_low
+    count, left = times(space, step), space % step
+    # The small part may carry the rest across either end of a step. Only the rest itself is rounded.
+    if left < -space_low:
+        return count - 1, left + step + space_low
+    if left - step >= -space_low:
+        return count + 1, max(left - step + space_low, 0.0)
+    return count, left + space_low
 
 
 def useful_items(values: Floats, costs: Floats, budget: float, best: int) -> NDArray[np.int64]:
@@ -234,5 +260,5 @@ def useful_items(values: Floats, costs: Floats, budget: float, best: int) -> NDA
             break
         if values[i] > worth:
             worth = values[i]
-            keep[i] = math.fmod(costs[i], costs[best]) > 0
+            keep[i] = costs[i] % costs[best] > 0
     return np.flatnonzero(keep)

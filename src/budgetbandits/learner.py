@@ -189,6 +189,7 @@ class Learner:
         # All else that changes. Amounts are whole numbers of units.
         self._spent = 0
         self._reserved = 0
+        self._reward_total = 0.0
         self._asked = 0
         self._pulls = 0
         self._pending: dict[int, _Pending] = {}
@@ -212,12 +213,13 @@ class Learner:
             number = uniform(self._seed, CHOICE, self._run, 0, self._asked)
             arm = self._policy.choose(self._arms, now, number)
             price = self._price_of_chosen(arm, now)
+            learns = bool(self._policy.learns(self._arms, now))
             self._asked += 1
             self._pulls += 1
             self._reserved += price
             self._arms.pulls[arm] += 1
             pull = Pull(self._asked, self._names[arm], self._unit.amount(price), now.pull)
-            self._pending[pull.id] = _Pending(pull, int(arm), price)
+            self._pending[pull.id] = _Pending(pull, int(arm), price, learns)
             return pull
 
     def tell(self, pull: Pull | int, reward: float) -> None:
@@ -236,7 +238,9 @@ class Learner:
             del self._pending[pending.pull.id]
             self._reserved -= pending.price
             self._spent += pending.price
-            learn(self._arms, pending.arm, amount)
+            self._reward_total += amount
+            if pending.learns:
+                learn(self._arms, pending.arm, amount)
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for.
@@ -265,7 +269,7 @@ class Learner:
         )
 
     def _price_of_chosen(self, arm: object, now: Now) -> int:
-        if not (isinstance(arm, int | np.integer) and 0 <= arm < len(self._names)):
+        if isinstance(arm, bool) or not (isinstance(arm, int | np.integer) and 0 <= arm < len(self._names)):
             raise PolicyError(
                 f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {len(self._names) - 1}"
             )
@@ -280,10 +284,11 @@ class Learner:
 
     def _find(self, pull: Pull | int) -> "_Pending":
         number = pull.id if isinstance(pull, Pull) else pull
-        pending = self._pending.get(number)
+        is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        pending = self._pending.get(number) if is_number else None
         if pending is not None and (pull is number or pull == pending.pull):
             return pending
-        if pending is None and isinstance(number, int) and 1 <= number <= self._asked:
+        if pending is None and is_number and 1 <= number <= self._asked:
             how = "cancelled" if number in self._cancelled else "told"
             raise PullAlreadySettled(f"pull {number} was {how} before: a pull is settled once")
         raise UnknownPull(f"{pull!r} is no pull of this learner: use what ask() returned, or its id")
@@ -291,7 +296,7 @@ class Learner:
     def _check_reward(self, reward: float, arm: ArmName) -> float:
         try:
             amount = float(reward)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             amount = math.nan
         if not self._reward_low <= amount <= self._reward_high:
             raise InvalidReward(
@@ -330,7 +335,8 @@ class Learner:
     @property
     def budget_left(self) -> float:
         """What is neither spent nor reserved."""
-        return self._unit.amount(self._budget - self._spent - self._reserved)
+        with self._lock:  # else a tell in another thread could be seen half done
+            return self._unit.amount(self._budget - self._spent - self._reserved)
 
     @property
     def pulls(self) -> int:
@@ -346,7 +352,7 @@ class Learner:
     @property
     def reward_total(self) -> float:
         """The sum of all rewards told."""
-        return math.fsum(self._arms.reward_sum)
+        return self._reward_total
 
     @property
     def arms(self) -> Table[ArmRow]:
@@ -398,11 +404,15 @@ class Learner:
                     "seed": self._seed,
                     "run": self._run,
                     "asked": self._asked,
+                    "spent": self._spent,
+                    "reward_total": self._reward_total,
+                    "pulls": arms.pulls.tolist(),
                     "told": arms.told.tolist(),
                     "reward_sum": arms.reward_sum.tolist(),
                     "reward_squares": arms.reward_squares.tolist(),
                     "pending": [
-                        [pending.pull.id, pending.arm, pending.pull.number] for pending in self._pending.values()
+                        [pending.pull.id, pending.arm, pending.pull.number, pending.learns]
+                        for pending in self._pending.values()
                     ],
                     "cancelled": sorted(self._cancelled),
                 },
@@ -435,7 +445,7 @@ class Learner:
         learner._set_up(
             Policy.from_data(data["policy"]),
             names,
-            PriceList(Unit(*data["unit"]), np.array(prices, np.float64), data["budget"]),
+            _restored_bill(data, prices),
             data["reward_range"],
             data["seed"],
             data["run"],
@@ -448,27 +458,57 @@ class Learner:
 
     def _restore_arms(self, data: dict[str, Any]) -> None:
         arms = self._arms
-        arms.told[:] = np.array(data["told"], np.int64)
-        arms.pulls[:] = arms.told
-        arms.reward_sum[:] = data["reward_sum"]
-        arms.reward_squares[:] = data["reward_squares"]
+        rows = zip(data["pulls"], data["told"], data["reward_sum"], data["reward_squares"], self._names, strict=True)
+        for arm, (pulls, told, reward_sum, reward_squares, name) in enumerate(rows):
+            arms.pulls[arm] = check_whole(pulls, f"the number of pulls of arm {name!r}", 53)
+            arms.told[arm] = check_whole(told, f"the number of rewards of arm {name!r}", 53)
+            arms.reward_sum[arm] = reward_sum
+            arms.reward_squares[arm] = reward_squares
         known = np.flatnonzero(arms.told)
         arms.mean[known] = arms.reward_sum[known] / arms.told[known]
-        if arms.told.min() < 0 or not np.isfinite(arms.reward_sum).all():
-            raise InvalidState("the saved learner is damaged: its counts or rewards are no numbers")
-        self._spent = sum(int(arms.told[i]) * self._unit.units(float(arms.cost[i])) for i in known)
+        slack = 1e-9 * self._reward_high  # for the rounding of long sums
+        is_sane = (
+            (arms.told <= arms.pulls)
+            & (arms.mean >= self._reward_low - slack)
+            & (arms.mean <= self._reward_high + slack)
+            & (arms.reward_squares >= 0)
+            & (arms.reward_squares < math.inf)
+            & ((arms.told > 0) | (arms.reward_sum == 0))
+        )
+        if not is_sane.all():
+            raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
 
     def _restore_pulls(self, data: dict[str, Any]) -> None:
-        self._asked = data["asked"]
-        self._cancelled = set(data["cancelled"])
-        for number, arm, position in data["pending"]:
+        self._asked = check_whole(data["asked"], "the number of asks", 56)
+        self._spent = check_whole(data["spent"], "the money spent", 107)
+        self._reward_total = float(data["reward_total"])
+        self._cancelled = {check_whole(number, "a cancelled pull", 56) for number in data["cancelled"]}
+        for number, arm, position, learns in data["pending"]:
+            check_whole(number, "a pending pull", 56)
+            check_whole(arm, "a pending arm", 32)
+            check_whole(position, "the number of a pending pull", 56)
             price = self._unit.units(float(self._arms.cost[arm]))
             pull = Pull(number, self._names[arm], self._unit.amount(price), position)
-            self._pending[number] = _Pending(pull, arm, price)
+            self._pending[number] = _Pending(pull, arm, price, bool(learns))
             self._reserved += price
-            self._arms.pulls[arm] += 1
         self._pulls = int(self._arms.pulls.sum())
-        if self._asked != self._pulls + len(self._cancelled):
+        cost_of_pulls = sum(
+            int(count) * self._unit.units(float(price))
+            for count, price in zip(self._arms.pulls, self._arms.cost, strict=True)
+            if count
+        )
+        told_or_pending = self._arms.told.copy()
+        for pending in self._pending.values():
+            told_or_pending[pending.arm] += 1
+        ids = [*self._pending, *self._cancelled]
+        if (
+            self._asked != self._pulls + len(self._cancelled)
+            or cost_of_pulls != self._spent + self._reserved
+            or (told_or_pending > self._arms.pulls).any()
+            or len(ids) != len(set(ids))
+            or not all(1 <= number <= self._asked for number in ids)
+            or not 0 <= self._reward_total <= (self._pulls - len(self._pending)) * self._reward_high * (1 + 1e-9)
+        ):
             raise InvalidState("the saved learner is damaged: its pulls do not add up")
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
@@ -481,12 +521,25 @@ class _Pending(NamedTuple):
     pull: Pull
     arm: int
     price: int
+    learns: bool
+
+
+def _restored_bill(data: dict[str, Any], prices: Sequence[Amount]) -> PriceList:
+    base, exponent = data["unit"]
+    # No float64 needs more places: the last one of the smallest is 2^-1074.
+    unit = Unit(base, check_whole(exponent, "the exponent of the unit", 11))
+    budget = check_whole(data["budget"], "the budget", 107 if base == 2 else 54)
+    array = np.array(prices, np.float64)
+    is_exact = all(price > 0 and unit.price(unit.units(price)) == price for price in array.tolist())
+    if base not in (2, 10) or not is_exact:
+        raise InvalidState(f"the saved learner is damaged: {prices} are no prices in units of {base}^-{exponent}")
+    return PriceList(unit, array, budget)
 
 
 def _parse(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidState(f"this is no complete JSON text ({error}): restore it from another copy") from error
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise InvalidState(f"this JSON text is no saved learner: its 'format' must be {_FORMAT!r}")

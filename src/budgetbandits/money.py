@@ -15,7 +15,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from itertools import chain
 from typing import Final
 
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from budgetbandits.errors import InvalidAmount
 
-__all__ = ["Amount", "PriceList", "Unit", "price_list"]
+__all__ = ["Amount", "PriceList", "Unit", "pay", "price_list", "rounded_down"]
 
 Amount = int | float | str | Decimal
 """What a cost or a budget may be given as."""
@@ -53,7 +52,7 @@ class Unit:
 
     def amount(self, units: int) -> float:
         """Return the float nearest to that many units."""
-        return float(Fraction(units, self.base**self.exponent))
+        return units / int(self.base**self.exponent)
 
     def price(self, units: int) -> float:
         """Return that many units as a price; what a float64 cannot hold of it is cut off, never added."""
@@ -61,6 +60,11 @@ class Unit:
             return float(units)
         excess = max(units.bit_length() - _FLOAT_BITS, 0)
         return math.ldexp(units >> excess, excess - self.exponent)
+
+    def pair(self, units: int) -> tuple[float, float]:
+        """Return that many units as the exact sum of two prices, which is how compiled code keeps what is left."""
+        low_units = units - self.units(self.price(units))
+        return self.price(units), self.price(low_units)
 
     def units(self, price: float) -> int:
         """Return a price as a whole number of units."""
@@ -115,6 +119,8 @@ def price_list(costs: Sequence[Amount] | NDArray[np.float64], names: Sequence[ob
             raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be greater than 0")
         if not math.isfinite(cost):
             raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be finite")
+        if float(cost) == 0:
+            raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be at least 5e-324, the smallest float")
     is_real = any(map(_looks_real, chain(amounts, (whole,))))
     return _real_prices(amounts, whole) if is_real else _decimal_prices(amounts, whole)
 
@@ -128,8 +134,13 @@ def _plain(value: object, what: str) -> int | float | Decimal:
             value = Decimal(value)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise InvalidAmount(f"{what} is {value!r}: give a number, or text such as '2.50'")
-    if value != value:
+    if value.is_nan() if isinstance(value, Decimal) else value != value:
         raise InvalidAmount(f"{what} is {value}: give a number")
+    if isinstance(value, int) and value.bit_length() > _PAIR_BITS:
+        raise InvalidAmount(
+            f"{what} is a whole number of {value.bit_length()} bits: at most 2^53 units can be held exactly; "
+            f"count in larger units, such as euros in place of cents"
+        )
     return value
 
 
@@ -139,15 +150,23 @@ def _looks_real(amount: int | float | Decimal) -> bool:
 
 def _decimal_prices(costs: list[int | float | Decimal], budget: int | float | Decimal) -> PriceList:
     decimals = [Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount) for amount in (*costs, budget)]
-    digits = max(0, *(-int(amount.normalize().as_tuple().exponent) for amount in decimals))
-    units = [_scaled(amount, digits) for amount in decimals]
-    largest = max(units)
-    if largest > 2**_FLOAT_BITS:
+    digits = max(map(_decimal_places, decimals))
+    # Numbers of 17 digits and more exceed 2^53; the first test keeps astronomic ones from being written out.
+    is_vast = any(amount and amount.adjusted() + digits >= 16 for amount in decimals)
+    units = [] if is_vast else [_scaled(amount, digits) for amount in decimals]
+    if is_vast or max(units) > 2**_FLOAT_BITS:
         raise InvalidAmount(
-            f"{max(decimals)} is {largest} units of {Decimal(1).scaleb(-digits)}, the smallest unit that the amounts "
-            f"need: at most 2^53 units can be held exactly; use coarser costs or a smaller budget"
+            f"{max(decimals)} is more than 2^53 units of 10^-{digits}, the smallest unit that the amounts need: "
+            f"at most 2^53 units can be held exactly; use coarser costs or a smaller budget"
         )
     return PriceList(Unit(10, digits), np.array(units[:-1], dtype=np.float64), units[-1])
+
+
+def _decimal_places(amount: Decimal) -> int:
+    """Count the places by hand: `Decimal.normalize` rounds to the precision that the user has set."""
+    _, digits, exponent = amount.as_tuple()
+    written = "".join(map(str, digits))
+    return max(-int(exponent) - (len(written) - len(written.rstrip("0"))), 0) if amount else 0
 
 
 def _scaled(amount: Decimal, digits: int) -> int:
@@ -175,3 +194,26 @@ def _float_at_least(amount: int | float | Decimal) -> float:
     """Round up, so that a cost that no float64 can hold is never underestimated."""
     nearest = float(amount)
     return nearest if nearest >= amount else math.nextafter(nearest, math.inf)
+
+
+def pay(high: float, low: float, price: float) -> tuple[float, float]:
+    """Subtract a price from an amount that is the sum of two floats, without rounding.
+
+    The amount has at most 106 bits above the last bit of any price, so that two floats hold what is left exactly
+    (Knuth's two-sum, then the parts in order of size).
+
+    Examples
+    --------
+    >>> pay(1.0, 0.0, 2.0**-60)
+    (1.0, -8.673617379884035e-19)
+    """
+    total = high - price
+    shift = total - high
+    error = (high - (total - shift)) + (-price - shift) + low
+    result = total + error
+    return result, error - (result - total)
+
+
+def rounded_down(high: float, low: float) -> float:
+    """Return the largest float64 that does not exceed the sum of two."""
+    return high if low >= 0.0 else float(np.nextafter(high, -math.inf))

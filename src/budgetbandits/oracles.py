@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from budgetbandits.errors import PolicyError
 from budgetbandits.knapsack import densest, exact_counts, fractional_counts, greedy_counts, times
 from budgetbandits.specs import Spec
 from budgetbandits.state import Counts, Floats
@@ -20,6 +21,8 @@ __all__ = ["CostBlind", "DensityGreedy", "Exact", "Fractional", "Oracle"]
 def draw(weights: Counts | Floats, uniform: float) -> int:
     """Return an arm in proportion to the weights: the one on which the share `uniform` of their sum falls."""
     cumulative = np.cumsum(weights)
+    if not cumulative[-1] > 0:
+        raise PolicyError("there is nothing to draw from: at least one arm must have a positive count")
     arm = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
     # Rounding can carry the product up to the sum itself, past every arm.
     return arm if arm < len(weights) else int(np.flatnonzero(weights)[-1])
@@ -67,7 +70,7 @@ class DensityGreedy(Oracle):
         densities = values / costs
         arm = densest(densities, costs, budget)
         count = times(budget, costs[arm])
-        left = math.fmod(budget, costs[arm])
+        left = budget % costs[arm]
         if uniform * (count + math.floor(left / costs.min())) < count:
             return arm
         arms, counts = [arm], [count]
@@ -75,7 +78,7 @@ class DensityGreedy(Oracle):
         while arm >= 0:
             arms.append(arm)
             counts.append(times(left, costs[arm]))
-            left = math.fmod(left, costs[arm])
+            left = left % costs[arm]
             arm = densest(densities, costs, left)
         return arms[draw(np.array(counts), uniform)]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetbandits.indices import UCB1, Index
 from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle, draw
-from budgetbandits.specs import Spec, require
+from budgetbandits.specs import Spec, require, require_spec
 from budgetbandits.state import Arms, Counts, Floats, Now, select
 
 __all__ = [
@@ -42,6 +42,10 @@ class Policy(Spec):
         """Return the arm to pull, drawn in proportion to the weights by one uniform number."""
         return draw(self.weights(arms, now), uniform)
 
+    def learns(self, arms: Arms, now: Now) -> bool:
+        """Return whether the reward of the pull about to be made will enter the estimates: by default it does."""
+        return True
+
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what the policy takes a pull of each arm to be worth; it is shown, not used."""
         return arms.mean
@@ -70,6 +74,10 @@ class IndexPolicy(Policy):
 
     index: Index = field(default_factory=UCB1)
     oracle: Oracle = field(default_factory=DensityGreedy)
+
+    def __post_init__(self) -> None:
+        require_spec(self.index, "index", Index)
+        require_spec(self.oracle, "oracle", Oracle)
 
     def weights(self, arms: Arms, now: Now) -> Counts:
         """Return the counts of the oracle's best set."""
@@ -115,7 +123,8 @@ class EpsilonFirst(Policy):
     """Explore with a share of the budget, then exploit: budget-limited ε-first (Tran-Thanh et al. 2010).
 
     Exploration goes round-robin over the arms that the exploration budget left can pay, and ends when it can pay
-    none. All that is left is spent on the best set by the mean rewards.
+    none. All that is left is spent on the best set by the means of the rewards that exploration brought; later
+    rewards do not change them.
 
     Parameters
     ----------
@@ -136,6 +145,7 @@ class EpsilonFirst(Policy):
             above=0,
             below=1,
         )
+        require_spec(self.exploit, "exploit", Oracle)
 
     def weights(self, arms: Arms, now: Now) -> Counts:
         """Return the next arm to explore, or the counts of the best set."""
@@ -156,6 +166,10 @@ class EpsilonFirst(Policy):
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         drawn = self.exploit.draw(arms.mean[affordable], arms.cost[affordable], now.budget_left, uniform)
         return int(affordable[drawn])
+
+    def learns(self, arms: Arms, now: Now) -> bool:
+        """Return whether this is exploration: what is exploited are its estimates, and they stand."""
+        return self.next_to_explore(arms, now) >= 0
 
     def next_to_explore(self, arms: Arms, now: Now) -> int:
         """Return the least pulled arm, the lower on a tie, that the exploration budget can pay, or -1.

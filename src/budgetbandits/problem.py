@@ -4,7 +4,7 @@ A learner never sees a problem's laws. They are there to draw rewards, to say wh
 would earn, and to evaluate the bounds of the paper.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 import numpy as np
@@ -146,7 +146,7 @@ class Problem:
         >>> problem.reward(3, 0, seed=7) == problem.reward(3, 0, seed=7)
         True
         """
-        return self.rewards[arm].quantile(uniform(seed, REWARD, run, arm, count))
+        return self.rewards[arm].quantile(uniform(seed, REWARD, run, arm, int(count)))
 
 
 def _ordered(
@@ -158,8 +158,10 @@ def _ordered(
             odd = sorted(map(str, set(by_name) ^ set(names)))
             raise InvalidInput(f"arms {odd} have a cost or a reward law but not both: give one of each for every arm")
         laws = tuple(by_name[name] for name in names)
-    else:
+    elif isinstance(rewards, Iterable):
         laws = tuple(rewards)
+    else:
+        raise InvalidInput(f"rewards are {rewards!r}: give a reward law for each arm")
     if len(laws) != len(names):
         raise InvalidInput(f"{len(names)} costs and {len(laws)} reward laws: give one of each for every arm")
     for name, law in zip(names, laws, strict=True):

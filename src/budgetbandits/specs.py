@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from budgetbandits.errors import InvalidInput, InvalidState
 
-__all__ = ["Spec", "require"]
+__all__ = ["Spec", "require", "require_spec"]
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -84,3 +84,9 @@ def require(
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (is_number and above < value < below and at_least <= value <= at_most):
         raise InvalidInput(f"{what} is {value!r}: {rule}")
+
+
+def require_spec(value: object, what: str, kind: type[Spec]) -> None:
+    """Raise unless the value is of that kind of spec."""
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{what} is {value!r}: it must be an instance of {kind.__name__}")

@@ -25,11 +25,11 @@ class Arms(NamedTuple):
     pulls
         How often the arm was pulled, pulls still outstanding included.
     told
-        How many of their rewards are known.
+        How many rewards the policy has learned from.
     mean
         The mean of these, and the low end of the reward range while there are none.
     reward_sum, reward_squares
-        The sum of the known rewards and of their squares.
+        The sum of these rewards and of their squares.
     """
 
     cost: Floats
@@ -74,7 +74,7 @@ def fresh_arms(prices: Floats, reward_low: float) -> Arms:
 
 
 def learn(arms: Arms, arm: int, reward: float) -> None:
-    """Enter one reward of an arm."""
+    """Let one reward of an arm enter the estimates."""
     arms.told[arm] += 1
     arms.reward_sum[arm] += reward
     arms.reward_squares[arm] += reward * reward

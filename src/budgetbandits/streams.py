@@ -11,7 +11,10 @@ where they wrap at 64 bits: each product is cut to 32-bit halves before it is us
 
 from typing import Final
 
-__all__ = ["CHOICE", "COST", "MEAN", "REWARD", "philox", "uniform"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CHOICE", "COST", "MEAN", "REWARD", "philox", "uniform", "uniforms"]
 
 # What a number is for. Different purposes never share a number.
 CHOICE: Final = 0  # which arm a policy draws; count = the number of the ask
@@ -64,6 +67,24 @@ def uniform(seed: int, purpose: int, run: int, arm: int, count: int) -> float:
     >>> uniform(7, REWARD, 0, 3, 12) == uniform(7, REWARD, 0, 3, 13)
     False
     """
+    return _number(seed, purpose, run, arm, count)
+
+
+def uniforms(seed: int, purpose: int, run: int, arm: int, first: int, numbers: NDArray[np.float64]) -> None:
+    """Fill an array with the uniform numbers of the counts from `first` on: `uniform`, many at a time.
+
+    Examples
+    --------
+    >>> numbers = np.empty(2)
+    >>> uniforms(7, REWARD, 0, 3, 12, numbers)
+    >>> numbers.tolist() == [uniform(7, REWARD, 0, 3, 12), uniform(7, REWARD, 0, 3, 13)]
+    True
+    """
+    for i in range(len(numbers)):
+        numbers[i] = _number(seed, purpose, run, arm, first + i)
+
+
+def _number(seed: int, purpose: int, run: int, arm: int, count: int) -> float:
     word0, word1, _, _ = philox(
         count & _MASK, arm, run, (purpose << 24) | (count >> 32), seed & _MASK, (seed >> 32) & _MASK
     )

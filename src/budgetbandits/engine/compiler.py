@@ -1,0 +1,158 @@
+"""How the package's plain Python becomes machine code: written once, run both ways.
+
+Numba compiles the very functions that the live learner runs in Python. Three things make that possible:
+
+- plain functions are registered, so that compiled code may call them;
+- a `Spec` (a policy, an index, an oracle) is a type of its own to Numba: compiled code reads its fields and calls its
+  methods, a user's as well as the package's;
+- entry points are cached on disk under a digest of every source they are made of, because Numba's own cache
+  looks at the file of the entry point alone, and would run stale code after a change elsewhere.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numba
+from numba.core import cgutils, types
+from numba.core.datamodel import models
+from numba.extending import NativeValue, overload_method, register_jitable, register_model, typeof_impl, unbox
+
+from budgetbandits import knapsack, money, oracles, policies, rewards, state, streams
+from budgetbandits.specs import Spec
+
+__all__ = ["compile_entry", "kernel"]
+
+_OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}
+"""Threads run side by side; and divisions are not checked, which would keep loops from being vectorised."""
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Let compiled code call a plain function; Python still calls it as it is."""
+    register_jitable(forceinline=True, _nrt=False, **_OPTIONS)(function)
+    return function
+
+
+def allocating(function: Function) -> Function:
+    """Do as `kernel` does for a function that makes arrays or lists."""
+    register_jitable(**_OPTIONS)(function)
+    return function
+
+
+def vectorised(function: Function) -> Function:
+    """Do as `kernel` does for a loop in which no NaN can arise: then minima and maxima become vector instructions."""
+    register_jitable(forceinline=True, _nrt=False, fastmath={"nnan", "nsz"}, **_OPTIONS)(function)
+    return function
+
+
+def inlined(function: Function) -> Function:
+    """Do as `kernel` does, and write the function out wherever it is called, so that loops over it are vectorised.
+
+    Call such a function only where nothing is written but whole arrays that were passed in: around it, Numba drops
+    writes to an array inside a tuple as dead code.
+    """
+    register_jitable(inline="always", **_OPTIONS)(function)
+    return function
+
+
+for _function in (streams.philox, streams._number, rewards._normal_centre):
+    inlined(_function)
+for _function in (
+    streams.uniform,
+    streams.uniforms,
+    *(function for function in rewards.COMPILABLE if function is not rewards._normal_centre),
+    money.pay,
+    money.rounded_down,
+    state.fresh_arms,
+    state.learn,
+    state.select,
+    knapsack.densest,
+    knapsack.times,
+    knapsack.useful_items,
+    knapsack.greedy_counts,
+    knapsack.fractional_counts,
+    knapsack.exact_counts,
+    oracles.draw,
+    policies.first_fresh,
+    policies.share,
+    policies.sample_deviations,
+    policies.usual,
+    policies.chance_above,
+):
+    allocating(_function)
+
+
+class SpecType(types.NamedTuple):
+    """What Numba sees of a spec: a tuple of its fields, and its class for the methods."""
+
+    def __init__(self, spec_class: type[Spec], field_types: tuple[types.Type, ...]) -> None:
+        self.types = field_types
+        self.count = len(field_types)
+        self.fields = tuple(field.name for field in dataclasses.fields(spec_class))
+        self.instance_class = spec_class
+        types.Type.__init__(self, f"{spec_class.spec_name()}({', '.join(map(str, field_types))})")
+
+    def __bool__(self) -> bool:
+        # A tuple type without fields counts as false, and Numba would then call its methods without `self`.
+        return True
+
+
+register_model(SpecType)(models.TupleModel)
+
+
+@typeof_impl.register(Spec)
+def _type_of_spec(spec: Spec, context: Any) -> SpecType:
+    spec_class = type(spec)
+    for name, method in inspect.getmembers(spec_class, inspect.isfunction):
+        _let_compiled_code_call(name, len(inspect.signature(method).parameters))
+    # A whole number in a float field is a float: one version of the machine code serves both.
+    field_types = tuple(
+        types.float64 if field.type in (float, "float") else typeof_impl(getattr(spec, field.name), context)
+        for field in dataclasses.fields(spec_class)
+    )
+    return SpecType(spec_class, field_types)
+
+
+@unbox(SpecType)
+def _unbox_spec(spec_type: SpecType, instance: Any, context: Any) -> NativeValue:
+    values = []
+    for name, field_type in zip(spec_type.fields, spec_type.types, strict=True):
+        field = context.pyapi.object_getattr_string(instance, name)
+        values.append(context.unbox(field_type, field).value)
+        context.pyapi.decref(field)
+    is_error = cgutils.is_not_null(context.builder, context.pyapi.err_occurred())
+    return NativeValue(context.context.make_tuple(context.builder, spec_type, values), is_error=is_error)
+
+
+@functools.cache
+def _let_compiled_code_call(name: str, arguments: int) -> None:
+    """Teach Numba that ``spec.name(...)`` calls the method that the class of the spec has under that name."""
+
+    def method_of(self: SpecType, *_: types.Type) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(self.instance_class, name)
+        return method
+
+    # Numba hands arguments on one by one only if the signature names them.
+    names = ["self", *(f"argument_{i}" for i in range(1, arguments))]
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    setattr(method_of, "__signature__", inspect.Signature(parameters))
+    overload_method(SpecType, name, strict=False, jit_options=_OPTIONS)(method_of)
+
+
+def compile_entry(function: Callable[..., Any], *specs: Spec) -> Callable[..., Any]:
+    """Compile an entry point for specs of these classes, with a cache on disk that no change of source outlives."""
+    classes = {cls for spec in specs for cls in _classes_of(spec)}
+    return _compile_entry(function, frozenset(classes))
+
+
+@functools.cache
+def _compile_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -> Callable[..., Any]:
+    digest = _digest(classes)

@@ -1,0 +1,304 @@
+"""What every policy must do: `PolicyContract`, from which each policy's test class inherits.
+
+A class that inherits sets `policy` and `twin`, and gets all the tests below. Each runs the live learner on costs and
+budgets of three kinds (whole, decimal and real numbers), with several pulls outstanding, told in any order, and some
+cancelled. What was spent is added up here in fractions, apart from the learner's own books.
+"""
+
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+from typing import ClassVar
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import budgetbandits as bb
+from budgetbandits import Learner, Policy, Pull
+from reference import Given, ReferenceLearner, Twin, open_account
+
+MOST_ARMS = 5  # fewer than eight: from there on NumPy adds up in another order than a loop does
+MOST_PULLS = 30
+
+contract_settings = settings(
+    max_examples=settings.default.max_examples * 2 // 5,
+    # The same test runs for every policy that inherits it: that is what a contract is for.
+    suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],
+)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Costs, a budget and what else a learner is made of."""
+
+    costs: list[Given]
+    budget: Given
+    reward_range: tuple[float, float]
+    seed: int
+
+    def learner(self, policy: Policy) -> Learner:
+        return Learner(policy, self.costs, self.budget, self.reward_range, self.seed)
+
+    def reference(self, twin: Twin) -> ReferenceLearner:
+        return ReferenceLearner(twin, open_account(self.costs, self.budget, self.reward_range), self.seed)
+
+    def exact_costs(self) -> list[Fraction]:
+        return [arm.cost for arm in open_account(self.costs, self.budget, self.reward_range).arms]
+
+    def exact_budget(self) -> Fraction:
+        return open_account(self.costs, self.budget, self.reward_range).budget
+
+    def cut(self, arms: int, pulls: int) -> "Situation":
+        """Return the same with fewer arms, and no more money than for so many of the cheapest pulls."""
+        fewer = Situation(self.costs[:arms], self.budget, self.reward_range, self.seed)
+        enough = pulls * min(fewer.exact_costs())
+        return fewer if fewer.exact_budget() <= enough else replace(fewer, budget=float(enough))
+
+    def reward(self, share: float) -> float:
+        low, high = self.reward_range
+        return min(low + share * (high - low), high)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Ask, or settle one of the outstanding pulls: by telling a reward, or by cancelling it."""
+
+    verb: str
+    which: int
+    share: float
+
+    def pick(self, pending: tuple[Pull, ...]) -> Pull:
+        return pending[self.which % len(pending)]
+
+
+def spelled(cents: int) -> st.SearchStrategy[Given]:
+    """Return the ways to write so many hundredths."""
+    return st.sampled_from([cents / 100, str(Decimal(cents) / 100), Decimal(cents) / 100])
+
+
+@st.composite
+def whole_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
+    costs: list[Given] = list(draw(st.lists(st.integers(1, 12), min_size=1, max_size=MOST_ARMS)))
+    return costs, draw(st.integers(0, MOST_PULLS * min(map(int, costs))))
+
+
+@st.composite
+def decimal_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
+    cents = draw(st.lists(st.integers(1, 300), min_size=1, max_size=MOST_ARMS))
+    costs = [draw(spelled(cost)) for cost in cents]
+    return costs, draw(spelled(draw(st.integers(0, MOST_PULLS * min(cents)))))
+
+
+@st.composite
+def real_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
+    """Costs that no decimal number holds, at times with ones between that a decimal number does hold.
+
+    Half of the budgets are sums of costs, rounded to a float: so near to what can be paid that a rounding error counts.
+    """
+    real = st.integers(10**5, 10**6).map(lambda number: number / 333_667)
+    first = draw(real)
+    costs: list[Given] = [first, *draw(st.lists(st.one_of(real, spelled(130)), max_size=MOST_ARMS - 1))]
+    least = min(map(float, costs))
+    if draw(st.booleans()):
+        return costs, draw(st.floats(0, MOST_PULLS * least))
+    most = int(MOST_PULLS * least / max(map(float, costs))) // len(costs)
+    counts = [draw(st.integers(0, max(most, 1))) for _ in costs]
+    return costs, sum(count * float(cost) for count, cost in zip(counts, costs, strict=True))
+
+
+situations = st.builds(
+    lambda money, reward_range, seed: Situation(*money, reward_range, seed),
+    st.one_of(whole_money(), decimal_money(), real_money()),
+    st.sampled_from([(0.0, 1.0), (0.0, 40.0), (2.0, 5.0)]),
+    st.integers(0, 2**63 - 1),
+)
+
+
+# Rewards of a few round shares make ties, others make none.
+shares = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))
+steps = st.builds(
+    Step, st.sampled_from(["ask", "ask", "ask", "tell", "tell", "cancel"]), st.integers(0, MOST_PULLS), shares
+)
+stories = st.lists(steps, max_size=3 * MOST_PULLS)
+
+
+def follow(learner: Learner, situation: Situation, story: list[Step]) -> Iterator[tuple[Step, Pull | None]]:
+    """Take the steps, and then go on asking and telling until no arm is affordable any more.
+
+    Yield each step with its pull: the one that was asked for (None: there was none), told or cancelled.
+    """
+    for step in story:
+        pending = learner.pending
+        if step.verb == "ask" or not pending:
+            yield Step("ask", 0, step.share), learner.ask()
+        elif step.verb == "tell":
+            pull = step.pick(pending)
+            learner.tell(pull if step.which % 2 else pull.id, situation.reward(step.share))
+            yield step, pull
+        else:
+            pull = step.pick(pending)
+            learner.cancel(pull if step.which % 2 else pull.id)
+            yield step, pull
+    for pull in learner.pending:
+        learner.tell(pull, situation.reward(0.25))
+        yield Step("tell", 0, 0.25), pull
+    number = 0
+    while pull := learner.ask():
+        yield Step("ask", 0, 0.0), pull
+        number += 1
+        share = number % 7 / 7
+        learner.tell(pull, situation.reward(share))
+        yield Step("tell", 0, share), pull
+    yield Step("ask", 0, 0.0), None
+
+
+class PolicyContract:
+    """The tests that each policy passes."""
+
+    policy: ClassVar[Policy]
+    twin: ClassVar[Twin]
+    twin_limits: ClassVar[tuple[int, int]] = (MOST_ARMS, MOST_PULLS)
+    """How many arms and how many pulls the twin can cope with."""
+
+    @contract_settings
+    @given(situations, stories)
+    def test_spends_no_more_than_the_budget_and_stops_no_earlier(self, situation: Situation, story: list[Step]) -> None:
+        costs, budget = situation.exact_costs(), situation.exact_budget()
+        learner = situation.learner(self.policy)
+        held: dict[int, Fraction] = {}  # the cost of every pull that is told or outstanding
+        for step, pull in follow(learner, situation, story):
+            if step.verb == "ask":
+                left = budget - sum(held.values())
+                if pull is None:
+                    assert min(costs) > left
+                else:
+                    assert isinstance(pull.arm, int)
+                    assert costs[pull.arm] <= left
+                    held[pull.id] = costs[pull.arm]
+            elif step.verb == "cancel":
+                assert pull is not None
+                del held[pull.id]
+            assert sum(held.values()) <= budget
+        assert min(costs) > budget - sum(held.values())
+
+    @contract_settings
+    @given(situations, stories)
+    def test_agrees_with_its_twin(self, situation: Situation, story: list[Step]) -> None:
+        situation = situation.cut(*self.twin_limits)
+        learner, reference = situation.learner(self.policy), situation.reference(self.twin)
+        permitted = reference.permitted()
+        for step, pull in follow(learner, situation, story):
+            if pull is None:
+                assert permitted == set()
+            elif step.verb == "ask":
+                assert pull.arm in permitted
+                assert isinstance(pull.arm, int)
+                assert pull.number == reference.account.pull
+                reference.ask(pull.arm)
+                assert pull.id == reference.asked
+            elif step.verb == "tell":
+                reference.tell(pull.id, situation.reward(step.share))
+            else:
+                reference.cancel(pull.id)
+            assert learner.spent == float(reference.spent)
+            assert learner.reserved == float(reference.reserved())
+            assert learner.budget_left == float(reference.account.left)
+            assert learner.reward_total == reference.reward_total
+            assert [row.pulls for row in learner.arms] == [arm.pulls for arm in reference.account.arms]
+            permitted = reference.permitted()
+
+    @contract_settings
+    @given(situations, stories, st.integers(0, 3 * MOST_PULLS))
+    def test_goes_on_from_its_json_as_if_nothing_had_happened(
+        self, situation: Situation, story: list[Step], cut: int
+    ) -> None:
+        learner = situation.learner(self.policy)
+        tale = follow(learner, situation, story[:cut])
+        for _ in story[:cut]:
+            next(tale)
+        text = learner.to_json()
+        restored = Learner.from_json(text)
+        assert restored.to_json() == text
+        assert restored.policy == self.policy
+        assert list(follow(restored, situation, story[cut:])) == list(follow(learner, situation, story[cut:]))
+        assert restored.to_json() == learner.to_json()
+        assert restored.arms == learner.arms
+
+    @contract_settings
+    @given(situations, st.integers(0, 10**6))
+    def test_the_order_of_tells_and_cancels_does_not_change_the_money(
+        self, situation: Situation, order: int
+    ) -> None:
+        costs, budget = situation.exact_costs(), situation.exact_budget()
+        learner = situation.learner(self.policy)
+        pulls: list[Pull] = []
+        while pull := learner.ask():
+            pulls.append(pull)
+        everything = sum((costs[int(pull.arm)] for pull in pulls), Fraction(0))
+        assert learner.reserved == float(everything)
+        random = Random(order)
+        random.shuffle(pulls)
+        half = len(pulls) // 2
+        for pull in pulls[:half]:
+            learner.tell(pull, situation.reward(random.random()))
+        for pull in pulls[half:]:
+            learner.cancel(pull)
+        told = sum((costs[int(pull.arm)] for pull in pulls[:half]), Fraction(0))
+        assert learner.reserved == 0
+        assert learner.spent == float(told)
+        assert learner.budget_left == float(budget - told)
+        assert learner.pulls == half
+        # What was given back can be spent again, to the last pull.
+        while pull := learner.ask():
+            told += costs[int(pull.arm)]
+        assert budget - min(costs) < told <= budget or told == 0 and budget < min(costs)
+
+    @contract_settings
+    @given(situations, stories)
+    def test_its_best_set_says_what_may_come(self, situation: Situation, story: list[Step]) -> None:
+        learner = situation.learner(self.policy)
+        best_set = learner.best_set()
+        for step, pull in follow(learner, situation, story):
+            if step.verb == "ask":
+                assert (pull is None) == (len(best_set) == 0)
+            if step.verb == "ask" and pull is not None:
+                assert sum(choice.probability for choice in best_set) == pytest.approx(1)
+                assert all(choice.probability > 0 for choice in best_set)
+                assert pull.arm in [choice.arm for choice in best_set]
+            best_set = learner.best_set()
+
+    @contract_settings
+    @given(situations, st.integers(0, 99))
+    def test_asks_for_nothing_when_the_budget_is_less_than_every_cost(self, situation: Situation, percent: int) -> None:
+        poor = replace(situation, budget=percent / 100 * min(map(float, situation.costs)))
+        assume(poor.exact_budget() < min(poor.exact_costs()))
+        learner = poor.learner(self.policy)
+        before = learner.to_json()
+        assert learner.ask() is None
+        assert learner.best_set() == ()
+        assert learner.to_json() == before
+
+    def test_ten_asks_in_a_row_do_not_all_go_to_one_arm(self) -> None:
+        learner = Learner(self.policy, {"a": 1, "b": "1.5", "c": 2}, 100, (0, 1), seed=3)
+        asked = [learner.ask() for _ in range(10)]
+        assert len({pull.arm for pull in asked if pull is not None}) > 1
+
+    def test_a_cost_of_a_tenth_and_a_budget_of_1_make_ten_pulls(self) -> None:
+        learner = Learner(self.policy, {"a": 0.1}, 1, (0, 1), seed=3)
+        count = 0
+        while pull := learner.ask():
+            learner.tell(pull, 0.5)
+            count += 1
+        assert (count, learner.spent, learner.budget_left) == (10, 1.0, 0.0)
+
+    def test_is_a_small_frozen_value(self) -> None:
+        again = eval(repr(self.policy), {name: getattr(bb, name) for name in bb.__all__})
+        assert again == self.policy
+        assert hash(again) == hash(self.policy)
+        assert Policy.from_data(self.policy.to_data()) == self.policy
+        for field in fields(self.policy):
+            with pytest.raises(FrozenInstanceError):
+                setattr(self.policy, field.name, 1)

@@ -1,0 +1,390 @@
+"""The slow, obvious twin of every policy and of the learner's bookkeeping.
+
+Written from the paper and its reading guide, not from the package: plain lists, fractions for money, one loop a sum.
+Only the random numbers come from the package, since the draws must coincide. Whatever decides ties (means, bounds,
+densities) is computed in float64, one operation after the other, since ties must agree to the last bit.
+
+A twin answers with the set of arms that it permits. That is one arm, but for the exact knapsack where several
+optimal sets tie: the paper does not say which to take.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from budgetbandits.streams import CHOICE, uniform
+
+Given = int | float | str | Decimal
+"""A cost or a budget, as a user gives it."""
+
+
+# --- Money --------------------------------------------------------------------------------------------------
+
+
+def total(numbers: Iterable[float]) -> float:
+    """Add up from left to right; newer Pythons' `sum` corrects its rounding."""
+    result = 0.0
+    for number in numbers:
+        result += number
+    return result
+
+
+def is_real(given: Given) -> bool:
+    """Say whether a float needs more than 12 digits, so that nobody can have typed it as a decimal number."""
+    return isinstance(given, float) and all(float(f"{given:.{digits}e}") != given for digits in range(12))
+
+
+def face_value(given: Given) -> Fraction:
+    """Return what a user means: 0.1 is one tenth."""
+    return Fraction(str(given))
+
+
+def float_at_most(amount: Fraction) -> float:
+    nearest = float(amount)
+    return nearest if Fraction(nearest) <= amount else math.nextafter(nearest, -math.inf)
+
+
+def float_at_least(amount: Fraction) -> float:
+    return -float_at_most(-amount)
+
+
+@dataclass
+class Arm:
+    """An arm with what is known of it. Its price is what densities are computed with."""
+
+    cost: Fraction
+    price: float
+    pulls: int = 0
+    told: int = 0
+    reward_sum: float = 0.0
+    reward_squares: float = 0.0
+
+
+@dataclass
+class Account:
+    """All that a policy may look at."""
+
+    arms: list[Arm]
+    budget: Fraction
+    left: Fraction
+    low: float
+    high: float
+    per_price: int
+    """How many of the smallest units make 1: a price is a number of units. For real costs it is the amount itself."""
+
+    pull: int = 1
+
+    def affordable(self) -> list[int]:
+        return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left]
+
+    def price(self, amount: Fraction) -> float:
+        return float_at_most(amount * self.per_price)
+
+    def mean(self, i: int) -> float:
+        arm = self.arms[i]
+        return arm.reward_sum / arm.told if arm.told > 0 else self.low
+
+
+def open_account(costs: Sequence[Given], budget: Given, reward_range: tuple[float, float]) -> Account:
+    """Hold the costs and the budget exactly.
+
+    With a real number among them, every float is exactly itself, every cost a float, rounded up if need be, and the
+    budget is rounded down to the last binary place of the least cost. Otherwise prices are whole numbers of the largest unit 1, 1/10, 1/100 ...
+    that holds them all.
+    """
+    if any(map(is_real, [*costs, budget])):
+        amounts = [Fraction(float_at_least(Fraction(cost))) for cost in costs]
+        purse = Fraction(budget)
+        last_place = Fraction(math.ulp(float(min(amounts))))
+        purse = purse // min(last_place, Fraction(1)) * min(last_place, Fraction(1))
+        per_price = 1
+    else:
+        amounts = [face_value(cost) for cost in costs]
+        purse = face_value(budget)
+        per_price = 1
+        while any((amount * per_price).denominator > 1 for amount in [*amounts, purse]):
+            per_price *= 10
+    arms = [Arm(amount, float(amount * per_price)) for amount in amounts]
+    return Account(arms, purse, purse, float(reward_range[0]), float(reward_range[1]), per_price)
+
+
+# --- Indices ------------------------------------------------------------------------------------------------
+
+Index = Callable[[Account, int], float]
+"""What a pull of an arm is worth."""
+
+
+def ucb1(width: float) -> Index:
+    def bound(account: Account, i: int) -> float:
+        clock = math.sqrt(2.0 * math.log(account.pull))
+        scale = width * (account.high - account.low)
+        return account.mean(i) + scale / math.sqrt(account.arms[i].pulls) * clock
+
+    return bound
+
+
+def mean(account: Account, i: int) -> float:
+    return account.mean(i)
+
+
+# --- Oracles ------------------------------------------------------------------------------------------------
+
+BestSet = list[tuple[int, int]]
+"""Arms with how often they are taken, in the order in which a draw goes through them."""
+
+Oracle = Callable[[Account, dict[int, float]], list[BestSet]]
+"""From the value of every affordable arm to the best sets; more than one only if they tie."""
+
+
+def densest(account: Account, values: dict[int, float], left: Fraction) -> int | None:
+    best = None
+    for i, value in values.items():
+        if account.arms[i].cost <= left:
+            density = value / account.arms[i].price
+            # Ties go to the lower arm.
+            if best is None or density > values[best] / account.arms[best].price:
+                best = i
+    return best
+
+
+def density_greedy(account: Account, values: dict[int, float]) -> list[BestSet]:
+    """Take the densest arm as often as it fits, then the densest that still fits, until none does."""
+    taken: BestSet = []
+    # A policy sees what a float64 holds of the money left; the rest cannot pay a pull.
+    left = Fraction(account.price(account.left)) / account.per_price
+    arm = densest(account, values, left)
+    while arm is not None:
+        count = left // account.arms[arm].cost
+        taken.append((arm, count))
+        left -= count * account.arms[arm].cost
+        arm = densest(account, values, left)
+    return [taken]
+
+
+def fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
+    arm = densest(account, values, account.left)
+    assert arm is not None
+    return [[(arm, 1)]]
+
+
+def cost_blind(account: Account, values: dict[int, float]) -> list[BestSet]:
+    best = max(values.values())
+    return [[(min(i for i, value in values.items() if value == best), 1)]]
+
+
+def exact(account: Account, values: dict[int, float]) -> list[BestSet]:
+    """Look at every set that the money pays, and keep the best ones (to 12 digits, all that sums of floats hold)."""
+    left = Fraction(account.price(account.left)) / account.per_price
+    sets = [(worth(values, taken), taken) for taken in every_set(account, list(values), left)]
+    best = max(value for value, _ in sets)
+    return [[(i, count) for i, count in taken if count > 0] for value, taken in sets if value >= best * (1 - 1e-12)]
+
+
+def every_set(account: Account, arms: list[int], left: Fraction) -> Iterator[BestSet]:
+    if not arms:
+        yield []
+        return
+    cost = account.arms[arms[0]].cost
+    for count in range(left // cost + 1):
+        for others in every_set(account, arms[1:], left - count * cost):
+            yield [(arms[0], count), *others]
+
+
+def worth(values: dict[int, float], taken: BestSet) -> float:
+    return total(count * values[i] for i, count in taken)
+
+
+def draw(weights: Sequence[tuple[int, float]], chance: float) -> int:
+    """Lay the weights end to end, and return the arm on which that share of their length falls."""
+    target = chance * total(weight for _, weight in weights)
+    end = 0.0
+    for arm, weight in weights:
+        end += weight
+        if target < end:
+            return arm
+    raise AssertionError("the chance must be less than 1")
+
+
+# --- Policies -----------------------------------------------------------------------------------------------
+
+
+class Twin(ABC):
+    @abstractmethod
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        """Return the arm to pull, as a set."""
+
+    def learns(self, account: Account) -> bool:
+        """Say whether the reward of the pull about to be made changes the means."""
+        return True
+
+
+@dataclass
+class IndexTwin(Twin):
+    """Algorithm 1 with any index and any oracle."""
+
+    index: Index
+    oracle: Oracle
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        for i in affordable:
+            if account.arms[i].pulls == 0:
+                return {i}
+        values = {i: self.index(account, i) for i in affordable}
+        sets = self.oracle(account, values)
+        # An arm worth nothing may fill up an optimal set or not; a set of nothing at all draws no arm.
+        return {draw(taken, chance) for taken in sets if taken}
+
+
+@dataclass
+class EpsilonFirstTwin(Twin):
+    """Round-robin on a share of the budget, then the best set by what was seen there."""
+
+    epsilon: float
+    oracle: Oracle = density_greedy
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        explored = self.next_to_explore(account)
+        if explored is not None:
+            return {explored}
+        values = {i: account.mean(i) for i in account.affordable()}
+        return {draw(taken, chance) for taken in self.oracle(account, values) if taken}
+
+    def learns(self, account: Account) -> bool:
+        return self.next_to_explore(account) is not None
+
+    def next_to_explore(self, account: Account) -> int | None:
+        """Return whose turn it is: of the arms that the exploration money can pay, the one pulled least so far."""
+        budget = account.price(account.budget)
+        money = self.epsilon * budget
+        if abs(money - round(money)) <= 1e-12 * money:
+            money = float(round(money))  # 0.29 * 100 is 29
+        money -= budget - account.price(account.left)
+        payable = [i for i in account.affordable() if account.arms[i].price <= money]
+        fewest = min((account.arms[i].pulls for i in payable), default=0)
+        return next((i for i in payable if account.arms[i].pulls == fewest), None)
+
+
+@dataclass
+class EpsilonGreedyTwin(Twin):
+    """Auer, Cesa-Bianchi and Fischer (2002), figure 3, on the affordable arms."""
+
+    c: float
+    d: float
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        epsilon = min(1.0, self.c * len(account.arms) / (self.d * self.d * account.pull))
+        fresh = [i for i in affordable if account.arms[i].pulls == 0]
+        highest = max(account.mean(i) for i in affordable)
+        leader = fresh[0] if fresh else next(i for i in affordable if account.mean(i) == highest)
+        share = epsilon / len(affordable)
+        return {draw([(i, share + (1.0 - epsilon) if i == leader else share) for i in affordable], chance)}
+
+
+@dataclass
+class PokerTwin(Twin):
+    """Vermorel and Mohri (2005), section 3, on the affordable arms."""
+
+    horizon: float = 0.0
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        if sum(arm.pulls >= 2 for arm in account.arms) < 2:
+            for i in affordable:
+                if account.arms[i].pulls < 2:
+                    return {i}
+        prices = {i: self.price(account, i) for i in affordable}
+        highest = max(prices.values())
+        return {next(i for i in affordable if prices[i] == highest)}
+
+    def price(self, account: Account, i: int) -> float:
+        seen = [j for j, arm in enumerate(account.arms) if arm.told > 0]
+        if not seen:
+            return 0.0
+        ranked = sorted((account.mean(j) for j in seen), reverse=True)
+        root = math.sqrt(len(seen))
+        delta = (ranked[0] - ranked[math.ceil(root) - 1]) / root
+        mean = account.mean(i) if account.arms[i].told > 0 else total(ranked) / len(ranked)
+        error = self.deviation(account, i) / math.sqrt(max(account.arms[i].pulls, 1))
+        return mean + delta * max(self.pulls_left(account), 0.0) * normal_tail(ranked[0] + delta, mean, error)
+
+    def pulls_left(self, account: Account) -> float:
+        if self.horizon > 0:
+            return self.horizon - account.pull
+        average = total(arm.price for arm in account.arms) / len(account.arms)
+        return account.price(account.left) / average
+
+    def deviation(self, account: Account, i: int) -> float:
+        """Return the standard deviation of an arm's rewards, or the average over the arms that have one."""
+        known = [j for j, arm in enumerate(account.arms) if arm.told >= 2]
+        if i not in known:
+            return total(self.deviation(account, j) for j in known) / max(len(known), 1)
+        arm = account.arms[i]
+        variance = (arm.reward_squares - arm.told * account.mean(i) * account.mean(i)) / (arm.told - 1)
+        return math.sqrt(max(variance, 0.0))
+
+
+def normal_tail(level: float, mean: float, error: float) -> float:
+    if error == 0.0:
+        return 1.0 if mean >= level else 0.0
+    return 0.5 * math.erfc((level - mean) / (error * math.sqrt(2.0)))
+
+
+# --- The learner --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Outstanding:
+    arm: int
+    learns: bool
+
+
+@dataclass
+class ReferenceLearner:
+    """The twin of `budgetbandits.Learner`: who may be pulled, and what was spent."""
+
+    twin: Twin
+    account: Account
+    seed: int
+    asked: int = 0
+    spent: Fraction = Fraction(0)
+    reward_total: float = 0.0
+    outstanding: dict[int, Outstanding] = field(default_factory=dict)
+
+    def permitted(self) -> set[int]:
+        """Return the arms that may be asked for next; none if the money left pays none."""
+        if not self.account.affordable():
+            return set()
+        return self.twin.permitted(self.account, uniform(self.seed, CHOICE, 0, 0, self.asked))
+
+    def ask(self, arm: int) -> None:
+        """Enter a pull of that arm, which the learner chose."""
+        assert arm in self.account.affordable()
+        self.asked += 1
+        self.outstanding[self.asked] = Outstanding(arm, self.twin.learns(self.account))
+        self.account.left -= self.account.arms[arm].cost
+        self.account.arms[arm].pulls += 1
+        self.account.pull += 1
+
+    def tell(self, number: int, reward: float) -> None:
+        settled = self.outstanding.pop(number)
+        arm = self.account.arms[settled.arm]
+        self.spent += arm.cost
+        self.reward_total += reward
+        if settled.learns:
+            arm.told += 1
+            arm.reward_sum += reward
+            arm.reward_squares += reward * reward
+
+    def cancel(self, number: int) -> None:
+        arm = self.account.arms[self.outstanding.pop(number).arm]
+        self.account.left += arm.cost
+        arm.pulls -= 1
+        self.account.pull -= 1
+
+    def reserved(self) -> Fraction:
+        return sum((self.account.arms[pull.arm].cost for pull in self.outstanding.values()), Fraction(0))

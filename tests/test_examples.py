@@ -1,0 +1,111 @@
+"""Every program in `examples/` runs as a user would run it, and says what it promises to say."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+SPENT_OF_BUDGET = re.compile(r"spent ([\d.]+) of ([\d.]+)")
+POLICY_ROW = re.compile(
+    r"^(?P<policy>\S.*?) +(?P<done>\d+) +(?P<spent>[\d.]+) +(?P<left>[\d.]+) +(?P<earned>[\d.]+)", re.M
+)
+
+
+def run(example: Path | str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = ROOT / "examples" / example
+    command = [sys.executable, "-W", "error", str(path), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def output_of(example: Path | str, *arguments: str) -> str:
+    done = run(example, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_it_says_what_it_shows_runs_without_arguments_and_stays_within_its_budget(example: Path) -> None:
+    assert example.read_text(encoding="utf-8").startswith('"""')
+    output = output_of(example)
+    assert output
+    for spent, budget in SPENT_OF_BUDGET.findall(output):
+        assert float(spent) <= float(budget)
+
+
+def sensor_rows(output: str) -> dict[str, dict[str, float]]:
+    rows = (match.groupdict() for match in POLICY_ROW.finditer(output.partition("Best possible")[0]))
+    return {row.pop("policy"): {name: float(value) for name, value in row.items()} for row in rows}
+
+
+@pytest.mark.parametrize("battery", ["2000", "350.7"])
+def test_every_policy_of_the_sensor_node_spends_the_battery_and_no_more(battery: str) -> None:
+    output = output_of("sensor_node.py", "--battery", battery, "--seed", "3")
+    rows = sensor_rows(output)
+    assert {"KUBE", "fractional KUBE", "eps-first, 10%"} <= rows.keys()
+    for row in rows.values():
+        assert row["spent"] <= float(battery)
+        assert row["spent"] + row["left"] == pytest.approx(float(battery))
+        assert row["left"] < 0.8  # the cheapest task
+        assert row["earned"] > 0
+    assert "relay a packet" in output
+
+
+def test_the_sensor_node_repeats_itself_with_the_same_seed_only() -> None:
+    first, again, other = (output_of("sensor_node.py", "--battery", "200", "--seed", seed) for seed in "112")
+    assert first == again
+    assert first != other
+
+
+def test_an_empty_battery_is_no_error() -> None:
+    output = output_of("sensor_node.py", "--battery", "0")
+    assert "the battery pays for no task" in output
+    assert all(row["done"] == 0 for row in sensor_rows(output).values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--battery", "-5"], "argument --battery: budget is -5: a budget must be 0 or more"),
+        (["--battery", "nan"], "argument --battery: budget is NaN: give a number"),
+        (["--battery", "inf"], "argument --battery: budget is inf: a budget must be 0 or more, and finite"),
+        (["--battery", "full"], "argument --battery: budget is 'full': give a number"),
+        (["--battery", "1e15"], "argument --battery: "),
+        (["--seed", "-1"], "argument --seed: seed is -1: give a whole number"),
+        (["--seed", "one"], "argument --seed: invalid int value: 'one'"),
+        (["--colour"], "unrecognized arguments: --colour"),
+    ],
+)
+def test_bad_arguments_of_the_sensor_node_get_one_clear_message(arguments: list[str], message: str) -> None:
+    done = run("sensor_node.py", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_help_of_the_sensor_node_names_its_arguments() -> None:
+    output = output_of("sensor_node.py", "--help")
+    assert "--battery" in output
+    assert "--seed" in output
+    assert "default: 2000" in output
+
+
+def test_own_parts_compose_and_are_restored() -> None:
+    output = output_of("own_index_and_oracle.py")
+    assert "VarianceAware(width=0.2)" in output
+    assert "Spread(arms=2)" in output
+    assert "The same pulls to the end of the budget: True" in output
+    assert SPENT_OF_BUDGET.search(output)
+
+
+def test_workers_settle_everything_and_go_on_after_a_restart() -> None:
+    output = output_of("workers.py")
+    assert "restored with 2 calls outstanding" in output
+    assert "goes on as the first one would have: True" in output
+    assert "spent 2.5 of 2.5, reserved 0.0" in output
