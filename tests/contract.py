@@ -24,7 +24,7 @@ MOST_ARMS = 5  # fewer than eight: from there on NumPy adds up in another order 
 MOST_PULLS = 30
 
 contract_settings = settings(
-    max_examples=settings.default.max_examples * 2 // 5,
+    max_examples=(settings.default or settings()).max_examples * 2 // 5,
     # The same test runs for every policy that inherits it: that is what a contract is for.
     suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],
 )
@@ -110,7 +110,7 @@ def real_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
 
 
 situations = st.builds(
-    lambda money, reward_range, seed: Situation(*money, reward_range, seed),
+    lambda money, reward_range, seed: Situation(money[0], money[1], reward_range, seed),
     st.one_of(whole_money(), decimal_money(), real_money()),
     st.sampled_from([(0.0, 1.0), (0.0, 40.0), (2.0, 5.0)]),
     st.integers(0, 2**63 - 1),
@@ -142,16 +142,16 @@ def follow(learner: Learner, situation: Situation, story: list[Step]) -> Iterato
             pull = step.pick(pending)
             learner.cancel(pull if step.which % 2 else pull.id)
             yield step, pull
-    for pull in learner.pending:
-        learner.tell(pull, situation.reward(0.25))
-        yield Step("tell", 0, 0.25), pull
+    for rest in learner.pending:
+        learner.tell(rest, situation.reward(0.25))
+        yield Step("tell", 0, 0.25), rest
     number = 0
-    while pull := learner.ask():
-        yield Step("ask", 0, 0.0), pull
+    while asked := learner.ask():
+        yield Step("ask", 0, 0.0), asked
         number += 1
         share = number % 7 / 7
-        learner.tell(pull, situation.reward(share))
-        yield Step("tell", 0, share), pull
+        learner.tell(asked, situation.reward(share))
+        yield Step("tell", 0, share), asked
     yield Step("ask", 0, 0.0), None
 
 
@@ -229,9 +229,7 @@ class PolicyContract:
 
     @contract_settings
     @given(situations, st.integers(0, 10**6))
-    def test_the_order_of_tells_and_cancels_does_not_change_the_money(
-        self, situation: Situation, order: int
-    ) -> None:
+    def test_the_order_of_tells_and_cancels_does_not_change_the_money(self, situation: Situation, order: int) -> None:
         costs, budget = situation.exact_costs(), situation.exact_budget()
         learner = situation.learner(self.policy)
         pulls: list[Pull] = []
@@ -254,7 +252,7 @@ class PolicyContract:
         # What was given back can be spent again, to the last pull.
         while pull := learner.ask():
             told += costs[int(pull.arm)]
-        assert budget - min(costs) < told <= budget or told == 0 and budget < min(costs)
+        assert budget - min(costs) < told <= budget or (told == 0 and budget < min(costs))
 
     @contract_settings
     @given(situations, stories)

@@ -92,8 +92,8 @@ def open_account(costs: Sequence[Given], budget: Given, reward_range: tuple[floa
     """Hold the costs and the budget exactly.
 
     With a real number among them, every float is exactly itself, every cost a float, rounded up if need be, and the
-    budget is rounded down to the last binary place of the least cost. Otherwise prices are whole numbers of the largest unit 1, 1/10, 1/100 ...
-    that holds them all.
+    budget is rounded down to the last binary place of the least cost. Otherwise prices are whole numbers of the
+    largest unit 1, 1/10, 1/100 ... that holds them all.
     """
     if any(map(is_real, [*costs, budget])):
         amounts = [Fraction(float_at_least(Fraction(cost))) for cost in costs]

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract import decimal_money, real_money, whole_money
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import Given, float_at_least, float_at_most, open_account
 
 from budgetbandits.errors import InvalidAmount
 from budgetbandits.money import PriceList, Unit, pay, price_list, rounded_down
+from budgetbandits.state import Floats
+from contract import decimal_money, real_money, whole_money
+from reference import Given, float_at_least, float_at_most, open_account
 
 
 def bill_of(costs: list[Given], budget: Given) -> PriceList:
@@ -62,7 +63,19 @@ class TestDecimal:
     def test_numpy_numbers_are_numbers(self) -> None:
         bill = bill_of(list(np.array([0.1, 0.25])), np.float64(1.5))
         assert (bill.prices.tolist(), bill.budget) == ([10, 25], 150)
-        assert price_list(np.array([3, 4]), "ab", int(np.int64(5))).prices.tolist() == [3, 4]
+        assert price_list(np.array([0.3, 4]), "ab", 5).prices.tolist() == [3, 40]
+        assert price_list(np.array([1 / 3, 4]), "ab", 5).prices.tolist() == [1 / 3, 4]
+
+    @pytest.mark.parametrize("costs", [np.array([1.0, -2.0]), np.array([1, 0.0]), np.array([1, math.nan])])
+    def test_bad_numbers_in_an_array_are_found(self, costs: Floats) -> None:
+        with pytest.raises(InvalidAmount, match=r"cost of arm 'b' is .*: a cost must be greater than 0"):
+            price_list(costs, "ab", 5)
+
+    def test_an_array_of_something_else_is_no_array_of_costs(self) -> None:
+        odd: list[Any] = [np.array([True, True]), np.array([None, 1]), np.ones((2, 2)), np.array(["x", "1"])]
+        for costs in odd:
+            with pytest.raises(InvalidAmount, match=r"cost of arm 'a' is .*: give a number"):
+                price_list(costs, "ab", 5)
 
     @pytest.mark.parametrize("precision", [1, 3, 28])
     def test_the_users_decimal_precision_does_not_matter(self, precision: int) -> None:
@@ -74,7 +87,7 @@ class TestDecimal:
     def test_units_up_to_2_to_the_53_are_held_and_no_more(self) -> None:
         assert bill_of([1], 2**53).budget == 2**53
         assert bill_of(["0.01"], f"{2**53 // 100}.92").budget == 2**53
-        for budget in (2**53 + 1, 2**60, float(2**55), "9007199254740992.5", 10**30):
+        for budget in (2**53 + 1, 2**60, 1e16, "9007199254740992.5", 10**30):
             with pytest.raises(InvalidAmount, match=r"2\^53 units.*coarser"):
                 bill_of([1], budget)
         with pytest.raises(InvalidAmount, match=r"90071992547409\.93 is more than 2\^53 units of 10\^-2"):
@@ -92,9 +105,12 @@ class TestReal:
         assert bill.prices.tolist() == [1 / 3, 2 / 3]
         assert worth(bill.unit, bill.budget) == 10
 
-    @pytest.mark.parametrize("cost", ["0.3", Decimal("0.3"), "1e-30", 2**53 + 1, "0.1"])
-    def test_what_no_float_holds_is_rounded_up_as_a_cost(self, cost: Given) -> None:
-        price = bill_of([1 / 3, cost] if cost != "1e-30" else [1e-29 / 3, cost], 1 if cost != "1e-30" else 0).prices[1]
+    @pytest.mark.parametrize(
+        ("cost", "other"),
+        [("0.3", 1 / 3), (Decimal("0.3"), 1 / 3), ("0.1", 1 / 3), ("1e-30", 1e-29 / 3), (2**53 + 1, 1e16 / 3)],
+    )
+    def test_what_no_float_holds_is_rounded_up_as_a_cost(self, cost: Given, other: float) -> None:
+        price = bill_of([other, cost], 0).prices[1]
         exact = Fraction(str(cost))
         assert Fraction(float(price)) >= exact
         assert Fraction(math.nextafter(price, 0)) < exact
@@ -115,17 +131,22 @@ class TestReal:
             bill_of([third], 2**52)
 
     def test_extreme_floats_are_held(self) -> None:
-        least, greatest = 5e-324, 1.7e308 / 3
-        assert bill_of([least, least * 3], 0).prices.tolist() == [least, least * 3]
-        bill = bill_of([greatest], 1.2e308 / 0.7)
-        assert worth(bill.unit, bill.budget) == Fraction(1.2e308 / 0.7)
+        great = 0.7e31 / 3
+        bill = bill_of([great], 10 * great)
+        assert worth(bill.unit, bill.budget) == Fraction(10 * great)
+        with pytest.raises(InvalidAmount, match=r"too far apart"):
+            bill_of([1.2e308 / 0.7], 1)
+        subnormal = 7e-310 / 3
+        bill = bill_of([subnormal, 5e-324], subnormal)
+        assert bill.prices.tolist() == [subnormal, 5e-324]
+        assert bill.unit.price(bill.budget - 1) == math.nextafter(subnormal, 0)
 
 
 units = st.integers(0, 2**106 - 1)
 
 
 class TestUnit:
-    @given(units, st.integers(0, 1100))
+    @given(units, st.integers(0, 1074))
     def test_a_real_price_is_the_largest_float_that_is_not_more(self, amount: int, exponent: int) -> None:
         unit = Unit(2, exponent)
         exact = worth(unit, amount)
@@ -180,6 +201,7 @@ class TestBadAmounts:
             ("", "cost of arm 'b' is '': give a number, or text such as '2.50'"),
             (True, "cost of arm 'b' is True: give a number, or text such as '2.50'"),
             ("1e-400", "cost of arm 'b' is 1E-400: a cost must be at least 5e-324, the smallest float"),
+            ("1e400", "cost of arm 'b' is 1E+400: a cost must be finite"),
             (10**400, "cost of arm 'b' is a whole number of 1329 bits: at most 2^53 units can be held exactly"),
         ],
     )

@@ -5,7 +5,7 @@ public modules.
 """
 
 from budgetbandits import bounds, errors, knapsack
-from budgetbandits.indices import UCB1, Index, Mean
+from budgetbandits.indices import UCB1, Index, LinearIndex, Mean
 from budgetbandits.learner import Learner, Pull
 from budgetbandits.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
 from budgetbandits.policies import (
@@ -21,9 +21,11 @@ from budgetbandits.policies import (
     poker,
     ucb1,
 )
-from budgetbandits.problem import Problem, paper_problem, sensor_problem
+from budgetbandits.problem import Family, Problem, paper_family, paper_problem, sensor_problem
 from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
-from budgetbandits.state import Arms, Now
+from budgetbandits.runs import Runs
+from budgetbandits.simulate import simulate
+from budgetbandits.state import Arms, Counts, Floats, Now
 
 __version__ = "0.1.0"
 
@@ -33,15 +35,19 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "CostBlind",
+    "Counts",
     "DensityGreedy",
     "Empirical",
     "EpsilonFirst",
     "EpsilonGreedy",
     "Exact",
+    "Family",
+    "Floats",
     "Fractional",
     "Index",
     "IndexPolicy",
     "Learner",
+    "LinearIndex",
     "Mean",
     "Now",
     "Oracle",
@@ -50,6 +56,7 @@ __all__ = [
     "Problem",
     "Pull",
     "RewardLaw",
+    "Runs",
     "TruncatedGaussian",
     "Uniform",
     "bounds",
@@ -59,8 +66,10 @@ __all__ = [
     "fractional_kube",
     "knapsack",
     "kube",
+    "paper_family",
     "paper_problem",
     "poker",
     "sensor_problem",
+    "simulate",
     "ucb1",
 ]

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,11 +16,14 @@ __all__ = ["ArmName", "Costs", "check_range", "check_whole", "named_costs"]
 _REWARD_MAX: Final = 1e100  # squares of rewards and their sums stay finite
 
 ArmName = str | int
-Costs = Mapping[ArmName, Amount] | Mapping[str, Amount] | Sequence[tuple[ArmName, Amount]] | Sequence[Amount] | Floats
-"""Names with costs, as a mapping or as pairs; or costs alone, whose arms are then numbered from 0."""
+Costs = Mapping[Any, Amount] | Sequence[tuple[ArmName, Amount]] | Sequence[Amount] | Floats
+"""Names with costs, as a mapping or as pairs; or costs alone, whose arms are then numbered from 0.
+
+Names of a mapping are checked when they come: type checkers cannot infer a literal such as {"a": 1, "b": "2.5"} from
+several kinds of mapping."""
 
 
-def named_costs(costs: Costs) -> tuple[Sequence[ArmName], Sequence[Amount]]:
+def named_costs(costs: Costs) -> tuple[Sequence[ArmName], Sequence[Amount] | Floats]:
     """Split costs into names and amounts; arms without a name are numbered from 0.
 
     >>> named_costs({"a": 1, "b": "2.5"})
@@ -31,6 +34,8 @@ def named_costs(costs: Costs) -> tuple[Sequence[ArmName], Sequence[Amount]]:
     is_scalar = isinstance(costs, str | bytes) or (isinstance(costs, np.ndarray) and costs.ndim == 0)
     if is_scalar or not isinstance(costs, Mapping | Iterable):
         raise InvalidInput(f"costs are {costs!r}: give names with costs, such as {{'a': 1, 'b': 2.5}}")
+    if isinstance(costs, np.ndarray):
+        return range(len(costs)), costs
     entries = list(costs.items()) if isinstance(costs, Mapping) else list(costs)
     pairs = [entry for entry in entries if isinstance(entry, tuple | list) and len(entry) == 2]
     for entry in entries:

@@ -11,7 +11,8 @@
     │   ├── UnknownPull         (also a LookupError)  this learner never handed it out
     │   └── PullAlreadySettled  it was told or cancelled before
     ├── PolicyError             a policy broke its contract (say, chose an arm it cannot pay)
-    └── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
+    ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
+    └── SimulationInterrupted   (also a KeyboardInterrupt)  Ctrl-C; it carries the runs that were finished
 
 Each message names the value, the rule that it breaks and the way out. An operation that raises one of these
 has changed nothing.
@@ -33,6 +34,7 @@ __all__ = [
     "PolicyError",
     "PullAlreadySettled",
     "PullError",
+    "SimulationInterrupted",
     "UnknownPull",
 ]
 
@@ -75,3 +77,17 @@ class PolicyError(BudgetBanditsError):
 
 class KnapsackTooHard(BudgetBanditsError):
     """The exact knapsack gave up before it could prove an optimum."""
+
+
+class SimulationInterrupted(BudgetBanditsError, KeyboardInterrupt):
+    """A simulation was stopped by Ctrl-C.
+
+    Attributes
+    ----------
+    runs
+        What was finished by then: whole runs, all policies and budgets.
+    """
+
+    def __init__(self, message: str, runs: object) -> None:
+        super().__init__(message)
+        self.runs = runs

@@ -9,8 +9,8 @@ import math
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -18,10 +18,11 @@ from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named
 from budgetbandits.errors import InvalidInput, InvalidReward, InvalidState, PolicyError, PullAlreadySettled, UnknownPull
 from budgetbandits.money import Amount, PriceList, Unit, price_list
 from budgetbandits.policies import Policy
-from budgetbandits.state import Now, fresh_arms, learn
+from budgetbandits.state import Floats, Now, fresh_arms, learn
 from budgetbandits.streams import CHOICE, uniform
+from budgetbandits.tables import Table
 
-__all__ = ["ArmRow", "Choice", "Learner", "Pull", "Table"]
+__all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
 _VERSION: Final = 1
@@ -93,34 +94,6 @@ class Choice:
     arm: ArmName
     count: float
     probability: float
-
-
-Row = TypeVar("Row", ArmRow, Choice)
-
-
-class Table(tuple[Row, ...]):
-    """Rows that print as a table."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        if not self:
-            return "(no rows)"
-        names: list[str] = [field.name for field in fields(self[0])]
-        cells = [names, *([_cell(getattr(row, name)) for name in names] for row in self)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        return "\n".join(
-            "  ".join(
-                text.ljust(width) if i == 0 else text.rjust(width) for i, (text, width) in enumerate(line)
-            ).rstrip()
-            for line in (zip(row, widths, strict=True) for row in cells)
-        )
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 class Learner:
@@ -489,6 +462,8 @@ class Learner:
             check_whole(position, "the number of a pending pull", 56)
             price = self._unit.units(float(self._arms.cost[arm]))
             pull = Pull(number, self._names[arm], self._unit.amount(price), position)
+            if number in self._pending:
+                raise InvalidState(f"the saved learner is damaged: pull {number} is pending twice")
             self._pending[number] = _Pending(pull, arm, price, bool(learns))
             self._reserved += price
         self._pulls = int(self._arms.pulls.sum())
@@ -500,7 +475,7 @@ class Learner:
         told_or_pending = self._arms.told.copy()
         for pending in self._pending.values():
             told_or_pending[pending.arm] += 1
-        ids = [*self._pending, *self._cancelled]
+        ids = [*self._pending, *data["cancelled"]]
         if (
             self._asked != self._pulls + len(self._cancelled)
             or cost_of_pulls != self._spent + self._reserved
@@ -524,7 +499,7 @@ class _Pending(NamedTuple):
     learns: bool
 
 
-def _restored_bill(data: dict[str, Any], prices: Sequence[Amount]) -> PriceList:
+def _restored_bill(data: dict[str, Any], prices: Sequence[Amount] | Floats) -> PriceList:
     base, exponent = data["unit"]
     # No float64 needs more places: the last one of the smallest is 2^-1074.
     unit = Unit(base, check_whole(exponent, "the exponent of the unit", 11))

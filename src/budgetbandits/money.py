@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import chain
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from budgetbandits.errors import InvalidAmount
 
 __all__ = ["Amount", "PriceList", "Unit", "pay", "price_list", "rounded_down"]
 
+Number = int | float | Decimal
 Amount = int | float | str | Decimal
 """What a cost or a budget may be given as."""
 
@@ -113,19 +114,22 @@ def price_list(costs: Sequence[Amount] | NDArray[np.float64], names: Sequence[ob
     whole = _plain(budget, "budget")
     if not (math.isfinite(whole) and whole >= 0):
         raise InvalidAmount(f"budget is {budget}: a budget must be 0 or more, and finite")
-    amounts = [_plain(cost, f"cost of arm {name!r}") for cost, name in zip(costs, names, strict=True)]
+    if _are_real(costs):
+        return _real_prices(costs, whole)
+    if isinstance(costs, np.ndarray) and costs.ndim == 1 and costs.dtype.kind in "fiu":
+        amounts: Sequence[Number] = costs.tolist()
+    else:
+        amounts = [_plain(cost, f"cost of arm {name!r}") for cost, name in zip(costs, names, strict=True)]
     for cost, name in zip(amounts, names, strict=True):
-        if not cost > 0:
-            raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be greater than 0")
-        if not math.isfinite(cost):
-            raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be finite")
-        if float(cost) == 0:
-            raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be at least 5e-324, the smallest float")
+        # As a float, since what is too small for one would have an infinite density.
+        if not 0 < float(cost) < math.inf:
+            rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else "greater than 0"
+            raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be {rule}")
     is_real = any(map(_looks_real, chain(amounts, (whole,))))
     return _real_prices(amounts, whole) if is_real else _decimal_prices(amounts, whole)
 
 
-def _plain(value: object, what: str) -> int | float | Decimal:
+def _plain(value: object, what: str) -> Number:
     """Turn text and NumPy numbers into Python's own; refuse everything that is no number."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -144,11 +148,22 @@ def _plain(value: object, what: str) -> int | float | Decimal:
     return value
 
 
-def _looks_real(amount: int | float | Decimal) -> bool:
+def _are_real(costs: object) -> TypeGuard[NDArray[np.float64]]:
+    """Tell whether costs are an array of real numbers without a fault: a million of them need no look at each."""
+    return (
+        isinstance(costs, np.ndarray)
+        and costs.ndim == 1
+        and costs.dtype == np.float64
+        and bool(np.all((costs > 0) & (costs < math.inf)))
+        and any(map(_looks_real, costs))
+    )
+
+
+def _looks_real(amount: Number) -> bool:
     return isinstance(amount, float) and float(f"{amount:.{_DECIMAL_LOOKING_DIGITS}g}") != amount
 
 
-def _decimal_prices(costs: list[int | float | Decimal], budget: int | float | Decimal) -> PriceList:
+def _decimal_prices(costs: Sequence[Number], budget: Number) -> PriceList:
     decimals = [Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount) for amount in (*costs, budget)]
     digits = max(map(_decimal_places, decimals))
     # Numbers of 17 digits and more exceed 2^53; the first test keeps astronomic ones from being written out.
@@ -174,11 +189,11 @@ def _scaled(amount: Decimal, digits: int) -> int:
     return int(numerator * 10**digits // denominator)
 
 
-def _real_prices(costs: list[int | float | Decimal], budget: int | float | Decimal) -> PriceList:
-    prices = np.array([_float_at_least(cost) for cost in costs])
-    # The last bit of the smallest number: every price is a whole multiple of it.
+def _real_prices(costs: Sequence[Number] | NDArray[np.float64], budget: Number) -> PriceList:
+    prices = costs if isinstance(costs, np.ndarray) else np.array([_float_at_least(cost) for cost in costs])
+    # The last bit of the smallest number: every price is a whole multiple of it. No float has a bit below 2^-1074.
     exponent = _FLOAT_BITS - int(np.frexp(prices.min())[1])
-    unit = Unit(2, max(exponent, 0))
+    unit = Unit(2, min(max(exponent, 0), 1074))
     numerator, denominator = budget.as_integer_ratio()
     units = (numerator << unit.exponent) // denominator
     largest = max(units, unit.units(float(prices.max())))
@@ -190,7 +205,7 @@ def _real_prices(costs: list[int | float | Decimal], budget: int | float | Decim
     return PriceList(unit, prices, units)
 
 
-def _float_at_least(amount: int | float | Decimal) -> float:
+def _float_at_least(amount: Number) -> float:
     """Round up, so that a cost that no float64 can hold is never underestimated."""
     nearest = float(amount)
     return nearest if nearest >= amount else math.nextafter(nearest, math.inf)

@@ -4,8 +4,11 @@ A learner never sees a problem's laws. They are there to draw rewards, to say wh
 would earn, and to evaluate the bounds of the paper.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,11 +16,44 @@ from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named
 from budgetbandits.errors import InvalidInput
 from budgetbandits.knapsack import exact_counts
 from budgetbandits.money import Amount, PriceList, price_list
-from budgetbandits.rewards import Bernoulli, Beta, RewardLaw, TruncatedGaussian, Uniform
-from budgetbandits.state import Floats
-from budgetbandits.streams import COST, MEAN, REWARD, uniform
+from budgetbandits.rewards import Bernoulli, Beta, RewardLaw, TruncatedGaussian, Uniform, symmetric_cut, tabulate
+from budgetbandits.state import Counts, Floats
+from budgetbandits.streams import COST, MEAN, REWARD, uniform, uniforms_of_arms
 
-__all__ = ["PAPER_COSTS", "Problem", "paper_problem", "sensor_problem"]
+__all__ = [
+    "PAPER_COSTS",
+    "Family",
+    "PaperFamily",
+    "Problem",
+    "Tables",
+    "paper_family",
+    "paper_problem",
+    "sensor_problem",
+]
+
+
+class Tables(NamedTuple):
+    """A problem as arrays, the form in which compiled code reads it.
+
+    Attributes
+    ----------
+    amounts
+        The costs as they were given.
+    means
+        The true mean rewards.
+    kinds, parameters, data
+        The reward laws, see `budgetbandits.rewards.tabulate`.
+    reward_low, reward_high
+        The declared range.
+    """
+
+    amounts: Sequence[Amount] | Floats
+    means: Floats
+    kinds: Counts
+    parameters: Floats
+    data: Floats
+    reward_low: float
+    reward_high: float
 
 
 class Problem:
@@ -84,6 +120,10 @@ class Problem:
         costs = f"costs {self.cost_min:g} to {self.cost_max:g}"
         return f"<Problem with {len(self)} arms, {costs}, rewards in {self.reward_range}>"
 
+    @cached_property
+    def _numbers(self) -> dict[ArmName, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
     @property
     def cost_min(self) -> float:
         """The least cost."""
@@ -122,6 +162,11 @@ class Problem:
         gaps: Floats = self.costs - self.costs[self.best_arm]
         return gaps
 
+    @cached_property
+    def tables(self) -> Tables:
+        """The problem as arrays."""
+        return Tables(self._amounts, self.means, *tabulate(self.rewards), *self.reward_range)
+
     def price_list(self, budget: Amount) -> PriceList:
         """Return the costs and a budget in one exact unit."""
         return price_list(self._amounts, self.names, budget)
@@ -137,16 +182,26 @@ class Problem:
         bill = self.price_list(budget)
         return bill.unit.amount(bill.budget) * float(self.densities[self.best_arm])
 
-    def reward(self, arm: int, count: int, *, seed: int, run: int = 0) -> float:
-        """Return what the arm pays at its pull number `count`, from 0: always the same for the same arguments.
+    def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0) -> float:
+        """Return what an arm pays at its pull number `count`, from 0: always the same for the same arguments.
 
         Examples
         --------
-        >>> problem = paper_problem("moderate", arms=10, seed=1)
-        >>> problem.reward(3, 0, seed=7) == problem.reward(3, 0, seed=7)
+        >>> problem = sensor_problem()
+        >>> problem.reward("take a picture", 0, seed=7) == problem.reward("take a picture", 0, seed=7)
         True
         """
-        return self.rewards[arm].quantile(uniform(seed, REWARD, run, arm, int(count)))
+        number = self._numbers.get(arm)
+        if number is None:
+            raise InvalidInput(f"there is no arm {arm!r}: the arms are {_some(self.names)}")
+        check_whole(count, "count", 56)
+        check_whole(seed, "seed", 63)
+        check_whole(run, "run", 32)
+        return self.rewards[number].quantile(uniform(int(seed), REWARD, int(run), number, int(count)))
+
+
+def _some(names: Sequence[ArmName]) -> str:
+    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
 def _ordered(
@@ -170,6 +225,8 @@ def _ordered(
     return laws
 
 
+PaperCase = Literal["homogeneous", "moderate", "extreme"]
+
 PAPER_COSTS: Final[Mapping[str, tuple[float, float]]] = {
     "homogeneous": (5.0, 10.0),
     "moderate": (1.0, 10.0),
@@ -178,9 +235,7 @@ PAPER_COSTS: Final[Mapping[str, tuple[float, float]]] = {
 """Between which costs the arms of the paper's three test cases lie (section 5)."""
 
 
-def paper_problem(
-    family: Literal["homogeneous", "moderate", "extreme"], arms: int = 100, *, seed: int, run: int = 0
-) -> Problem:
+def paper_problem(family: PaperCase, arms: int = 100, *, seed: int, run: int = 0) -> Problem:
     """Draw an instance of the paper's section 5.
 
     Costs are uniform in [5, 10] (homogeneous), [1, 10] (moderate) or [1, 20] (extreme). Mean rewards μ are uniform in
@@ -200,15 +255,68 @@ def paper_problem(
     >>> paper_problem("moderate", seed=1)
     <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
     """
-    if family not in PAPER_COSTS:
-        raise InvalidInput(f"family is {family!r}: it must be one of {', '.join(map(repr, PAPER_COSTS))}")
-    check_whole(arms, "arms", 32)
+    _check_paper_case(family, arms)
     check_whole(seed, "seed", 63)
     check_whole(run, "run", 32)
+    costs, means = _paper_numbers(family, arms, seed, run)
+    laws = [TruncatedGaussian(mean, mean / 2, 0.0, 2 * mean) for mean in means.tolist()]
+    return Problem(costs, laws, reward_range=(0, 40))
+
+
+def _paper_numbers(family: str, arms: int, seed: int, run: int) -> tuple[Floats, Floats]:
     low, high = PAPER_COSTS[family]
-    costs = [low + (high - low) * uniform(seed, COST, run, arm, 0) for arm in range(arms)]
-    means = [10.0 + 10.0 * uniform(seed, MEAN, run, arm, 0) for arm in range(arms)]
-    return Problem(costs, [TruncatedGaussian(mean, mean / 2, 0.0, 2 * mean) for mean in means], reward_range=(0, 40))
+    costs: Floats = low + (high - low) * uniforms_of_arms(seed, COST, run, arms)
+    means: Floats = 10.0 + 10.0 * uniforms_of_arms(seed, MEAN, run, arms)
+    return costs, means
+
+
+@runtime_checkable
+class Family(Protocol):
+    """Problems that differ from run to run. Whatever has this method will do."""
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the problem of a run: the same whenever seed and run are the same."""
+        ...
+
+
+@dataclass(frozen=True)
+class PaperFamily:
+    """The paper's section 5, with an instance of its own for each run; see `paper_family`."""
+
+    name: PaperCase
+    arms: int
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the instance of a run."""
+        return paper_problem(self.name, self.arms, seed=seed, run=run)
+
+    def tables(self, seed: int, run: int) -> Tables:
+        """Return what ``problem(seed, run).tables`` is, without an object for each arm."""
+        costs, means = _paper_numbers(self.name, self.arms, seed, run)
+        cuts = [symmetric_cut(math.sqrt(mean / 2), mean) for mean in means.tolist()]
+        parameters = np.column_stack([means, np.array(cuts), np.zeros(self.arms), 2 * means])
+        kinds = np.full(self.arms, TruncatedGaussian.KIND)
+        return Tables(costs, means, kinds, parameters, np.zeros(1), 0.0, 40.0)
+
+
+def paper_family(name: PaperCase, arms: int = 100) -> PaperFamily:
+    """Return the paper's section 5 with an instance of its own for each run, drawn from the seed and the run alone.
+
+    Examples
+    --------
+    >>> family = paper_family("moderate", arms=100)
+    >>> family.problem(seed=1, run=0)
+    <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
+    """
+    _check_paper_case(name, arms)
+    return PaperFamily(name, arms)
+
+
+def _check_paper_case(name: str, arms: int) -> None:
+    if name not in PAPER_COSTS:
+        raise InvalidInput(f"family is {name!r}: it must be one of {', '.join(map(repr, PAPER_COSTS))}")
+    if check_whole(arms, "arms", 32) == 0:
+        raise InvalidInput("arms is 0: give at least one arm")
 
 
 def sensor_problem() -> Problem:

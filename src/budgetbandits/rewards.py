@@ -30,8 +30,8 @@ from budgetbandits.errors import InvalidInput
 
 __all__ = [
     "COMPILABLE",
-    "TRUNCATED_GAUSSIAN",
     "PARAMETERS",
+    "TRUNCATED_GAUSSIAN",
     "Bernoulli",
     "Beta",
     "Empirical",

@@ -9,12 +9,12 @@ The functions are plain integer arithmetic that means the same in Python, where 
 where they wrap at 64 bits: each product is cut to 32-bit halves before it is used again.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CHOICE", "COST", "MEAN", "REWARD", "philox", "uniform", "uniforms"]
+__all__ = ["CHOICE", "COST", "MEAN", "REWARD", "philox", "uniform", "uniforms", "uniforms_of_arms"]
 
 # What a number is for. Different purposes never share a number.
 CHOICE: Final = 0  # which arm a policy draws; count = the number of the ask
@@ -82,6 +82,20 @@ def uniforms(seed: int, purpose: int, run: int, arm: int, first: int, numbers: N
     """
     for i in range(len(numbers)):
         numbers[i] = _number(seed, purpose, run, arm, first + i)
+
+
+def uniforms_of_arms(seed: int, purpose: int, run: int, arms: int) -> NDArray[np.float64]:
+    """Return the first uniform number, the one with the count 0, of each arm.
+
+    Examples
+    --------
+    >>> uniforms_of_arms(7, COST, 0, 3)[2] == uniform(7, COST, 0, 2, 0)
+    np.True_
+    """
+    # The arithmetic below means the same for arrays, which wrap at 64 bits.
+    number: Any = _number
+    numbers: NDArray[np.float64] = number(seed, purpose, run, np.arange(arms), 0)
+    return numbers
 
 
 def _number(seed: int, purpose: int, run: int, arm: int, count: int) -> float:

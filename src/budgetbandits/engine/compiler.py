@@ -14,7 +14,7 @@ import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -26,7 +26,16 @@ from numba.extending import NativeValue, overload_method, register_jitable, regi
 from budgetbandits import knapsack, money, oracles, policies, rewards, state, streams
 from budgetbandits.specs import Spec
 
-__all__ = ["compile_entry", "kernel"]
+__all__ = [
+    "allocating",
+    "classes_of",
+    "compile_entry",
+    "digest_of_sources",
+    "inlined",
+    "kernel",
+    "routine",
+    "vectorised",
+]
 
 _OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}
 """Threads run side by side; and divisions are not checked, which would keep loops from being vectorised."""
@@ -36,8 +45,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
-    """Let compiled code call a plain function; Python still calls it as it is."""
+    """Let compiled code call a plain function, one that makes no array or list; Python still calls it as it is."""
+    # Without reference counts: they would cost more than most of these functions do.
     register_jitable(forceinline=True, _nrt=False, **_OPTIONS)(function)
+    return function
+
+
+def routine(function: Function) -> Function:
+    """Do as `kernel` does, but keep one copy of the machine code: for what is long and not called at every pull."""
+    register_jitable(_nrt=False, **_OPTIONS)(function)
     return function
 
 
@@ -63,30 +79,36 @@ def inlined(function: Function) -> Function:
     return function
 
 
-for _function in (streams.philox, streams._number, rewards._normal_centre):
-    inlined(_function)
-for _function in (
+_INLINED: Final[tuple[Callable[..., Any], ...]] = (streams.philox, streams._number, rewards._normal_centre)
+_KERNELS: Final[tuple[Callable[..., Any], ...]] = (
     streams.uniform,
     streams.uniforms,
-    *(function for function in rewards.COMPILABLE if function is not rewards._normal_centre),
+    *(function for function in rewards.COMPILABLE if function not in _INLINED),
     money.pay,
     money.rounded_down,
-    state.fresh_arms,
     state.learn,
+    knapsack.times,
+    policies.share,
+    policies.chance_above,
+)
+_ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
+    state.fresh_arms,
     state.select,
     knapsack.densest,
-    knapsack.times,
     knapsack.useful_items,
     knapsack.greedy_counts,
     knapsack.fractional_counts,
     knapsack.exact_counts,
     oracles.draw,
     policies.first_fresh,
-    policies.share,
     policies.sample_deviations,
     policies.usual,
-    policies.chance_above,
-):
+)
+for _function in _INLINED:
+    inlined(_function)
+for _function in _KERNELS:
+    kernel(_function)
+for _function in _ALLOCATING:
     allocating(_function)
 
 
@@ -143,16 +165,49 @@ def _let_compiled_code_call(name: str, arguments: int) -> None:
     # Numba hands arguments on one by one only if the signature names them.
     names = ["self", *(f"argument_{i}" for i in range(1, arguments))]
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-    setattr(method_of, "__signature__", inspect.Signature(parameters))
+    vars(method_of)["__signature__"] = inspect.Signature(parameters)
     overload_method(SpecType, name, strict=False, jit_options=_OPTIONS)(method_of)
 
 
-def compile_entry(function: Callable[..., Any], *specs: Spec) -> Callable[..., Any]:
-    """Compile an entry point for specs of these classes, with a cache on disk that no change of source outlives."""
-    classes = {cls for spec in specs for cls in _classes_of(spec)}
-    return _compile_entry(function, frozenset(classes))
-
-
 @functools.cache
-def _compile_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -> Callable[..., Any]:
-    digest = _digest(classes)
+def compile_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -> Callable[..., Any]:
+    """Return an entry point: a registered function, compiled at its first call for arguments of each type.
+
+    The machine code is cached on disk for later processes. Classes of specs that stand in a script or a notebook cannot
+    be found again by another process, and what uses them is compiled anew each time.
+    """
+    return _entry(function, digest_of_sources(classes), all(map(_has_module, classes)))
+
+
+def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callable[..., Any]:
+    # Numba's cache tells entry points apart by what they close over, so the digest has to be used in there.
+    @numba.njit(cache=is_cached, **_OPTIONS)
+    def entry(*arguments: Any) -> Any:
+        _ = digest
+        return function(*arguments)
+
+    compiled: Callable[..., Any] = entry
+    return compiled
+
+
+def digest_of_sources(classes: Iterable[type[Spec]] = ()) -> str:
+    """Return a digest of all sources of this package and of those that define the given classes."""
+    files = set(Path(__file__).parents[1].rglob("*.py"))
+    files.update(Path(inspect.getfile(cls)) for cls in classes if _has_module(cls))
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def classes_of(spec: Spec) -> Iterator[type[Spec]]:
+    """Return the class of a spec and of all specs in its fields."""
+    yield type(spec)
+    for field in dataclasses.fields(spec):
+        value = getattr(spec, field.name)
+        if isinstance(value, Spec):
+            yield from classes_of(value)
+
+
+def _has_module(cls: type) -> bool:
+    return hasattr(sys.modules.get(cls.__module__), "__file__") and cls.__module__ != "__main__"

@@ -1,8 +1,8 @@
 """One run, compiled: a policy plays a problem until the budget pays no arm any more.
 
-`play_any` asks the policy at every pull, as the live learner does. `play_lines` and `play_epsilon_first` make the same
-decisions for policies whose index is a line in the clock (UCB1, Mean) and whose oracle takes the densest arm first, at
-a cost that hardly depends on the number of arms: see `budgetbandits.engine.tournament`.
+`play_any` asks the policy at every pull, as the live learner does. `play_lines` makes the same decisions for policies
+whose index is a line in the clock (UCB1, Mean) and whose oracle takes the densest arm first, at a cost that hardly
+depends on the number of arms: see `budgetbandits.engine.tournament`.
 """
 
 import math
@@ -10,9 +10,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.engine.compiler import allocating, kernel
+from budgetbandits.engine.compiler import allocating, kernel, routine
 from budgetbandits.engine.tournament import (
-    Leaves,
     Tree,
     affordable,
     best,
@@ -33,7 +32,7 @@ from budgetbandits.rewards import reward as draw_reward
 from budgetbandits.state import Counts, Floats, Now, fresh_arms, learn
 from budgetbandits.streams import CHOICE, REWARD, uniform, uniforms
 
-__all__ = ["Outcome", "World", "play_any", "play_epsilon_first", "play_lines"]
+__all__ = ["Outcome", "World", "play_any", "play_lines"]
 
 _STREAK: Final = 3  # so many times in the lead, and an arm is followed
 _BLOCK_MIN: Final = 8  # how many pulls of the leader are settled together, at first
@@ -58,6 +57,8 @@ class World(NamedTuple):
         Which random numbers to use.
     marks
         Prices of the budget left, falling, at which to record the expected reward so far.
+    stop
+        One number; as soon as it is not 0, the run is given up.
     """
 
     prices: Floats
@@ -72,6 +73,7 @@ class World(NamedTuple):
     seed: int
     run: int
     marks: Floats
+    stop: Counts
 
 
 class Outcome(NamedTuple):
@@ -101,23 +103,22 @@ class Outcome(NamedTuple):
 
 
 @kernel
-def arm_reward(kinds: Counts, parameters: Floats, data: Floats, seed: int, run: int, arm: int, count: int) -> float:
+def arm_reward(world: World, arm: int, count: int) -> float:
     """Return what an arm pays at its pull number `count`, from 0."""
-    return draw_reward(kinds[arm], parameters[arm], data, uniform(seed, REWARD, run, arm, count))
+    number = uniform(world.seed, REWARD, world.run, arm, count)
+    return draw_reward(world.kinds[arm], world.parameters[arm], world.data, number)
 
 
 @kernel
-def arm_rewards(
-    kinds: Counts, parameters: Floats, data: Floats, seed: int, run: int, arm: int, first: int, rewards: Floats
-) -> None:
+def arm_rewards(world: World, arm: int, first: int, rewards: Floats) -> None:
     """Fill an array with what an arm pays at its pulls from number `first` on: `arm_reward`, many at a time."""
-    uniforms(seed, REWARD, run, arm, first, rewards)
-    law = parameters[arm]
-    if kinds[arm] == TRUNCATED_GAUSSIAN:
+    uniforms(world.seed, REWARD, world.run, arm, first, rewards)
+    law = world.parameters[arm]
+    if world.kinds[arm] == TRUNCATED_GAUSSIAN:
         truncated_gaussians(law[0], law[1], law[2], law[3], law[4], law[5], rewards)
     else:
         for i in range(len(rewards)):
-            rewards[i] = draw_reward(kinds[arm], law, data, rewards[i])
+            rewards[i] = draw_reward(world.kinds[arm], law, world.data, rewards[i])
 
 
 @kernel
@@ -138,10 +139,10 @@ def next_mark(marks: Floats, marked: int) -> float:
 # Any policy
 
 
+@allocating
 def play_any(policy: Policy, world: World) -> Outcome:
     """Play a run with any policy, asking it at every pull."""
     arms = fresh_arms(world.prices, world.reward_low)
-    kinds, parameters, data = world.kinds, world.parameters, world.data
     cheapest = world.prices.min()
     budget = rounded_down(world.budget, world.budget_rest)
     left, rest, total = world.budget, world.budget_rest, 0.0
@@ -149,14 +150,14 @@ def play_any(policy: Policy, world: World) -> Outcome:
     marked = 0
     pull = 1
     culprit = -1
-    while cheapest <= rounded_down(left, rest):
+    while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
         now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high)
-        arm = policy.choose(arms, now, uniform(world.seed, CHOICE, world.run, 0, pull - 1))
+        arm = int(policy.choose(arms, now, uniform(world.seed, CHOICE, world.run, 0, pull - 1)))
         if not (0 <= arm < len(arms.cost) and arms.cost[arm] <= now.budget_left):
             culprit = arm
             break
         learns = policy.learns(arms, now)
-        reward = arm_reward(kinds, parameters, data, world.seed, world.run, arm, arms.pulls[arm])
+        reward = arm_reward(world, arm, int(arms.pulls[arm]))
         arms.pulls[arm] += 1
         if learns:
             learn(arms, arm, reward)
@@ -174,203 +175,143 @@ def play_any(policy: Policy, world: World) -> Outcome:
 # Policies with a line for each arm
 
 
-def play_lines(
-    index: LinearIndex, world: World, tree: Tree, place: Counts, is_greedy: bool
-) -> Outcome:
+@allocating
+def play_lines(index: LinearIndex, epsilon: float, world: World, tree: Tree, place: Counts, is_greedy: bool) -> Outcome:
     """Play a run with a linear index and the oracle `DensityGreedy` (is_greedy), `Fractional` or `CostBlind`.
 
-    The tree is a tournament in which nobody takes part yet, and `place` has the leaf of each arm.
+    With an epsilon greater than 0, play `EpsilonFirst` instead: the index is not used then. The tree is a tournament in
+    which nobody takes part yet, and `place` has the leaf of each arm.
     """
-    leaves = tree.leaves
-    kinds, parameters, data = world.kinds, world.parameters, world.data
-    left, rest, total = world.budget, world.budget_rest, 0.0
-    trace = np.zeros((len(world.marks), 2))
-    marked = 0
-    for arm in range(len(place)):
-        leaf = place[arm]
-        price = leaves[leaf]["price"]
-        if price <= rounded_down(left, rest):
-            reward = arm_reward(kinds, parameters, data, world.seed, world.run, arm, 0)
-            leaves[leaf]["pulls"] = 1
-            leaves[leaf]["reward_sum"] = reward
-            total += reward
-            left, rest = pay(left, rest, price)
-            while left <= next_mark(world.marks, marked):
-                trace[marked, 0], trace[marked, 1] = expected_reward(world.means, pulls_by_arm(leaves)), left
-                marked += 1
-    return spend(index, world, tree, is_greedy, True, left, rest, total, marked, trace)
-
-
-def play_epsilon_first(
-    epsilon: float, index: LinearIndex, world: World, tree: Tree, place: Counts, is_greedy: bool
-) -> Outcome:
-    """Play a run with `EpsilonFirst`, whose index is `Mean`; see `play_lines`."""
-    leaves = tree.leaves
-    kinds, parameters, data = world.kinds, world.parameters, world.data
-    left, rest, total = world.budget, world.budget_rest, 0.0
-    budget = rounded_down(left, rest)
-    trace = np.zeros((len(world.marks), 2))
-    marked = 0
-    explores = True
-    while explores:
-        explores = False
-        for arm in range(len(place)):
-            leaf = place[arm]
-            price = leaves[leaf]["price"]
-            whole = rounded_down(left, rest)
-            if price <= min(share(epsilon, budget) - (budget - whole), whole):
-                explores = True
-                reward = arm_reward(kinds, parameters, data, world.seed, world.run, arm, leaves[leaf]["pulls"])
-                leaves[leaf]["pulls"] += 1
-                leaves[leaf]["reward_sum"] += reward
-                total += reward
-                left, rest = pay(left, rest, price)
-                while left <= next_mark(world.marks, marked):
-                    trace[marked, 0], trace[marked, 1] = expected_reward(world.means, pulls_by_arm(leaves)), left
-                    marked += 1
-    return spend(index, world, tree, is_greedy, False, left, rest, total, marked, trace)
-
-
-@allocating
-def pulls_by_arm(leaves: Leaves) -> Counts:
-    """Return the number of pulls of each arm."""
-    pulls = np.zeros(len(leaves), np.int64)
-    for leaf in range(len(leaves)):
-        pulls[leaves[leaf]["arm"]] = leaves[leaf]["pulls"]
-    return pulls
-
-
-@kernel
-def set_line(index: LinearIndex, leaves: Leaves, leaf: int, reward_low: float, reward_high: float) -> None:
-    """Set the line of a leaf by the pulls and rewards that it has now."""
-    pulls = leaves[leaf]["pulls"]
-    leaves[leaf]["intercept"] = leaves[leaf]["reward_sum"] / pulls if pulls > 0 else reward_low
-    leaves[leaf]["slope"] = index.slope(pulls, reward_high - reward_low)
-
-
-@allocating
-def spend(
-    index: LinearIndex,
-    world: World,
-    tree: Tree,
-    is_greedy: bool,
-    learns: bool,
-    left: float,
-    rest: float,
-    total: float,
-    marked: int,
-    trace: Floats,
-) -> Outcome:
-    """Spend what is left by the tournament over the arms."""
-    leaves, start, climb, winner = tree.leaves, tree.start, tree.climb, tree.winner
-    until, levels = tree.until, tree.levels
-    kinds, parameters, data, marks = world.kinds, world.parameters, world.data, world.marks
-    seed, run, low, high = world.seed, world.run, world.reward_low, world.reward_high
-    buffers = np.empty((2, _BLOCK_MAX))
+    learns = epsilon == 0.0
+    leaves, marks, stop = tree.leaves, world.marks, world.stop
+    trace = np.zeros((len(marks), 2))
+    left, rest, total, marked = explore(epsilon, world, tree, place, trace)
     pull = 1
     for leaf in range(len(leaves)):
         pull += leaves[leaf]["pulls"]
         # What the first round could not pay will not be affordable later either.
         if leaves[leaf]["pulls"] > 0 or not learns:
-            set_line(index, leaves, leaf, low, high)
-            enter(leaves, start, climb, winner, leaf)
-    now = index.clock(pull)
-    play_all(leaves, start, climb, winner, until, levels, now)
+            set_line(index, world, tree, leaf, learns)
+            enter(tree, leaf)
+    now = tick(index, pull, learns)
+    play_all(tree, now)
+    buffers = np.empty((2, _BLOCK_MAX))
     cheapest, dearest = leaves[0]["price"], leaves[len(leaves) - 1]["price"]
     previous, streak = -1, 0
     whole = rounded_down(left, rest)
-    while cheapest <= whole:
-        if whole >= dearest:
-            leader = best(leaves, start, climb, winner, until, levels, now)
-        else:
-            leader = best_within(leaves, start, climb, winner, until, levels, affordable(leaves, whole), now)
+    while cheapest <= whole and stop[0] == 0:
+        leader = best(tree, now) if whole >= dearest else best_within(tree, affordable(tree, whole), now)
         streak = streak + 1 if leader == previous else 0
         previous = leader
+        leaf = leader
         if streak == _STREAK:
-            leave(start, climb, winner, leader)
-            play_path(leaves, start, climb, winner, until, levels, leader, now)
+            streak = 0
             floor = max(dearest, next_mark(marks, marked))
             pull, left, rest, total = follow(
-                index, kinds, parameters, data, seed, run, leaves, start, climb, winner, until, levels, leader, low, high,
-                is_greedy, learns, buffers, pull, left, rest, total, floor,
-            )  # fmt: skip
-            now = index.clock(pull)
-            if learns:
-                set_line(index, leaves, leader, low, high)
-            enter(leaves, start, climb, winner, leader)
-            play_path(leaves, start, climb, winner, until, levels, leader, now)
-            streak = 0
+                index, world, tree, leader, is_greedy, learns, buffers, pull, left, rest, total, floor, now
+            )
         else:
-            leaf = leader
             if is_greedy:
-                number = uniform(seed, CHOICE, run, 0, pull - 1)
-                leaf = draw_leaf(leaves, start, climb, winner, until, levels, leader, whole, number, now)
-            reward = arm_reward(kinds, parameters, data, seed, run, leaves[leaf]["arm"], leaves[leaf]["pulls"])
+                leaf = draw_leaf(tree, leader, whole, uniform(world.seed, CHOICE, world.run, 0, pull - 1), now)
+            reward = arm_reward(world, leaves[leaf]["arm"], leaves[leaf]["pulls"])
             leaves[leaf]["pulls"] += 1
+            leaves[leaf]["reward_sum"] += reward if learns else 0.0
             total += reward
-            left, rest = pay(left, rest, leaves[leaf]["price"])
             pull += 1
-            now = index.clock(pull)
-            if learns:
-                leaves[leaf]["reward_sum"] += reward
-                set_line(index, leaves, leaf, low, high)
-                enter(leaves, start, climb, winner, leaf)
-                play_path(leaves, start, climb, winner, until, levels, leaf, now)
+            left, rest = pay(left, rest, leaves[leaf]["price"])
             while left <= next_mark(marks, marked):
-                trace[marked, 0], trace[marked, 1] = expected_reward(world.means, pulls_by_arm(leaves)), left
+                trace[marked, 0], trace[marked, 1] = expected_so_far(world, tree, place), left
                 marked += 1
+        now = tick(index, pull, learns)
+        if learns:
+            set_line(index, world, tree, leaf, learns)
+        enter(tree, leaf)
+        play_path(tree, leaf, now)
         whole = rounded_down(left, rest)
-    pulls = pulls_by_arm(leaves)
-    expected = expected_reward(world.means, pulls)
+    expected = expected_so_far(world, tree, place)
     trace[marked:, 0], trace[marked:, 1] = expected, left
+    pulls = np.zeros(len(place), np.int64)
+    for arm in range(len(place)):
+        pulls[arm] = leaves[place[arm]]["pulls"]
     return Outcome(total, expected, left, rest, pulls, trace, -1)
 
 
+@routine
+def explore(epsilon: float, world: World, tree: Tree, place: Counts, trace: Floats) -> tuple[float, float, float, int]:
+    """Pull every affordable arm once or, with an epsilon, round-robin until that share of the budget is spent.
+
+    Return the budget left, as a sum of two, the sum of the rewards and the number of marks passed.
+    """
+    left, rest, total = world.budget, world.budget_rest, 0.0
+    marked = 0
+    budget = rounded_down(left, rest)
+    goes_on = True
+    while goes_on:
+        goes_on = False
+        for arm in range(len(place)):
+            leaf = place[arm]
+            price = tree.leaves[leaf]["price"]
+            whole = rounded_down(left, rest)
+            limit = whole if epsilon == 0.0 else min(share(epsilon, budget) - (budget - whole), whole)
+            if price <= limit:
+                goes_on = epsilon > 0.0
+                reward = arm_reward(world, arm, tree.leaves[leaf]["pulls"])
+                tree.leaves[leaf]["pulls"] += 1
+                tree.leaves[leaf]["reward_sum"] += reward
+                total += reward
+                left, rest = pay(left, rest, price)
+                while left <= next_mark(world.marks, marked):
+                    trace[marked, 0], trace[marked, 1] = expected_so_far(world, tree, place), left
+                    marked += 1
+    return left, rest, total, marked
+
+
+@routine
+def expected_so_far(world: World, tree: Tree, place: Counts) -> float:
+    """Do as `expected_reward` does, for the leaves of a tree."""
+    total = 0.0
+    for arm in range(len(place)):
+        total += tree.leaves[place[arm]]["pulls"] * world.means[arm]
+    return total
+
+
+@kernel
+def tick(index: LinearIndex, pull: int, learns: bool) -> float:
+    """Return the clock; it stands still if nothing is learned any more."""
+    return index.clock(pull) if learns else 0.0
+
+
+@kernel
+def set_line(index: LinearIndex, world: World, tree: Tree, leaf: int, learns: bool) -> None:
+    """Set the line of a leaf by the pulls and rewards that it has now; it is flat if nothing is learned any more."""
+    pulls, reward_sum = tree.leaves[leaf]["pulls"], tree.leaves[leaf]["reward_sum"]
+    tree.leaves[leaf]["intercept"] = reward_sum / pulls if pulls > 0 else world.reward_low
+    tree.leaves[leaf]["slope"] = index.slope(pulls, world.reward_high - world.reward_low) if learns else 0.0
+
+
 @allocating
-def draw_leaf(
-    leaves: Leaves,
-    start: Floats,
-    climb: Floats,
-    winner: Counts,
-    until: Floats,
-    levels: Counts,
-    leader: int,
-    budget: float,
-    number: float,
-    now: float,
-) -> int:
+def draw_leaf(tree: Tree, leader: int, budget: float, number: float, now: float) -> int:
     """Draw a leaf from the greedy's best set, as `DensityGreedy.draw` does."""
-    cheapest = leaves[0]["price"]
-    count = times(budget, leaves[leader]["price"])
-    left = budget % leaves[leader]["price"]
+    cheapest = tree.leaves[0]["price"]
+    count = times(budget, tree.leaves[leader]["price"])
+    left = budget % tree.leaves[leader]["price"]
     if number * (count + math.floor(left / cheapest)) < count:
         return leader
     found, counts = [leader], [count]
     while cheapest <= left:
-        leaf = best_within(leaves, start, climb, winner, until, levels, affordable(leaves, left), now)
+        leaf = best_within(tree, affordable(tree, left), now)
         found.append(leaf)
-        counts.append(times(left, leaves[leaf]["price"]))
-        left = left % leaves[leaf]["price"]
+        counts.append(times(left, tree.leaves[leaf]["price"]))
+        left = left % tree.leaves[leaf]["price"]
     return found[draw(np.array(counts), number)]
 
 
-@kernel
+@routine
 def follow(
     index: LinearIndex,
-    kinds: Counts,
-    parameters: Floats,
-    data: Floats,
-    seed: int,
-    run: int,
-    leaves: Leaves,
-    start: Floats,
-    climb: Floats,
-    winner: Counts,
-    until: Floats,
-    levels: Counts,
+    world: World,
+    tree: Tree,
     leader: int,
-    low: float,
-    high: float,
     is_greedy: bool,
     learns: bool,
     buffers: Floats,
@@ -379,34 +320,40 @@ def follow(
     rest: float,
     total: float,
     floor: float,
+    now: float,
 ) -> tuple[int, float, float, float]:
     """Pull the leader as long as it surely leads and more than `floor` is left.
 
-    It has been taken out of the tree, which leaves its best challenger at the root. Over a block of pulls the challenger
-    is worth at most what it is at the block's end, and the leader's confidence interval is no less than there. So one
-    comparison with the leader's sum of rewards settles a pull; and another, with the largest tail that the best set
-    could have, settles that the leader is what is drawn from it. Where either is not certain, following ends.
+    It is taken out of the tree, which leaves its best challenger at the root. Over a block of pulls the
+    challenger is worth at most what it is at the block's end, and the leader's confidence interval is no less than
+    there. So one comparison with the leader's sum of rewards settles a pull; and another, with the largest tail that
+    the best set could have, settles that the leader is what is drawn from it. Where either is not certain, following
+    ends.
     """
-    arm, price = leaves[leader]["arm"], leaves[leader]["price"]
+    arm, price = tree.leaves[leader]["arm"], tree.leaves[leader]["price"]
+    leave(tree, leader)
+    play_path(tree, leader, now)
     size = _BLOCK_MIN
     while True:
         whole = rounded_down(left, rest)
-        clock, clock_end = index.clock(pull), index.clock(pull + size)
-        challenger = best(leaves, start, climb, winner, until, levels, clock)
-        if (whole - floor) / price - 2.0 < size or until[len(until) - 1, 0] < clock_end:
+        clock, clock_end = tick(index, pull, learns), tick(index, pull + size, learns)
+        challenger = best(tree, clock)
+        if (whole - floor) / price - 2.0 < size or tree.until[len(tree.until) - 1, 0] < clock_end:
             return pull, left, rest, total
-        pulls, reward_sum = leaves[leader]["pulls"], leaves[leader]["reward_sum"]
+        pulls, reward_sum = tree.leaves[leader]["pulls"], tree.leaves[leader]["reward_sum"]
         mean_needed = -math.inf
         if challenger >= 0 and learns:
-            rival = density(leaves, challenger, clock_end) * leaves[leader]["weight"] * (1.0 + _MARGIN)
-            mean_needed = rival - index.slope(pulls + size, high - low) * clock + _MARGIN * rival
+            rival = density(tree, challenger, clock_end) * tree.leaves[leader]["weight"] * (1.0 + _MARGIN)
+            mean_needed = (
+                rival - index.slope(pulls + size, world.reward_high - world.reward_low) * clock + _MARGIN * rival
+            )
         number_needed = 2.0
         rewards, numbers = buffers[0, :size], buffers[1, :size]
-        arm_rewards(kinds, parameters, data, seed, run, arm, pulls, rewards)
+        arm_rewards(world, arm, pulls, rewards)
         if is_greedy:
             repeats = (whole - size * price) / price - 2.0
-            number_needed = repeats / (repeats + price / leaves[0]["price"] + 1.0)
-            uniforms(seed, CHOICE, run, 0, pull - 1, numbers)
+            number_needed = repeats / (repeats + price / tree.leaves[0]["price"] + 1.0)
+            uniforms(world.seed, CHOICE, world.run, 0, pull - 1, numbers)
         else:
             numbers[:] = 0.0
         done = 0
@@ -415,8 +362,8 @@ def follow(
             reward_sum += rewards[done]
             done += 1
         if learns:
-            leaves[leader]["reward_sum"] = reward_sum
-        leaves[leader]["pulls"] = pulls + done
+            tree.leaves[leader]["reward_sum"] = reward_sum
+        tree.leaves[leader]["pulls"] = pulls + done
         pull += done
         left, rest = pay_often(left, rest, price, done)
         if done < size:

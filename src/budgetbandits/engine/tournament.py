@@ -1,7 +1,7 @@
 """A kinetic tournament: the densest arm at a clock that only moves on, without looking at every arm.
 
-For an index ``mean + slope * clock`` (UCB1: the clock is sqrt(2 ln t)) the density of an arm is a line in the clock, and
-a pull changes one line only. The arms are the leaves of a tree, in the order of their prices. Each node keeps the
+For an index ``mean + slope * clock`` (UCB1: the clock is sqrt(2 ln t)) the density of an arm is a line in the clock,
+and a pull changes one line only. The arms are the leaves of a tree, in the order of their prices. Each node keeps the
 winner among its children and the clock value until which that winner is certain. When the clock moves on, only what
 has expired is played again; when a line changes, only its path to the root is.
 
@@ -9,8 +9,7 @@ Who wins is decided by the very numbers that a plain scan would compare, ties in
 little early, by more than rounding can blur, and what is too close to certify is compared anew at each clock value.
 
 A node has `FAN` children, stored side by side, so that a match is a few vector instructions. That makes the
-plain scan the special case of a tree with a single node. The arrays are handed around one by one: to take an
-array out of a tuple costs compiled code more than a match does.
+plain scan the special case of a tree with a single node.
 """
 
 import math
@@ -19,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from budgetbandits.engine.compiler import kernel, vectorised
+from budgetbandits.engine.compiler import kernel, routine, vectorised
 from budgetbandits.state import Counts, Floats
 
 __all__ = [
@@ -111,16 +110,17 @@ def grow(prices: Floats, *, is_blind: bool) -> Tree:
 
 
 @kernel
-def density(leaves: Leaves, leaf: int, now: float) -> float:
+def density(tree: Tree, leaf: int, now: float) -> float:
     """Return the density at a clock value: the number by which all decisions are made."""
-    return (leaves[leaf]["intercept"] + leaves[leaf]["slope"] * now) / leaves[leaf]["weight"]
+    value: float = (tree.leaves[leaf]["intercept"] + tree.leaves[leaf]["slope"] * now) / tree.leaves[leaf]["weight"]
+    return value
 
 
 @kernel
-def beats(leaves: Leaves, one: int, other: int, now: float) -> bool:
+def beats(tree: Tree, one: int, other: int, now: float) -> bool:
     """Tell whether one leaf beats the other at a clock value; a tie goes to the lower arm number."""
-    mine, theirs = density(leaves, one, now), density(leaves, other, now)
-    return mine > theirs or (mine == theirs and leaves[one]["arm"] < leaves[other]["arm"])
+    mine, theirs = density(tree, one, now), density(tree, other, now)
+    return mine > theirs or (mine == theirs and tree.leaves[one]["arm"] < tree.leaves[other]["arm"])
 
 
 # The number of nodes in a group is read off the arrays in the next three functions, although it is known: with a
@@ -128,98 +128,98 @@ def beats(leaves: Leaves, one: int, other: int, now: float) -> bool:
 
 
 @vectorised
-def highest(start: Floats, climb: Floats, group: int, now: float) -> float:
+def highest(tree: Tree, group: int, now: float) -> float:
     """Return the highest value in a group."""
     top = -_FRESH
-    for i in range(start.shape[1]):
-        value = start[group, i] + climb[group, i] * now
+    for i in range(tree.start.shape[1]):
+        value: float = tree.start[group, i] + tree.climb[group, i] * now
         top = value if value > top else top
     return top
 
 
 @vectorised
-def count_above(start: Floats, climb: Floats, group: int, level: float, now: float) -> tuple[int, int]:
+def count_above(tree: Tree, group: int, level: float, now: float) -> tuple[int, int]:
     """Return how many of a group have at least a value, and the sum of their places: of one, just its place."""
     count, places = 0, 0
-    for i in range(start.shape[1]):
-        is_above = 1 if start[group, i] + climb[group, i] * now >= level else 0
+    for i in range(tree.start.shape[1]):
+        is_above = 1 if tree.start[group, i] + tree.climb[group, i] * now >= level else 0
         count += is_above
         places += is_above * i
     return count, places
 
 
 @vectorised
-def earliest_change(start: Floats, climb: Floats, until: Floats, group: int, ahead: int, now: float) -> float:
+def earliest_change(tree: Tree, group: int, ahead: int, now: float) -> float:
     """Return the clock value until which the one ahead surely stays ahead; at most `now` if a rival is too close."""
     horizon = 2.0 * now + _REACH
-    top_start, top_climb = start[group, ahead], climb[group, ahead]
+    top_start, top_climb = tree.start[group, ahead], tree.climb[group, ahead]
     margin = top_start + top_climb * now - _BLUR * (top_start + top_climb * horizon)
-    earliest = horizon
-    for i in range(start.shape[1]):
-        rise = climb[group, i] - top_climb
+    earliest: float = horizon
+    for i in range(tree.start.shape[1]):
+        rise = tree.climb[group, i] - top_climb
         rise = rise if rise > _NO_RISE else _NO_RISE
-        lead = margin - (start[group, i] + climb[group, i] * now)
+        lead = margin - (tree.start[group, i] + tree.climb[group, i] * now)
         lead = lead if i != ahead else _FRESH
-        change = now + lead / rise
-        change = change if change < until[group, i] else until[group, i]
+        change: float = now + lead / rise
+        change = change if change < tree.until[group, i] else tree.until[group, i]
         earliest = change if change < earliest else earliest
     return earliest
 
 
 @kernel
 def settle(
-    leaves: Leaves,
-    start: Floats,
-    climb: Floats,
-    winner: Counts,
-    until: Floats,
+    tree: Tree,
     group: int,
     parent_group: int,
     parent: int,
     now: float,
 ) -> None:
     """Let a group play for its parent."""
-    enough = highest(start, climb, group, now) * (1.0 - _BLUR)
-    count, ahead = count_above(start, climb, group, enough, now)
+    enough = highest(tree, group, now) * (1.0 - _BLUR)
+    count, ahead = count_above(tree, group, enough, now)
     if count == 0:
-        start[parent_group, parent], climb[parent_group, parent] = -_FRESH, 0.0
-        winner[parent_group, parent], until[parent_group, parent] = -1, math.inf
+        tree.start[parent_group, parent], tree.climb[parent_group, parent] = -_FRESH, 0.0
+        tree.winner[parent_group, parent], tree.until[parent_group, parent] = -1, math.inf
         return
     if count > 1:
         ahead = -1
         for i in range(FAN):
-            if start[group, i] + climb[group, i] * now >= enough:
-                if ahead < 0 or beats(leaves, winner[group, i], winner[group, ahead], now):
-                    ahead = i
-    change = earliest_change(start, climb, until, group, ahead, now)
+            is_close = tree.start[group, i] + tree.climb[group, i] * now >= enough
+            if is_close and (ahead < 0 or beats(tree, tree.winner[group, i], tree.winner[group, ahead], now)):
+                ahead = i
+    change = earliest_change(tree, group, ahead, now)
     if change <= now:
-        change = earliest_change_but_for_equals(leaves, start, climb, winner, until, group, ahead, now)
-    start[parent_group, parent], climb[parent_group, parent] = start[group, ahead], climb[group, ahead]
-    winner[parent_group, parent], until[parent_group, parent] = winner[group, ahead], change
+        change = earliest_change_but_for_equals(tree, group, ahead, now)
+    tree.start[parent_group, parent], tree.climb[parent_group, parent] = (
+        tree.start[group, ahead],
+        tree.climb[group, ahead],
+    )
+    tree.winner[parent_group, parent], tree.until[parent_group, parent] = tree.winner[group, ahead], change
 
 
-@kernel
-def earliest_change_but_for_equals(
-    leaves: Leaves, start: Floats, climb: Floats, winner: Counts, until: Floats, group: int, ahead: int, now: float
-) -> float:
+@routine
+def earliest_change_but_for_equals(tree: Tree, group: int, ahead: int, now: float) -> float:
     """Do as `earliest_change` does, but take a rival for no danger whose line is the very same."""
     horizon = 2.0 * now + _REACH
-    top_start, top_climb = start[group, ahead], climb[group, ahead]
+    top_start, top_climb = tree.start[group, ahead], tree.climb[group, ahead]
     margin = top_start + top_climb * now - _BLUR * (top_start + top_climb * horizon)
-    best = winner[group, ahead]
-    earliest = min(horizon, until[group, ahead])
+    best = tree.winner[group, ahead]
+    earliest: float = min(horizon, tree.until[group, ahead])
     for i in range(FAN):
-        rival = winner[group, i]
+        rival = tree.winner[group, i]
         if i == ahead or rival < 0:
             continue
-        earliest = min(earliest, until[group, i])
-        is_equal = leaves[best]["intercept"] == leaves[rival]["intercept"] and (
-            leaves[best]["intercept"] == math.inf
-            or (leaves[best]["slope"] == leaves[rival]["slope"] and leaves[best]["weight"] == leaves[rival]["weight"])
+        earliest = min(earliest, tree.until[group, i])
+        is_equal = tree.leaves[best]["intercept"] == tree.leaves[rival]["intercept"] and (
+            tree.leaves[best]["intercept"] == math.inf
+            or (
+                tree.leaves[best]["slope"] == tree.leaves[rival]["slope"]
+                and tree.leaves[best]["weight"] == tree.leaves[rival]["weight"]
+            )
         )
         if not is_equal:
-            rise = climb[group, i] - top_climb
-            lead = margin - (start[group, i] + climb[group, i] * now)
+            rise = tree.climb[group, i] - top_climb
+            lead = margin - (tree.start[group, i] + tree.climb[group, i] * now)
             if lead <= 0.0:
                 return now
             if rise > 0.0:
@@ -228,123 +228,107 @@ def earliest_change_but_for_equals(
 
 
 @kernel
-def enter(leaves: Leaves, start: Floats, climb: Floats, winner: Counts, leaf: int) -> None:
+def enter(tree: Tree, leaf: int) -> None:
     """Let a leaf take part with the line that it has now; the matches on its path are still to be played."""
-    is_fresh = leaves[leaf]["intercept"] == math.inf
+    is_fresh = tree.leaves[leaf]["intercept"] == math.inf
     group, place = leaf // FAN, leaf % FAN
-    start[group, place] = _FRESH if is_fresh else leaves[leaf]["intercept"] * leaves[leaf]["scale"]
-    climb[group, place] = 0.0 if is_fresh else leaves[leaf]["slope"] * leaves[leaf]["scale"]
-    winner[group, place] = leaf
+    tree.start[group, place] = _FRESH if is_fresh else tree.leaves[leaf]["intercept"] * tree.leaves[leaf]["scale"]
+    tree.climb[group, place] = 0.0 if is_fresh else tree.leaves[leaf]["slope"] * tree.leaves[leaf]["scale"]
+    tree.winner[group, place] = leaf
 
 
 @kernel
-def leave(start: Floats, climb: Floats, winner: Counts, leaf: int) -> None:
+def leave(tree: Tree, leaf: int) -> None:
     """Let a leaf take part no longer; the matches on its path are still to be played."""
     group, place = leaf // FAN, leaf % FAN
-    start[group, place], climb[group, place], winner[group, place] = -_FRESH, 0.0, -1
+    tree.start[group, place], tree.climb[group, place], tree.winner[group, place] = -_FRESH, 0.0, -1
 
 
 @kernel
 def play_path(
-    leaves: Leaves,
-    start: Floats,
-    climb: Floats,
-    winner: Counts,
-    until: Floats,
-    levels: Counts,
+    tree: Tree,
     leaf: int,
     now: float,
 ) -> None:
     """Play again what one leaf takes part in."""
     node = leaf // FAN
-    for level in range(1, len(levels)):
-        group, parent_group = levels[level - 1] + node, levels[level] + node // FAN
-        settle(leaves, start, climb, winner, until, group, parent_group, node % FAN, now)
+    for level in range(1, len(tree.levels)):
+        group, parent_group = tree.levels[level - 1] + node, tree.levels[level] + node // FAN
+        settle(tree, group, parent_group, node % FAN, now)
         node //= FAN
 
 
-@kernel
-def play_all(
-    leaves: Leaves, start: Floats, climb: Floats, winner: Counts, until: Floats, levels: Counts, now: float
-) -> None:
+@routine
+def play_all(tree: Tree, now: float) -> None:
     """Play the whole tournament."""
-    for level in range(1, len(levels)):
-        for node in range(levels[level] - levels[level - 1]):
-            group, parent_group = levels[level - 1] + node, levels[level] + node // FAN
-            settle(leaves, start, climb, winner, until, group, parent_group, node % FAN, now)
+    for level in range(1, len(tree.levels)):
+        for node in range(tree.levels[level] - tree.levels[level - 1]):
+            group, parent_group = tree.levels[level - 1] + node, tree.levels[level] + node // FAN
+            settle(tree, group, parent_group, node % FAN, now)
 
 
-@kernel
+@routine
 def refresh(
-    leaves: Leaves,
-    start: Floats,
-    climb: Floats,
-    winner: Counts,
-    until: Floats,
-    levels: Counts,
+    tree: Tree,
     top_level: int,
     top: int,
     now: float,
 ) -> None:
     """Play again whatever has expired at and below a node."""
     level, node = top_level, top
-    while until[levels[top_level] + top // FAN, top % FAN] < now:
-        group = levels[level - 1] + node
+    while tree.until[tree.levels[top_level] + top // FAN, top % FAN] < now:
+        group = tree.levels[level - 1] + node
         expired = -1
         if level > 1:
             for i in range(FAN):
-                if until[group, i] < now:
+                if tree.until[group, i] < now:
                     expired = i
         if expired >= 0:
             level, node = level - 1, node * FAN + expired
         else:
-            settle(leaves, start, climb, winner, until, group, levels[level] + node // FAN, node % FAN, now)
+            settle(tree, group, tree.levels[level] + node // FAN, node % FAN, now)
             if level < top_level:
                 level, node = level + 1, node // FAN
 
 
 @kernel
-def best(
-    leaves: Leaves, start: Floats, climb: Floats, winner: Counts, until: Floats, levels: Counts, now: float
-) -> int:
+def best(tree: Tree, now: float) -> int:
     """Return the leaf that wins at a clock value, or -1 if there is none."""
-    refresh(leaves, start, climb, winner, until, levels, len(levels) - 1, 0, now)
-    return winner[len(winner) - 1, 0]
+    root = len(tree.winner) - 1
+    if tree.until[root, 0] < now:
+        refresh(tree, len(tree.levels) - 1, 0, now)
+    leaf: int = tree.winner[root, 0]
+    return leaf
 
 
-@kernel
+@routine
 def best_within(
-    leaves: Leaves,
-    start: Floats,
-    climb: Floats,
-    winner: Counts,
-    until: Floats,
-    levels: Counts,
+    tree: Tree,
     count: int,
     now: float,
 ) -> int:
     """Return the leaf that wins among the first `count`, the cheapest, or -1 if there is none."""
     found = -1
-    for level in range(len(levels)):
+    for level in range(len(tree.levels)):
         # The nodes above cover whole groups; what they cannot cover are the first few of the last group.
         whole = count // FAN
         for node in range(whole * FAN, count):
             if level > 0:
-                refresh(leaves, start, climb, winner, until, levels, level, node, now)
-            leaf = winner[levels[level] + whole, node % FAN]
-            if leaf >= 0 and (found < 0 or beats(leaves, leaf, found, now)):
+                refresh(tree, level, node, now)
+            leaf = tree.winner[tree.levels[level] + whole, node % FAN]
+            if leaf >= 0 and (found < 0 or beats(tree, leaf, found, now)):
                 found = leaf
         count = whole
     return found
 
 
 @kernel
-def affordable(leaves: Leaves, budget: float) -> int:
+def affordable(tree: Tree, budget: float) -> int:
     """Return how many leaves, the cheapest, a budget can pay."""
-    low, high = 0, len(leaves)
+    low, high = 0, len(tree.leaves)
     while low < high:
         middle = (low + high) // 2
-        if leaves[middle]["price"] <= budget:
+        if tree.leaves[middle]["price"] <= budget:
             low = middle + 1
         else:
             high = middle

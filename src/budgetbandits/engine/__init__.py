@@ -1,0 +1,8 @@
+"""Compiled code: `play_run` plays one run of a policy, as fast as this package can.
+
+Importing this package imports Numba, so nothing imports it before a simulation starts or a learner has very many arms.
+"""
+
+from budgetbandits.engine.dispatch import SlowPolicyWarning, play_run, solve_exactly
+
+__all__ = ["SlowPolicyWarning", "play_run", "solve_exactly"]

@@ -1,0 +1,135 @@
+"""Which compiled function plays which policy, and what it is handed."""
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numba.core import event
+from numba.core.errors import NumbaError
+
+from budgetbandits.engine.compiler import classes_of, compile_entry
+from budgetbandits.engine.play import Outcome, World, play_any, play_lines
+from budgetbandits.engine.tournament import Tree, grow
+from budgetbandits.indices import UCB1, Index, LinearIndex
+from budgetbandits.knapsack import exact_counts
+from budgetbandits.money import PriceList
+from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle
+from budgetbandits.policies import EpsilonFirst, IndexPolicy, Policy
+from budgetbandits.problem import Tables
+from budgetbandits.specs import Spec
+from budgetbandits.state import Counts, Floats
+
+__all__ = ["SlowPolicyWarning", "play_run", "solve_exactly"]
+
+
+class SlowPolicyWarning(UserWarning):
+    """A policy cannot be compiled and runs in plain Python, a hundred times slower or more."""
+
+
+def play_run(
+    policy: Policy, tables: Tables, bill: PriceList, seed: int, run: int, marks: Floats, stop: Counts
+) -> Outcome:
+    """Play one run: compiled if that is possible, in plain Python if not."""
+    budget, rest = bill.unit.pair(bill.budget)
+    world = World(
+        bill.prices,
+        tables.means,
+        tables.kinds,
+        tables.parameters,
+        tables.data,
+        budget,
+        rest,
+        tables.reward_low,
+        tables.reward_high,
+        seed,
+        run,
+        marks,
+        stop,
+    )
+    outcome: Outcome = _play(policy, world, bill.prices)
+    return outcome
+
+
+def _play(policy: Policy, world: World, prices: Floats) -> Any:
+    # Of these very classes: a user's subclass may do anything.
+    if type(policy) is IndexPolicy and has_lines(policy.index) and has_tournament(policy.oracle):
+        field = _field(prices, policy.oracle)
+        return _call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
+    if type(policy) is EpsilonFirst and has_tournament(policy.exploit):
+        unused = UCB1()  # so that the machine code of KUBE serves here, too
+        field = _field(prices, policy.exploit)
+        return _call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
+    return _call(play_any, (policy,), policy, world)
+
+
+def solve_exactly(values: Floats, costs: Floats, budget: float) -> Counts:
+    """Return the counts of an exact knapsack, compiled."""
+    counts: Counts = _call(exact_counts, (), values, costs, budget)
+    return counts
+
+
+def has_lines(index: Index) -> bool:
+    """Tell whether an index is nothing but lines in a clock."""
+    return isinstance(index, LinearIndex) and type(index).bounds is LinearIndex.bounds
+
+
+def has_tournament(oracle: Oracle) -> bool:
+    """Tell whether a tournament finds what an oracle would."""
+    return type(oracle) in (DensityGreedy, Fractional, CostBlind)
+
+
+def _field(prices: Floats, oracle: Oracle) -> tuple[Tree, Counts, bool]:
+    tree = grow(prices, is_blind=isinstance(oracle, CostBlind))
+    place = np.empty(len(prices), np.int64)
+    place[tree.leaves["arm"]] = np.arange(len(prices))
+    return tree, place, isinstance(oracle, DensityGreedy)
+
+
+def _call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any) -> Any:
+    classes = frozenset(cls for spec in specs for cls in classes_of(spec))
+    if classes in _slow:
+        return function(*arguments)
+    entry = compile_entry(function, classes)
+    try:
+        with _announcement(entry):
+            return entry(*arguments)
+    except NumbaError as error:
+        _slow.add(classes)
+        reason = str(error).strip().splitlines()[-1]
+        warnings.warn(
+            f"{' and '.join(map(repr, specs))} cannot be compiled and runs in plain Python, a hundred times slower: "
+            f"{reason}",
+            SlowPolicyWarning,
+            stacklevel=2,
+        )
+        return function(*arguments)
+
+
+_slow: set[frozenset[type[Spec]]] = set()
+
+
+@contextlib.contextmanager
+def _announcement(entry: Any) -> Iterator[None]:
+    """Say so on a terminal if something is compiled, which takes seconds."""
+    if entry.signatures or not sys.stderr.isatty():
+        yield
+        return
+    with event.install_listener("numba:compile", _Announcer()):
+        yield
+
+
+class _Announcer(event.Listener):
+    """Prints one line for a whole compilation, and none if it was found on disk."""
+
+    said: ClassVar[bool] = False
+
+    def on_start(self, event: Any) -> None:
+        if not _Announcer.said:
+            print("budgetbandits: compiling; this takes some seconds, the first time only", file=sys.stderr)
+        _Announcer.said = True
+
+    def on_end(self, event: Any) -> None:
+        pass

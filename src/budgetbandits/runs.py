@@ -1,0 +1,181 @@
+"""The result of a simulation: one row for each run, policy and budget."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from budgetbandits.errors import InvalidInput, InvalidState
+from budgetbandits.policies import Policy
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["Runs"]
+
+_FORMAT: Final = "budgetbandits.runs"
+_VERSION: Final = 1
+_KEY: Final = b"budgetbandits"
+_COLUMNS: Final = (
+    "run",
+    "policy",
+    "budget",
+    "reward",
+    "expected_reward",
+    "pulls",
+    "spent",
+    "optimum",
+    "fractional_optimum",
+    "cost_min",
+)
+_LISTS: Final = ("arm_pulls", "trace_spent", "trace_regret")
+
+
+class Runs:
+    """The rows of a simulation, sorted by run, policy and budget; `budgetbandits.simulate` makes them.
+
+    The columns are run, policy, budget, reward, expected_reward (the sum of the true means of what was pulled), pulls,
+    spent, optimum (exact), fractional_optimum and cost_min; on request also arm_pulls (the pulls of each arm) and
+    trace_spent with trace_regret (against the best density, along the spending).
+
+    Parameters
+    ----------
+    columns
+        The columns as arrays; that of the policies has their names.
+    policies
+        The policies by name.
+    seed
+        The seed of the simulation.
+    source
+        The problem or family that was simulated, where it is at hand.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, NDArray[Any]], policies: Mapping[str, Policy], seed: int, source: object = None
+    ) -> None:
+        self._columns = dict(columns)
+        self.policies = dict(policies)
+        self.seed = seed
+        self.source = source
+
+    def __len__(self) -> int:
+        return len(self._columns["run"])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Runs: {len(self)} rows, {len(np.unique(self['run']))} runs, "
+            f"{len(self.policy_names)} policies, {len(self.budgets)} budgets>"
+        )
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        if column not in self._columns:
+            raise InvalidInput(f"there is no column {column!r}: the columns are {', '.join(self._columns)}")
+        return self._columns[column]
+
+    @property
+    def policy_names(self) -> tuple[str, ...]:
+        """The names of the policies, in the order in which they were given."""
+        return tuple(self.policies)
+
+    @property
+    def budgets(self) -> tuple[float, ...]:
+        """The budgets, rising."""
+        return tuple(np.unique(self["budget"]).tolist())
+
+    def of(self, column: str, policy: str, budget: float) -> NDArray[Any]:
+        """Return a column for one policy and one budget, in the order of the runs."""
+        if policy not in self.policies:
+            raise InvalidInput(f"there is no policy {policy!r}: the policies are {', '.join(map(repr, self.policies))}")
+        chosen = (self["policy"] == policy) & (self["budget"] == budget)
+        values: NDArray[Any] = self[column][chosen]
+        return values
+
+    # Other forms
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the rows as a pyarrow table; the policies and the seed go along as metadata."""
+        import pyarrow as pa
+
+        arrays = {name: self._columns[name] for name in _COLUMNS if name != "policy"}
+        columns: dict[str, Any] = {name: pa.array(array) for name, array in arrays.items()}
+        columns["policy"] = pa.array(self["policy"].tolist(), pa.string()).dictionary_encode()
+        for name in _LISTS:
+            if name in self._columns:
+                columns[name] = pa.array([row.tolist() for row in self._columns[name]])
+        table = pa.table({name: columns[name] for name in (*_COLUMNS, *_LISTS) if name in columns})
+        facts = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "seed": self.seed,
+            "policies": {name: policy.to_data() for name, policy in self.policies.items()},
+        }
+        return table.replace_schema_metadata({_KEY: json.dumps(facts).encode()})
+
+    @classmethod
+    def from_arrow(cls, table: "pa.Table") -> Self:
+        """Return the rows of a table that `to_arrow` made."""
+        facts = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
+        if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
+            raise InvalidState("this table has no runs of budgetbandits: it lacks their metadata")
+        if facts.get("version") != _VERSION:
+            raise InvalidState(
+                f"these runs have the format version {facts.get('version')!r}; this package reads {_VERSION}"
+            )
+        columns: dict[str, NDArray[Any]] = {}
+        for name in table.column_names:
+            values = table.column(name).to_pylist() if name in (*_LISTS, "policy") else table.column(name).to_numpy()
+            columns[name] = _array_of(values) if name in _LISTS else np.asarray(values)
+        policies = {name: Policy.from_data(data) for name, data in facts["policies"].items()}
+        return cls(columns, policies, facts["seed"])
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the rows to a Parquet file; a file that is there is replaced only once the new one is complete."""
+        import pyarrow.parquet as pq
+
+        target = Path(path)
+        partial = target.with_name(f".{target.name}.partial")
+        try:
+            pq.write_table(self.to_arrow(), partial)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    @classmethod
+    def from_parquet(cls, path: str | Path) -> Self:
+        """Read the rows that `to_parquet` wrote.
+
+        Raises
+        ------
+        InvalidState
+            If the file is damaged, or is no file of this kind.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            table = pq.read_table(path)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InvalidState(f"{str(path)!r} cannot be read as runs: {error}") from error
+        return cls.from_arrow(table)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the rows as a pandas data frame; pandas has to be installed."""
+        return self.to_arrow().to_pandas()
+
+    def __add__(self, other: "Runs") -> "Runs":
+        """Return these runs and others of the same policies and budgets."""
+        if self.policies != other.policies or self.seed != other.seed or self._columns.keys() != other._columns.keys():
+            raise InvalidInput("only runs of the same policies, seed and columns can be put together")
+        shared = np.intersect1d(self["run"], other["run"])
+        if len(shared) > 0:
+            raise InvalidInput(f"run {shared[0]} is on both sides: give the second simulation another first_run")
+        columns = {name: np.concatenate([array, other[name]]) for name, array in self._columns.items()}
+        return Runs(columns, self.policies, self.seed, self.source)
+
+
+def _array_of(rows: Iterable[Any]) -> NDArray[Any]:
+    return np.array(list(rows))

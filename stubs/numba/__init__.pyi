@@ -1,0 +1,8 @@
+"""The few names of Numba that this project uses, typed."""
+
+from collections.abc import Callable
+from typing import Any
+
+__version__: str
+
+def njit(*, cache: bool = ..., nogil: bool = ..., error_model: str = ...) -> Callable[[Callable[..., Any]], Any]: ...

@@ -1,0 +1,3 @@
+from typing import Any
+
+def is_not_null(builder: Any, value: Any) -> Any: ...

@@ -1,0 +1,1 @@
+from numba.core.datamodel import models as models

@@ -1,0 +1,34 @@
+"""Arms and moments made by hand, for tests that look at one decision."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from budgetbandits import Arms, Learner, Now, Pull
+
+
+def arms_of(
+    costs: Sequence[float], means: Sequence[float], pulls: Sequence[int], told: Sequence[int] | None = None
+) -> Arms:
+    """Return arms with these means; all pulls are told unless said otherwise."""
+    known = np.array(pulls if told is None else told, np.int64)
+    mean = np.array(means, np.float64)
+    return Arms(
+        cost=np.array(costs, np.float64),
+        pulls=np.array(pulls, np.int64),
+        told=known,
+        mean=mean,
+        reward_sum=mean * known,
+        reward_squares=mean * mean * known,
+    )
+
+
+def now_of(pull: int, budget_left: float, *, budget: float = 1000.0, low: float = 0.0, high: float = 1.0) -> Now:
+    return Now(pull, budget, budget_left, low, high)
+
+
+def asked(learner: Learner) -> Pull:
+    """Return the next pull, which must be there."""
+    pull = learner.ask()
+    assert pull is not None
+    return pull

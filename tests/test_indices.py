@@ -1,0 +1,123 @@
+"""What an arm is worth: the formula of the paper's eq. 6, and indices of a user's own."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetbandits as bb
+from budgetbandits.errors import InvalidInput
+from budgetbandits.indices import LinearIndex
+from budgetbandits.state import Floats
+from states import arms_of, now_of
+
+
+def test_ucb1_by_hand() -> None:
+    # sqrt(2 ln 8 / 2) = sqrt(ln 8) and sqrt(2 ln 8 / 8) = half of that.
+    arms = arms_of(costs=[1, 5], means=[0.25, 0.5], pulls=[2, 8])
+    root = math.sqrt(math.log(8))
+    assert bb.UCB1().bounds(arms, now_of(8, 100)) == pytest.approx([0.25 + root, 0.5 + root / 2], rel=1e-15)
+
+
+def test_ucb1_scales_with_the_width_and_the_range() -> None:
+    arms = arms_of(costs=[1, 1], means=[20, 30], pulls=[3, 4])
+    now = now_of(100, 100, low=10, high=50)
+    narrow = bb.UCB1(width=1 / 40).bounds(arms, now)
+    assert narrow == pytest.approx([20 + math.sqrt(2 * math.log(100) / 3), 30 + math.sqrt(2 * math.log(100) / 4)])
+    assert bb.UCB1().bounds(arms, now) - [20, 30] == pytest.approx(40 * (narrow - [20, 30]))
+
+
+@given(
+    st.floats(1e-3, 100),
+    st.lists(st.tuples(st.floats(2, 5), st.integers(1, 10**9)), min_size=1, max_size=20),
+    st.integers(2, 10**12),
+)
+def test_ucb1_is_the_formula_to_the_last_bit(width: float, known: list[tuple[float, int]], pull: int) -> None:
+    """In this order of operations, which compiled code repeats: ties must fall alike everywhere."""
+    means, pulls = [mean for mean, _ in known], [count for _, count in known]
+    bounds = bb.UCB1(width).bounds(arms_of([1] * len(means), means, pulls), now_of(pull, 10, low=2, high=5))
+    clock = math.sqrt(2.0 * math.log(pull))
+    assert bounds.tolist() == [mean + width * 3.0 / math.sqrt(count) * clock for mean, count in known]
+
+
+def test_an_outstanding_pull_narrows_the_bound_although_nothing_is_known_of_it() -> None:
+    told = arms_of([1, 1], means=[0.5, 0.5], pulls=[2, 2])
+    waiting = arms_of([1, 1], means=[0.5, 0.5], pulls=[2, 5], told=[2, 2])
+    before, after = (bb.UCB1().bounds(arms, now_of(8, 10)) for arms in (told, waiting))
+    assert after[0] == before[0]
+    assert after[1] == pytest.approx(0.5 + (before[1] - 0.5) * math.sqrt(2 / 5))
+
+
+def test_mean_is_the_mean() -> None:
+    arms = arms_of([1, 2, 3], means=[0.25, 0.1, 0.7], pulls=[2, 8, 1])
+    assert bb.Mean().bounds(arms, now_of(12, 100)).tolist() == [0.25, 0.1, 0.7]
+
+
+@pytest.mark.parametrize("index", [bb.UCB1(), bb.UCB1(0.2), bb.Mean()])
+def test_linear_indices_are_lines_in_their_clock(index: LinearIndex) -> None:
+    arms = arms_of([1, 2, 3], means=[0.25, 0.1, 0.7], pulls=[2, 8, 1])
+    slopes = [float(index.slope(count, 1.0)) for count in (2, 8, 1)]
+    clocks = [index.clock(pull) for pull in range(1, 50)]
+    assert min(slopes) >= 0
+    assert clocks == sorted(clocks)
+    lines = [mean + slope * clocks[11] for mean, slope in zip((0.25, 0.1, 0.7), slopes, strict=True)]
+    assert index.bounds(arms, now_of(12, 100)).tolist() == lines
+
+
+@pytest.mark.parametrize("width", [0, -1, 0.0, math.nan, math.inf, "1", None, True])
+def test_a_width_that_is_no_width(width: float) -> None:
+    with pytest.raises(InvalidInput, match=rf"^width is {width!r}: it must be greater than 0 and finite; 1 is"):
+        bb.UCB1(width)
+    for make in (bb.kube, bb.fractional_kube, bb.ucb1):
+        with pytest.raises(InvalidInput, match="width"):
+            make(width)
+
+
+@dataclass(frozen=True)
+class Dearest(bb.Index):
+    """Worth its cost."""
+
+    factor: float = 2.0
+
+    def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
+        return self.factor * arms.cost
+
+
+@dataclass(frozen=True)
+class Nameless(bb.Index):
+    """Forgets to say what an arm is worth."""
+
+
+@dataclass(frozen=True)
+class Shapeless(LinearIndex):
+    """Forgets its slope and its clock."""
+
+
+def test_an_index_of_ones_own() -> None:
+    policy = bb.IndexPolicy(Dearest(), bb.CostBlind())
+    learner = bb.Learner(policy, {"a": 1, "b": 3, "c": 2}, budget=20, reward_range=(0, 1))
+    pulled = []
+    while pull := learner.ask():
+        learner.tell(pull, 0)
+        pulled.append(pull.arm)
+    assert pulled == ["a", "b", "c", "b", "b", "b", "b", "c"]
+
+
+def test_an_index_without_bounds_says_so() -> None:
+    arms, now = arms_of([1], [0.5], [1]), now_of(2, 10)
+    with pytest.raises(NotImplementedError, match=r"Nameless must define bounds\(self, arms, now\)"):
+        Nameless().bounds(arms, now)
+    with pytest.raises(NotImplementedError, match=r"Shapeless must define slope\(self, pulls, reward_span\)"):
+        Shapeless().bounds(arms, now)
+    with pytest.raises(NotImplementedError, match=r"Shapeless must define clock\(self, pull\)"):
+        Shapeless().clock(3)
+
+
+def test_indices_compare_by_value() -> None:
+    assert bb.UCB1() == bb.UCB1(width=1.0) != bb.UCB1(width=0.5)
+    assert len({bb.UCB1(), bb.UCB1(1.0), bb.Mean(), bb.Mean()}) == 2
+    assert repr(bb.UCB1(0.5)) == "UCB1(width=0.5)"
+    assert np.isfinite(bb.UCB1(5e-324).width)

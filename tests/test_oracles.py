@@ -1,0 +1,133 @@
+"""Which set the budget should buy, and which arm is drawn from it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetbandits as bb
+from budgetbandits.errors import PolicyError
+from budgetbandits.oracles import draw
+from budgetbandits.state import Counts, Floats
+from states import asked
+
+ORACLES: list[bb.Oracle] = [bb.DensityGreedy(), bb.Fractional(), bb.Exact(), bb.CostBlind()]
+
+
+def arrays(values: Sequence[float], costs: Sequence[float]) -> tuple[Floats, Floats]:
+    return np.array(values, np.float64), np.array(costs, np.float64)
+
+
+class TestSolve:
+    """Densities 2.25, 2, 1.6 and 1; the most valuable arm is the third."""
+
+    values, costs = arrays([9, 6, 16, 1], [4, 3, 10, 1])
+
+    @pytest.mark.parametrize(
+        ("oracle", "budget", "counts"),
+        [
+            (bb.DensityGreedy(), 11, [2, 1, 0, 0]),
+            (bb.DensityGreedy(), 10, [2, 0, 0, 2]),
+            (bb.Fractional(), 11, [2, 0, 0, 0]),
+            (bb.Exact(), 10, [1, 2, 0, 0]),
+            (bb.CostBlind(), 25, [0, 0, 2, 0]),
+        ],
+    )
+    def test_by_hand(self, oracle: bb.Oracle, budget: float, counts: list[int]) -> None:
+        assert oracle.solve(self.values, self.costs, budget).tolist() == counts
+
+    @pytest.mark.parametrize("oracle", ORACLES)
+    def test_ties_go_to_the_lower_arm(self, oracle: bb.Oracle) -> None:
+        values, costs = arrays([2, 2, 2], [1, 1, 1])
+        assert oracle.solve(values, costs, 5).tolist() == [5, 0, 0]
+        assert oracle.draw(values, costs, 5, 0.999) == 0
+
+
+@st.composite
+def affordable_sets(draw: st.DrawFn) -> tuple[Floats, Floats, float]:
+    costs = draw(
+        st.one_of(
+            st.lists(st.integers(1, 12).map(float), min_size=1, max_size=6),
+            st.lists(st.floats(0.5, 6), min_size=1, max_size=5),
+        )
+    )
+    values = draw(st.lists(st.floats(0, 10), min_size=len(costs), max_size=len(costs)))
+    return *arrays(values, costs), max(costs) + draw(st.integers(0, 40))
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+@given(affordable_sets())
+def test_an_arm_is_drawn_in_proportion_to_its_count(oracle: bb.Oracle, state: tuple[Floats, Floats, float]) -> None:
+    """Eq. 8, without chance: of N uniform numbers at equal distances, each arm gets its count of a set of N."""
+    values, costs, budget = state
+    counts = oracle.solve(values, costs, budget).tolist()
+    size = sum(counts)
+    assert size >= 1
+    assert sum(count * cost for count, cost in zip(counts, costs, strict=True)) <= budget * (1 + 1e-12)
+    drawn = Counter(oracle.draw(values, costs, budget, (place + 0.5) / size) for place in range(size))
+    assert [drawn[arm] for arm in range(len(counts))] == counts
+
+
+def test_the_greedys_set_stands_in_the_order_in_which_it_is_taken() -> None:
+    values, costs = arrays([1, 6, 9], [1, 3, 4])  # counts 2, 0, 2: the third arm is taken first
+    oracle = bb.DensityGreedy()
+    assert [oracle.draw(values, costs, 10.0, uniform) for uniform in (0.01, 0.49, 0.51, 0.99)] == [2, 2, 0, 0]
+
+
+class TestDraw:
+    @pytest.mark.parametrize(
+        ("uniform", "arm"),
+        [(2.0**-53, 1), (0.2499, 1), (0.25, 3), (0.7499, 3), (0.75, 4), (1 - 2.0**-53, 4)],
+    )
+    def test_each_arm_has_its_share_and_0_has_none(self, uniform: float, arm: int) -> None:
+        assert draw(np.array([0, 1, 0, 2, 1, 0]), uniform) == arm
+        assert draw(np.array([0, 0.25, 0, 0.5, 0.25, 0]), uniform) == arm
+
+    def test_a_product_that_rounds_up_to_the_sum_still_draws_an_arm(self) -> None:
+        assert draw(np.array([0, 1, 2, 0]), 1.0) == 2
+
+    @pytest.mark.parametrize("weights", [[0, 0], [0.0], [np.nan, 1.0]])
+    def test_nothing_to_draw_from(self, weights: list[float]) -> None:
+        with pytest.raises(PolicyError, match="at least one arm must have a positive count"):
+            draw(np.array(weights), 0.5)
+
+
+@dataclass(frozen=True)
+class Everything(bb.Oracle):
+    """So many of each."""
+
+    copies: int = 1
+
+    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+        return np.full(len(values), self.copies, np.int64)
+
+
+@dataclass(frozen=True)
+class Speechless(bb.Oracle):
+    """Forgets to solve."""
+
+
+def test_an_oracle_of_ones_own_sees_affordable_arms_only() -> None:
+    policy = bb.IndexPolicy(bb.Mean(), Everything())
+    learner = bb.Learner(policy, {"a": 1, "b": 5, "c": 2}, budget=10, reward_range=(0, 1), seed=1)
+    for _ in range(3):
+        learner.tell(asked(learner), 0.5)
+    assert [(choice.arm, choice.count) for choice in learner.best_set()] == [("a", 1), ("c", 1)]
+    assert {choice.probability for choice in learner.best_set()} == {0.5}
+    while pull := learner.ask():
+        assert pull.arm != "b"
+
+
+def test_an_oracle_without_a_solution_says_so() -> None:
+    with pytest.raises(NotImplementedError, match=r"Speechless must define solve\(self, values, costs, budget\)"):
+        Speechless().draw(np.ones(1), np.ones(1), 1.0, 0.5)
+
+
+def test_oracles_compare_by_value() -> None:
+    assert len({*ORACLES, *ORACLES}) == len(ORACLES)
+    assert Everything(2) == Everything(copies=2) != Everything(3)
+    assert repr(bb.DensityGreedy()) == "DensityGreedy()"
