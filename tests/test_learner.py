@@ -5,9 +5,10 @@ import json
 import math
 import pickle
 import random
+import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -741,6 +742,14 @@ class TestCopies:
 
 
 class TestThreads:
+    @pytest.fixture(autouse=True)
+    def _hurry(self) -> Iterator[None]:
+        """Let the threads take turns so often that they meet in the middle of things."""
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        yield
+        sys.setswitchinterval(usual)
+
     def test_eight_workers_share_one_budget(self) -> None:
         learner = Learner(bb.kube(), [3, 2, 1.7], 1200, (0, 1), seed=1)
         costs = [Fraction(3), Fraction(2), Fraction(17, 10)]

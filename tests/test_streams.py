@@ -11,7 +11,7 @@ from scipy import stats
 
 from budgetbandits import streams
 from budgetbandits.state import Floats
-from budgetbandits.streams import CHOICE, COST, MEAN, REWARD, philox, uniform, uniforms
+from budgetbandits.streams import CHOICE, COST, MEAN, REWARD, philox, uniform, uniforms, uniforms_of_arms
 
 Place = tuple[int, int, int, int, int]
 
@@ -106,6 +106,14 @@ def test_many_at_a_time_are_the_same_numbers(place: Place, size: int) -> None:
     numbers = np.empty(size)
     uniforms(seed, purpose, run, arm, count, numbers)
     assert numbers.tolist() == [uniform(seed, purpose, run, arm, count + i) for i in range(size)]
+
+
+@given(places, st.integers(0, 20))
+def test_one_of_each_arm_is_the_same_number(place: Place, arms: int) -> None:
+    """Arrays of 64-bit numbers wrap, and Python's do not; nothing of it may be seen."""
+    seed, purpose, run, _, _ = place
+    numbers = uniforms_of_arms(seed, purpose, run, arms)
+    assert numbers.tolist() == [uniform(seed, purpose, run, arm, 0) for arm in range(arms)]
 
 
 def numbers_along(coordinate: int, size: int) -> Floats:

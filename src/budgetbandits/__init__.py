@@ -22,6 +22,7 @@ from budgetbandits.policies import (
     ucb1,
 )
 from budgetbandits.problem import Family, Problem, paper_family, paper_problem, sensor_problem
+from budgetbandits.regret import compare, regret, regret_bounds
 from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
 from budgetbandits.runs import Runs
 from budgetbandits.simulate import simulate
@@ -60,6 +61,7 @@ __all__ = [
     "TruncatedGaussian",
     "Uniform",
     "bounds",
+    "compare",
     "epsilon_first",
     "epsilon_greedy",
     "errors",
@@ -69,6 +71,8 @@ __all__ = [
     "paper_family",
     "paper_problem",
     "poker",
+    "regret",
+    "regret_bounds",
     "sensor_problem",
     "simulate",
     "ucb1",

@@ -10,7 +10,7 @@ import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -22,11 +22,15 @@ from budgetbandits.state import Floats, Now, fresh_arms, learn
 from budgetbandits.streams import CHOICE, uniform
 from budgetbandits.tables import Table
 
+if TYPE_CHECKING:
+    from budgetbandits.engine import LiveTournament
+
 __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
 _VERSION: Final = 1
 _SEED_BITS: Final = 63
+_TOURNAMENT_ARMS: Final = 2_000  # from so many arms on, NumPy's scan takes longer than the compiled tournament
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +172,14 @@ class Learner:
         self._pending: dict[int, _Pending] = {}
         self._cancelled: set[int] = set()
         self._lock = threading.RLock()
+        self._tournament: LiveTournament | None = None
 
     # Asking and telling
 
     def ask(self) -> Pull | None:
-        """Return the next pull, its cost reserved, or None if the budget left pays no arm any more.
+        """Return the next pull, its cost reserved, or None if the budget left pays no arm.
+
+        None is final once no pull is outstanding; until then a `cancel` may free money for another pull.
 
         Raises
         ------
@@ -184,7 +191,7 @@ class Learner:
             if self._cost_min > now.budget_left:
                 return None
             number = uniform(self._seed, CHOICE, self._run, 0, self._asked)
-            arm = self._policy.choose(self._arms, now, number)
+            arm = self._choose(now, number)
             price = self._price_of_chosen(arm, now)
             learns = bool(self._policy.learns(self._arms, now))
             self._asked += 1
@@ -193,6 +200,7 @@ class Learner:
             self._arms.pulls[arm] += 1
             pull = Pull(self._asked, self._names[arm], self._unit.amount(price), now.pull)
             self._pending[pull.id] = _Pending(pull, int(arm), price, learns)
+            self._note_change(int(arm))
             return pull
 
     def tell(self, pull: Pull | int, reward: float) -> None:
@@ -214,6 +222,7 @@ class Learner:
             self._reward_total += amount
             if pending.learns:
                 learn(self._arms, pending.arm, amount)
+                self._note_change(pending.arm)
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for.
@@ -230,6 +239,23 @@ class Learner:
             self._reserved -= pending.price
             self._pulls -= 1
             self._arms.pulls[pending.arm] -= 1
+            self._tournament = None  # its clock cannot be turned back
+
+    def _choose(self, now: Now, number: float) -> int:
+        if len(self._names) < _TOURNAMENT_ARMS:
+            return self._policy.choose(self._arms, now, number)
+        # Compiled, and only here: a learner with few arms does without Numba.
+        from budgetbandits.engine import LiveTournament
+
+        if not LiveTournament.serves(self._policy):
+            return self._policy.choose(self._arms, now, number)
+        if self._tournament is None:
+            self._tournament = LiveTournament(self._policy, self._arms, now)
+        return self._tournament.choose(now, number)
+
+    def _note_change(self, arm: int) -> None:
+        if self._tournament is not None:
+            self._tournament.change(self._arms, arm, self._now())
 
     def _now(self) -> Now:
         left = self._budget - self._spent - self._reserved

@@ -4,5 +4,6 @@ Importing this package imports Numba, so nothing imports it before a simulation 
 """
 
 from budgetbandits.engine.dispatch import SlowPolicyWarning, play_run, solve_exactly
+from budgetbandits.engine.live import LiveTournament
 
-__all__ = ["SlowPolicyWarning", "play_run", "solve_exactly"]
+__all__ = ["LiveTournament", "SlowPolicyWarning", "play_run", "solve_exactly"]

@@ -14,7 +14,7 @@ import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -128,13 +128,13 @@ class SpecType(types.NamedTuple):
 
 
 register_model(SpecType)(models.TupleModel)
+_known: set[str] = set()
 
 
 @typeof_impl.register(Spec)
 def _type_of_spec(spec: Spec, context: Any) -> SpecType:
     spec_class = type(spec)
-    for name, method in inspect.getmembers(spec_class, inspect.isfunction):
-        _let_compiled_code_call(name, len(inspect.signature(method).parameters))
+    _let_compiled_code_call_methods(spec_class)
     # A whole number in a float field is a float: one version of the machine code serves both.
     field_types = tuple(
         types.float64 if field.type in (float, "float") else typeof_impl(getattr(spec, field.name), context)
@@ -152,6 +152,12 @@ def _unbox_spec(spec_type: SpecType, instance: Any, context: Any) -> NativeValue
         context.pyapi.decref(field)
     is_error = cgutils.is_not_null(context.builder, context.pyapi.err_occurred())
     return NativeValue(context.context.make_tuple(context.builder, spec_type, values), is_error=is_error)
+
+
+@functools.cache
+def _let_compiled_code_call_methods(spec_class: Hashable) -> None:
+    for name, method in inspect.getmembers(spec_class, inspect.isfunction):
+        _let_compiled_code_call(name, len(inspect.signature(method).parameters))
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
+import numba
 import numpy as np
 from numba.core import event
 from numba.core.errors import NumbaError
@@ -22,7 +23,7 @@ from budgetbandits.problem import Tables
 from budgetbandits.specs import Spec
 from budgetbandits.state import Counts, Floats
 
-__all__ = ["SlowPolicyWarning", "play_run", "solve_exactly"]
+__all__ = ["SlowPolicyWarning", "SteadyCall", "call", "has_lines", "has_tournament", "play_run", "solve_exactly"]
 
 
 class SlowPolicyWarning(UserWarning):
@@ -57,17 +58,17 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
     # Of these very classes: a user's subclass may do anything.
     if type(policy) is IndexPolicy and has_lines(policy.index) and has_tournament(policy.oracle):
         field = _field(prices, policy.oracle)
-        return _call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
+        return call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
     if type(policy) is EpsilonFirst and has_tournament(policy.exploit):
         unused = UCB1()  # so that the machine code of KUBE serves here, too
         field = _field(prices, policy.exploit)
-        return _call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
-    return _call(play_any, (policy,), policy, world)
+        return call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
+    return call(play_any, (policy,), policy, world)
 
 
 def solve_exactly(values: Floats, costs: Floats, budget: float) -> Counts:
     """Return the counts of an exact knapsack, compiled."""
-    counts: Counts = _call(exact_counts, (), values, costs, budget)
+    counts: Counts = call(exact_counts, (), values, costs, budget)
     return counts
 
 
@@ -88,7 +89,8 @@ def _field(prices: Floats, oracle: Oracle) -> tuple[Tree, Counts, bool]:
     return tree, place, isinstance(oracle, DensityGreedy)
 
 
-def _call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any) -> Any:
+def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any) -> Any:
+    """Call a registered function compiled, or as it is if one of the specs cannot be compiled."""
     classes = frozenset(cls for spec in specs for cls in classes_of(spec))
     if classes in _slow:
         return function(*arguments)
@@ -106,6 +108,32 @@ def _call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any
             stacklevel=2,
         )
         return function(*arguments)
+
+
+class SteadyCall:
+    """Calls a registered function whose arguments have the same types each time.
+
+    Numba looks at the types of all arguments at each call, which for a tournament takes a hundred times longer than
+    what it is asked to do. So the machine code of the first call is called directly from then on.
+    """
+
+    def __init__(self, function: Callable[..., Any], *specs: Spec) -> None:
+        self._function = function
+        self._specs = specs
+        self._machine_code: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function."""
+        if self._machine_code is not None:
+            return self._machine_code(arguments)
+        answer = call(self._function, self._specs, *arguments)
+        classes = frozenset(cls for spec in self._specs for cls in classes_of(spec))
+        if classes not in _slow:
+            entry: Any = compile_entry(self._function, classes)
+            wanted = tuple(map(numba.typeof, arguments))
+            versions = [code for (packed,), code in entry.overloads.items() if tuple(packed) == wanted]
+            self._machine_code = versions[0].entry_point
+        return answer
 
 
 _slow: set[frozenset[type[Spec]]] = set()

@@ -48,7 +48,8 @@ LEAF: Final = np.dtype(
         ("slope", np.float64),
         ("pulls", np.int64),
         ("reward_sum", np.float64),
-    ]
+    ],
+    align=True,
 )
 _FRESH: Final = 1e300  # stands for an infinite value, and its negative for none, where infinities would make NaNs
 _NO_RISE: Final = 1e-300  # a rival that does not gain on the one ahead catches up with it at the end of time

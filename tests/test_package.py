@@ -1,0 +1,135 @@
+"""The package as a whole: what it exports, what it documents and what importing it loads."""
+
+import importlib
+import importlib.metadata
+import inspect
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import budgetbandits as bb
+
+PACKAGE = Path(bb.__file__).parent
+HEAVY = ("numba", "llvmlite", "scipy", "matplotlib", "pandas", "pyarrow", "dask", "distributed", "tqdm")
+
+
+def run(program: str) -> str:
+    """Run a program in a fresh interpreter, with warnings as errors."""
+    command = [sys.executable, "-W", "error", "-c", program]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    loaded = run("import sys, budgetbandits; print(*sorted({name.partition('.')[0] for name in sys.modules}))").split()
+    assert "budgetbandits" in loaded
+    assert "numpy" in loaded
+    assert not set(HEAVY) & set(loaded)
+
+
+def test_asking_and_telling_load_nothing_heavy_either() -> None:
+    program = """
+import sys
+import budgetbandits as bb
+learner = bb.Learner(bb.kube(), {"a": 1, "b": 2}, 10, (0, 1), seed=1)
+while pull := learner.ask():
+    learner.tell(pull, 0.5)
+bb.Learner.from_json(learner.to_json())
+bb.sensor_problem().optimum(100)
+print(*sorted({name.partition('.')[0] for name in sys.modules}))
+"""
+    assert not set(HEAVY) & set(run(program).split())
+
+
+def test_importing_it_writes_nothing() -> None:
+    assert run("import budgetbandits") == ""
+
+
+def test_all_names_are_there_sorted_and_complete() -> None:
+    assert len(set(bb.__all__)) == len(bb.__all__)
+    for name in bb.__all__:
+        assert getattr(bb, name) is not None
+    public = {
+        name
+        for name, value in vars(bb).items()
+        if not name.startswith("_") and not (isinstance(value, ModuleType) and name not in bb.__all__)
+    }
+    assert public == set(bb.__all__)
+
+
+def test_a_star_import_brings_them() -> None:
+    names = run("from budgetbandits import *; print(*(name for name in dir() if not name.startswith('_')))").split()
+    assert set(names) == set(bb.__all__)
+
+
+PROMISED = """
+Learner Pull kube fractional_kube epsilon_first ucb1 epsilon_greedy poker IndexPolicy UCB1 Mean DensityGreedy Fractional
+Exact TruncatedGaussian Bernoulli Beta Uniform Empirical Problem paper_problem sensor_problem knapsack bounds errors
+"""
+
+
+@pytest.mark.parametrize("name", PROMISED.split())
+def test_what_was_promised_is_public(name: str) -> None:
+    assert name in bb.__all__
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert bb.__version__ == importlib.metadata.version("budgetbandits")
+
+
+def test_it_says_that_it_is_typed() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def modules() -> Iterator[ModuleType]:
+    yield bb
+    for info in pkgutil.iter_modules([str(PACKAGE)], "budgetbandits."):
+        # Compiled code and its users have tests of their own, and take their time to import.
+        if not info.ispkg and info.name.rpartition(".")[2] in {path.stem for path in PACKAGE.glob("*.py")}:
+            yield importlib.import_module(info.name)
+
+
+def test_every_module_has_a_docstring() -> None:
+    assert [module.__name__ for module in modules() if not module.__doc__] == []
+
+
+def is_documentable(value: object) -> bool:
+    """Say whether it can have a docstring: not a constant, nor another name of a type."""
+    return inspect.isroutine(value) or inspect.ismodule(value) or inspect.isclass(value)
+
+
+def is_documented(value: object) -> bool:
+    """Say whether a class with all its public methods, or a function, has a docstring of its own."""
+    if not inspect.isclass(value):
+        return bool(inspect.getdoc(value))
+    members = [
+        member
+        for name, member in vars(value).items()
+        if not name.startswith("_") and (inspect.isroutine(member) or isinstance(member, property))
+    ]
+    return bool(value.__doc__) and all(inspect.getdoc(member) for member in members)
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    names = {f"{module.__name__}.{name}": getattr(module, name) for module in modules() for name in _all(module)}
+    documentable = {name: value for name, value in names.items() if is_documentable(value)}
+    assert len(documentable) > 60
+    assert [name for name, value in documentable.items() if not is_documented(value)] == []
+
+
+def _all(module: ModuleType) -> list[str]:
+    names: list[str] = getattr(module, "__all__", [])
+    return names
+
+
+def test_every_error_is_in_the_tree_that_its_module_draws() -> None:
+    drawing = bb.errors.__doc__ or ""
+    for name in bb.errors.__all__:
+        error = getattr(bb.errors, name)
+        assert issubclass(error, bb.errors.BudgetBanditsError)
+        assert name in drawing
+    assert issubclass(bb.errors.InvalidInput, ValueError)
