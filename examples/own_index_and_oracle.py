@@ -67,11 +67,10 @@ def new_learner(policy: bb.Policy) -> bb.Learner:
 
 def play(learner: bb.Learner, pulls: float = math.inf) -> list[bb.Pull]:
     """Make that many pulls, or all that the budget pays, and return them."""
-    numbers = {name: number for number, name in enumerate(PROBLEM.names)}
     done = Counter({row.name: row.pulls for row in learner.arms})
     made: list[bb.Pull] = []
     while len(made) < pulls and (pull := learner.ask()):
-        learner.tell(pull, reward=PROBLEM.reward(numbers[pull.arm], done[pull.arm], seed=SEED))
+        learner.tell(pull, reward=PROBLEM.reward(pull.arm, done[pull.arm], seed=SEED))
         done[pull.arm] += 1
         made.append(pull)
     return made

@@ -28,14 +28,12 @@ POLICIES = {
 
 def spend(policy: bb.Policy, problem: bb.Problem, battery: str, seed: int) -> bb.Learner:
     """Let a policy do tasks until the battery pays for none, and return the learner."""
-    numbers = {name: number for number, name in enumerate(problem.names)}
     costs = dict(zip(problem.names, problem.costs.tolist(), strict=True))
     learner = bb.Learner(policy, costs=costs, budget=battery, reward_range=problem.reward_range, seed=seed)
-    done = Counter[int]()
+    done = Counter[str | int]()
     while pull := learner.ask():
-        arm = numbers[pull.arm]
-        learner.tell(pull, reward=problem.reward(arm, done[arm], seed=seed))
-        done[arm] += 1
+        learner.tell(pull, reward=problem.reward(pull.arm, done[pull.arm], seed=seed))
+        done[pull.arm] += 1
     return learner
 
 

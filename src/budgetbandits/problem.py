@@ -183,7 +183,9 @@ class Problem:
         return bill.unit.amount(bill.budget) * float(self.densities[self.best_arm])
 
     def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0) -> float:
-        """Return what an arm pays at its pull number `count`, from 0: always the same for the same arguments.
+        """Return what an arm, by name or number, pays at its pull number `count`, from 0.
+
+        It is always the same for the same arguments, whoever asks.
 
         Examples
         --------
@@ -191,13 +193,13 @@ class Problem:
         >>> problem.reward("take a picture", 0, seed=7) == problem.reward("take a picture", 0, seed=7)
         True
         """
-        number = self._numbers.get(arm)
-        if number is None:
+        number = self._numbers.get(arm, arm)
+        if not isinstance(number, int | np.integer) or not 0 <= number < len(self):
             raise InvalidInput(f"there is no arm {arm!r}: the arms are {_some(self.names)}")
         check_whole(count, "count", 56)
         check_whole(seed, "seed", 63)
         check_whole(run, "run", 32)
-        return self.rewards[number].quantile(uniform(int(seed), REWARD, int(run), number, int(count)))
+        return self.rewards[number].quantile(uniform(int(seed), REWARD, int(run), int(number), int(count)))
 
 
 def _some(names: Sequence[ArmName]) -> str:

@@ -14,7 +14,7 @@ import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -128,7 +128,7 @@ class SpecType(types.NamedTuple):
 
 
 register_model(SpecType)(models.TupleModel)
-_known: set[str] = set()
+_known: set[type[Spec]] = set()
 
 
 @typeof_impl.register(Spec)
@@ -154,8 +154,10 @@ def _unbox_spec(spec_type: SpecType, instance: Any, context: Any) -> NativeValue
     return NativeValue(context.context.make_tuple(context.builder, spec_type, values), is_error=is_error)
 
 
-@functools.cache
-def _let_compiled_code_call_methods(spec_class: Hashable) -> None:
+def _let_compiled_code_call_methods(spec_class: type[Spec]) -> None:
+    if spec_class in _known:
+        return
+    _known.add(spec_class)
     for name, method in inspect.getmembers(spec_class, inspect.isfunction):
         _let_compiled_code_call(name, len(inspect.signature(method).parameters))
 
