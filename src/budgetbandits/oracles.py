@@ -22,6 +22,8 @@ def draw(weights: Counts | Floats, uniform: float) -> int:
     """Return an arm in proportion to the weights: the one on which the share `uniform` of their sum falls."""
     cumulative = np.cumsum(weights)
     if not cumulative[-1] > 0:
+        raise PolicyError("a policy or an oracle gave no arm a positive weight: at least one affordable arm needs one")
+    if not cumulative[-1] > 0:
         raise PolicyError("there is nothing to draw from: at least one arm must have a positive count")
     arm = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
     # Rounding can carry the product up to the sum itself, past every arm.
@@ -45,12 +47,19 @@ class Oracle(Spec):
     """
 
     def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
-        """Return how often each arm stands in the best set; at least one count must be positive."""
+        """Return how often each arm stands in the best set; at least one count must be positive.
+
+        Costs and budget are prices, whole numbers of the smallest unit unless some amount is real: with a cost of 0.8
+        and a budget of 10, a cost of 8 and a budget of 100. Only their ratios mean anything.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define solve(self, values, costs, budget)")
 
     def draw(self, values: Floats, costs: Floats, budget: float, uniform: float) -> int:
         """Return the arm to pull: a uniform number picks it from the best set."""
-        return draw(self.solve(values, costs, budget), uniform)
+        counts = self.solve(values, costs, budget)
+        if len(counts) != len(values):
+            raise PolicyError("an oracle must give one count for each arm that it is asked about")
+        return draw(counts, uniform)
 
 
 @dataclass(frozen=True)

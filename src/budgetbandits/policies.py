@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from budgetbandits.errors import PolicyError
 from budgetbandits.indices import UCB1, Index
 from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle, draw
 from budgetbandits.specs import Spec, require, require_spec
@@ -79,17 +80,18 @@ class IndexPolicy(Policy):
         require_spec(self.index, "index", Index)
         require_spec(self.oracle, "oracle", Oracle)
 
-    def weights(self, arms: Arms, now: Now) -> Counts:
+    def weights(self, arms: Arms, now: Now) -> Counts | Floats:
         """Return the counts of the oracle's best set."""
-        weights = np.zeros(len(arms.cost), np.int64)
         fresh = first_fresh(arms, now)
         if fresh >= 0:
+            weights = np.zeros(len(arms.cost), np.int64)
             weights[fresh] = 1
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        values = self.index.bounds(known, now)
-        weights[affordable] = self.oracle.solve(values, known.cost, now.budget_left)
+        counts = np.asarray(self.oracle.solve(self.values(known, now), known.cost, now.budget_left))
+        weights = np.zeros(len(arms.cost), counts.dtype)
+        weights[affordable] = counts
         return weights
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
@@ -99,8 +101,15 @@ class IndexPolicy(Policy):
             return fresh
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable) if len(affordable) < len(arms.cost) else arms
-        values = self.index.bounds(known, now)
-        return int(affordable[self.oracle.draw(values, known.cost, now.budget_left, uniform)])
+        drawn = self.oracle.draw(self.values(known, now), known.cost, now.budget_left, uniform)
+        return int(affordable[drawn])
+
+    def values(self, arms: Arms, now: Now) -> Floats:
+        """Return the index of arms that were all pulled before."""
+        values = self.index.bounds(arms, now)
+        if len(values) != len(arms.cost) or np.any(np.isnan(values)):
+            raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
+        return values
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return the index of every arm: infinite for those never pulled."""

@@ -88,6 +88,8 @@ _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
     money.rounded_down,
     state.learn,
     knapsack.times,
+    knapsack.exact_sum,
+    knapsack.fill_up,
     policies.share,
     policies.chance_above,
 )

@@ -1,0 +1,197 @@
+"""Print how fast the package is: one core, warm, best of several, ratios of figures taken in this very run."""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import budgetbandits as bb
+from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
+
+LITERAL = 1 / 40
+
+
+def cpu_seconds(work: Callable[[], object], repeats: int = 5) -> float:
+    """Return the CPU time of the fastest of several repeats."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def numpy_pull(kind: type[NumpyKube], problem: bb.Problem, budget: float, width: float, pulls: int) -> float:
+    """Return the CPU time of one pull of a NumPy policy, well into its run."""
+    policy = kind(problem, budget, width, seed=1)
+    for _ in range(pulls // 10):
+        policy.step()
+
+    def work() -> None:
+        for _ in range(pulls):
+            policy.step()
+
+    return cpu_seconds(work, 3) / pulls
+
+
+def engine_pull(policy: bb.Policy, source: bb.Problem | bb.Family, budget: float, repeats: int = 5) -> float:
+    """Return the CPU time of one pull in `simulate`, set-up included."""
+    pulls = 0
+
+    def work() -> None:
+        nonlocal pulls
+        pulls = int(bb.simulate(source, policy, budget, runs=1, seed=1, workers=1)["pulls"][0])
+
+    work()  # compile, or load what was compiled
+    return cpu_seconds(work, repeats) / pulls
+
+
+def live_pair(arms: int, pairs: int = 500) -> float:
+    """Return the CPU time of an ask with its tell, after every arm was pulled once."""
+    rng = np.random.default_rng(1)
+    learner = bb.Learner(bb.kube(LITERAL), rng.uniform(1, 10, arms), 1e9, (0, 40), seed=1)
+    for _ in range(arms):
+        pull = learner.ask()
+        assert pull is not None
+        learner.tell(pull, rng.uniform(10, 20))
+
+    def work() -> None:
+        for _ in range(pairs):
+            pull = learner.ask()
+            assert pull is not None
+            learner.tell(pull, 15.0)
+
+    return cpu_seconds(work) / pairs
+
+
+def row(name: str, ours: float, theirs: float, goal: float, unit: float = 1e9, word: str = "ns") -> None:
+    """Print how many times faster ours is than theirs."""
+    ratio = theirs / ours
+    verdict = "ok" if ratio >= goal else "BELOW THE GOAL"
+    print(
+        f"{name:58} {ours * unit:10.1f} {word}  {theirs * unit:12.0f} {word}  {ratio:8.0f}x  (goal {goal:g}x: {verdict})"
+    )
+
+
+def dearer(name: str, large: float, small: float, limit: float, unit: float, word: str) -> None:
+    """Print how many times dearer the large case is than the small one."""
+    ratio = large / small
+    verdict = "ok" if ratio <= limit else "ABOVE THE LIMIT"
+    print(
+        f"{name:58} {large * unit:10.1f} {word}  {small * unit:12.1f} {word}  {ratio:8.2f}x  (at most {limit:g}x: {verdict})"
+    )
+
+
+def against_numpy() -> None:
+    print("\nOne pull: ours, NumPy's, and how many times faster")
+    moderate = bb.paper_problem("moderate", arms=100, seed=1)
+    budget = 1e6
+    for width, goals in ((LITERAL, (200, 120)), (1.0, (120, 80))):
+        label = "1/40" if width == LITERAL else "1"
+        for policy, kind, goal, name in (
+            (bb.kube(width), NumpyKube, goals[0], "KUBE"),
+            (bb.fractional_kube(width), NumpyFractionalKube, goals[1], "fractional KUBE"),
+        ):
+            theirs = numpy_pull(kind, moderate, budget, width, 2000)
+            row(f"{name}, K = 100, B = 1e6, width {label}", engine_pull(policy, moderate, budget), theirs, goal)
+    large = bb.paper_problem("moderate", arms=10_000, seed=1)
+    theirs = numpy_pull(NumpyKube, large, 1e7, LITERAL, 100)
+    row("KUBE, K = 10,000, B = 1e7, width 1/40", engine_pull(bb.kube(LITERAL), large, 1e7, 3), theirs, 3000)
+
+
+def growth() -> None:
+    print("\nGrowth with the number of arms")
+    small = engine_pull(bb.kube(LITERAL), bb.paper_family("moderate", 100), 1e6)
+    large = engine_pull(bb.kube(LITERAL), bb.paper_family("moderate", 1_000_000), 1e8, 1)
+    dearer("a KUBE pull in simulate, K = 1e6 (B = 1e8, set-up in)", large, small, 10, 1e9, "ns")
+    dearer("live ask + tell, K = 1e6 against K = 100", live_pair(1_000_000), live_pair(100), 5, 1e6, "us")
+    print("a KUBE pull by K, width 1/40 and width 1, B = max(1e6, 100 K):")
+    for arms in (10, 100, 1_000, 10_000, 100_000):
+        source = bb.paper_family("moderate", arms)
+        pulls = [engine_pull(bb.kube(width), source, max(1e6, 100.0 * arms), 3) for width in (LITERAL, 1.0)]
+        print(f"  K = {arms:>7}: {pulls[0] * 1e9:8.1f} ns  {pulls[1] * 1e9:8.1f} ns")
+
+
+def policies() -> None:
+    print("\nOne pull of every policy, K = 100, B = 1e5, moderate family")
+    family = bb.paper_family("moderate", 100)
+    for policy in (
+        bb.kube(LITERAL),
+        bb.fractional_kube(LITERAL),
+        bb.epsilon_first(0.1),
+        bb.ucb1(),
+        bb.epsilon_greedy(5, 0.5),
+        bb.poker(),
+        bb.IndexPolicy(bb.Mean(), bb.DensityGreedy()),
+        bb.IndexPolicy(bb.UCB1(), bb.Exact()),
+    ):
+        budget = 1e3 if isinstance(policy, bb.IndexPolicy) and isinstance(policy.oracle, bb.Exact) else 1e5
+        print(f"  {policy!r:70} {engine_pull(policy, family, budget, 3) * 1e9:10.0f} ns")
+
+
+def workers() -> None:
+    print("\nTwo workers against one (wall clock, 200 runs)")
+    cores = len(os.sched_getaffinity(0))
+
+    def wall(count: int) -> float:
+        start = time.perf_counter()
+        bb.simulate(bb.paper_family("moderate"), bb.kube(LITERAL), 1e6, runs=200, seed=1, workers=count)
+        return time.perf_counter() - start
+
+    one, two = min(wall(1) for _ in range(2)), min(wall(2) for _ in range(2))
+    print(f"  {one:.2f} s and {two:.2f} s: {one / two:.2f}x on {cores} cores (goal 1.7x on two free ones)")
+
+
+def starts() -> None:
+    print("\nStarts: import, first compilation (cold), and from the cache on disk (warm)")
+    code = "import budgetbandits as bb; bb.simulate(bb.paper_family('moderate'), bb.kube(), 1e3, runs=1, workers=1)"
+    with tempfile.TemporaryDirectory() as cache:
+        for name, program in (("import", "import budgetbandits"), ("cold", code), ("warm", code)):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"NUMBA_CACHE_DIR": cache})
+            print(f"  {name:8} {time.perf_counter() - start:6.2f} s")
+
+
+def memory() -> None:
+    print("\nMemory (peak of the process, after what it takes without)")
+    code = (
+        "import resource, budgetbandits as bb\n"
+        "bb.simulate(bb.paper_family('moderate', 100), bb.kube(), 1e4, runs=1, workers=1)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "bb.simulate(bb.paper_family('moderate', {arms}), bb.kube(), 1e4, runs={runs}, workers=1)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+    )
+    for label, arms, runs, parts in (("arm", 1_000_000, 1, 1_000_000), ("run", 10, 20_000, 20_000)):
+        command = [sys.executable, "-c", code.format(arms=arms, runs=runs)]
+        kilobytes = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        print(f"  per {label}: {kilobytes * 1024 / parts:.0f} bytes")
+
+
+SECTIONS: dict[str, Callable[[], None]] = {
+    "numpy": against_numpy,
+    "growth": growth,
+    "policies": policies,
+    "workers": workers,
+    "starts": starts,
+    "memory": memory,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="what to measure; all by default")
+    chosen = parser.parse_args(arguments).section or list(SECTIONS)
+    print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}, {len(os.sched_getaffinity(0))} cores")
+    for section in chosen:
+        SECTIONS[section]()
+    print(f"\npeak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
