@@ -100,14 +100,22 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
             return entry(*arguments)
     except NumbaError as error:
         _slow.add(classes)
-        reason = str(error).strip().splitlines()[-1]
+        what = " and ".join(map(repr, specs)) or function.__name__
         warnings.warn(
-            f"{' and '.join(map(repr, specs))} cannot be compiled and runs in plain Python, a hundred times slower: "
-            f"{reason}",
+            f"{what} cannot be compiled and runs in plain Python, a hundred times slower: {_reason(error)}",
             SlowPolicyWarning,
             stacklevel=2,
         )
         return function(*arguments)
+
+
+def _reason(error: NumbaError) -> str:
+    """Return the innermost complaint: the last line before Numba tells where it arose."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    complaints = [
+        line for line in lines if not line.startswith(("During:", "File ", "^", "raised from", "-", "<source"))
+    ]
+    return complaints[-1] if complaints else str(error)
 
 
 class SteadyCall:
