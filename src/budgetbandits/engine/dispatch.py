@@ -1,10 +1,12 @@
 """Which compiled function plays which policy, and what it is handed."""
 
 import contextlib
+import re
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numba
 import numpy as np
@@ -94,28 +96,37 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
     classes = frozenset(cls for spec in specs for cls in classes_of(spec))
     if classes in _slow:
         return function(*arguments)
-    entry = compile_entry(function, classes)
-    try:
-        with _announcement(entry):
-            return entry(*arguments)
-    except NumbaError as error:
-        _slow.add(classes)
-        what = " and ".join(map(repr, specs)) or function.__name__
-        warnings.warn(
-            f"{what} cannot be compiled and runs in plain Python, a hundred times slower: {_reason(error)}",
-            SlowPolicyWarning,
-            stacklevel=2,
-        )
-        return function(*arguments)
+    entry: Any = compile_entry(function, classes)
+    if entry.signatures:
+        return entry(*arguments)
+    # One thread compiles for all.
+    with _compiling:
+        if classes in _slow:
+            return function(*arguments)
+        try:
+            with _announcement():
+                return entry(*arguments)
+        except NumbaError as error:
+            _slow.add(classes)
+            what = " and ".join(map(repr, specs)) or function.__name__
+            warnings.warn(
+                f"{what} cannot be compiled and runs in plain Python, a hundred times slower: {_reason(error)}",
+                SlowPolicyWarning,
+                stacklevel=2,
+            )
+    return function(*arguments)
+
+
+_compiling = threading.RLock()
+_COMPLAINT: Final = re.compile(
+    r"unknown attribute|cannot|untyped|unsupported|not supported|invalid use|no implementation", re.I
+)
 
 
 def _reason(error: NumbaError) -> str:
-    """Return the innermost complaint: the last line before Numba tells where it arose."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    complaints = [
-        line for line in lines if not line.startswith(("During:", "File ", "^", "raised from", "-", "<source"))
-    ]
-    return complaints[-1] if complaints else str(error)
+    """Return the innermost complaint in Numba's long story."""
+    complaints = [line.strip() for line in str(error).splitlines() if _COMPLAINT.search(line)]
+    return complaints[-1] if complaints else type(error).__name__
 
 
 class SteadyCall:
@@ -148,9 +159,9 @@ _slow: set[frozenset[type[Spec]]] = set()
 
 
 @contextlib.contextmanager
-def _announcement(entry: Any) -> Iterator[None]:
+def _announcement() -> Iterator[None]:
     """Say so on a terminal if something is compiled, which takes seconds."""
-    if entry.signatures or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield
         return
     with event.install_listener("numba:compile", _Announcer()):
