@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import budgetbandits as bb
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
@@ -109,3 +111,13 @@ def test_workers_settle_everything_and_go_on_after_a_restart() -> None:
     assert "restored with 2 calls outstanding" in output
     assert "goes on as the first one would have: True" in output
     assert "spent 2.5 of 2.5, reserved 0.0" in output
+
+
+def test_the_study_keeps_its_runs_and_refuses_none(tmp_path: Path) -> None:
+    target = tmp_path / "runs.parquet"
+    output = output_of("study.py", "--runs", "3", "--out", str(target))
+    assert "fractional KUBE" in output
+    assert len(bb.Runs.from_parquet(target)) == 3 * 4 * 3
+    refused = run("study.py", "--runs", "0")
+    assert refused.returncode == 2
+    assert "runs is 0" in refused.stderr
