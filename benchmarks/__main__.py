@@ -74,18 +74,16 @@ def row(name: str, ours: float, theirs: float, goal: float, unit: float = 1e9, w
     """Print how many times faster ours is than theirs."""
     ratio = theirs / ours
     verdict = "ok" if ratio >= goal else "BELOW THE GOAL"
-    print(
-        f"{name:58} {ours * unit:10.1f} {word}  {theirs * unit:12.0f} {word}  {ratio:8.0f}x  (goal {goal:g}x: {verdict})"
-    )
+    figures = f"{ours * unit:10.1f} {word}  {theirs * unit:12.0f} {word}  {ratio:8.0f}x"
+    print(f"{name:58} {figures}  (goal {goal:g}x: {verdict})")
 
 
 def dearer(name: str, large: float, small: float, limit: float, unit: float, word: str) -> None:
     """Print how many times dearer the large case is than the small one."""
     ratio = large / small
     verdict = "ok" if ratio <= limit else "ABOVE THE LIMIT"
-    print(
-        f"{name:58} {large * unit:10.1f} {word}  {small * unit:12.1f} {word}  {ratio:8.2f}x  (at most {limit:g}x: {verdict})"
-    )
+    figures = f"{large * unit:10.1f} {word}  {small * unit:12.1f} {word}  {ratio:8.2f}x"
+    print(f"{name:58} {figures}  (at most {limit:g}x: {verdict})")
 
 
 def against_numpy() -> None:

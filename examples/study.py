@@ -1,4 +1,4 @@
-"""A small study: which policy earns the most on the paper's problems, and how sure is that?
+"""A small study: how the policies compare on the paper's problems, and how sure that is.
 
 Plays four policies on the same hundred instances of the paper's moderately diverse case, prints the regret with 95%
 intervals and a paired comparison, and writes the runs to a Parquet file if told where.

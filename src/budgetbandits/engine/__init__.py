@@ -5,5 +5,6 @@ Importing this package imports Numba, so nothing imports it before a simulation 
 
 from budgetbandits.engine.dispatch import SlowPolicyWarning, play_run, solve_exactly
 from budgetbandits.engine.live import LiveTournament
+from budgetbandits.engine.play import NOBODY
 
-__all__ = ["LiveTournament", "SlowPolicyWarning", "play_run", "solve_exactly"]
+__all__ = ["NOBODY", "LiveTournament", "SlowPolicyWarning", "play_run", "solve_exactly"]

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -179,13 +180,21 @@ def _let_compiled_code_call(name: str, arguments: int) -> None:
     overload_method(SpecType, name, strict=False, jit_options=_OPTIONS)(method_of)
 
 
-@functools.cache
+_compiling: Final = threading.RLock()
+
+
 def compile_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -> Callable[..., Any]:
     """Return an entry point: a registered function, compiled at its first call for arguments of each type.
 
     The machine code is cached on disk for later processes. Classes of specs that stand in a script or a notebook cannot
     be found again by another process, and what uses them is compiled anew each time.
     """
+    with _compiling:  # threads that ask at once get the same entry point, and compile it once
+        return _known_entry(function, classes)
+
+
+@functools.cache
+def _known_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -> Callable[..., Any]:
     return _entry(function, digest_of_sources(classes), all(map(_has_module, classes)))
 
 
@@ -211,8 +220,8 @@ def digest_of_sources(classes: Iterable[type[Spec]] = ()) -> str:
 
 
 def classes_of(spec: Spec) -> Iterator[type[Spec]]:
-    """Return the class of a spec and of all specs in its fields."""
-    yield type(spec)
+    """Return the class of a spec and of all specs in its fields, with what these classes inherit from."""
+    yield from (cls for cls in type(spec).__mro__ if issubclass(cls, Spec))
     for field in dataclasses.fields(spec):
         value = getattr(spec, field.name)
         if isinstance(value, Spec):

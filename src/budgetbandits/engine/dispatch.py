@@ -38,8 +38,8 @@ def play_run(
     """Play one run: compiled if that is possible, in plain Python if not."""
     budget, rest = bill.unit.pair(bill.budget)
     world = World(
-        bill.prices,
-        tables.means,
+        _usual(bill.prices),
+        _usual(tables.means),
         tables.kinds,
         tables.parameters,
         tables.data,
@@ -70,8 +70,13 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
 
 def solve_exactly(values: Floats, costs: Floats, budget: float) -> Counts:
     """Return the counts of an exact knapsack, compiled."""
-    counts: Counts = call(exact_counts, (), values, costs, budget)
+    counts: Counts = call(exact_counts, (), _usual(values), _usual(costs), budget)
     return counts
+
+
+def _usual(array: Floats) -> Floats:
+    """Return an array in one piece that may be written to: to Numba any other is of another type, to compile anew."""
+    return np.require(array, requirements=["C", "W"])
 
 
 def has_lines(index: Index) -> bool:

@@ -32,12 +32,13 @@ from budgetbandits.rewards import reward as draw_reward
 from budgetbandits.state import Counts, Floats, Now, fresh_arms, learn
 from budgetbandits.streams import CHOICE, REWARD, uniform, uniforms
 
-__all__ = ["Outcome", "World", "play_any", "play_lines"]
+__all__ = ["NOBODY", "Outcome", "World", "play_any", "play_lines"]
 
 _STREAK: Final = 3  # so many times in the lead, and an arm is followed
 _BLOCK_MIN: Final = 8  # how many pulls of the leader are settled together, at first
 _BLOCK_MAX: Final = 256  # and after many
 _MARGIN: Final = 1e-12  # relative; values are computed to within a few 1e-16
+NOBODY: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
 
 
 class World(NamedTuple):
@@ -90,7 +91,7 @@ class Outcome(NamedTuple):
     trace
         For each of the marks, the expected reward and the price of the budget left when it was passed.
     culprit
-        -1, or the arm that the policy chose although it cannot be paid; the run stopped there.
+        `NOBODY`, or the arm that the policy chose although it cannot be paid; the run stopped there.
     """
 
     reward: float
@@ -149,7 +150,7 @@ def play_any(policy: Policy, world: World) -> Outcome:
     trace = np.zeros((len(world.marks), 2))
     marked = 0
     pull = 1
-    culprit = -1
+    culprit = NOBODY
     while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
         now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high)
         arm = int(policy.choose(arms, now, uniform(world.seed, CHOICE, world.run, 0, pull - 1)))
@@ -233,7 +234,7 @@ def play_lines(index: LinearIndex, epsilon: float, world: World, tree: Tree, pla
     pulls = np.zeros(len(place), np.int64)
     for arm in range(len(place)):
         pulls[arm] = leaves[place[arm]]["pulls"]
-    return Outcome(total, expected, left, rest, pulls, trace, -1)
+    return Outcome(total, expected, left, rest, pulls, trace, NOBODY)
 
 
 @routine
@@ -246,7 +247,7 @@ def explore(epsilon: float, world: World, tree: Tree, place: Counts, trace: Floa
     marked = 0
     budget = rounded_down(left, rest)
     goes_on = True
-    while goes_on:
+    while goes_on and world.stop[0] == 0:
         goes_on = False
         for arm in range(len(place)):
             leaf = place[arm]
@@ -338,7 +339,8 @@ def follow(
         whole = rounded_down(left, rest)
         clock, clock_end = tick(index, pull, learns), tick(index, pull + size, learns)
         challenger = best(tree, clock)
-        if (whole - floor) / price - 2.0 < size or tree.until[len(tree.until) - 1, 0] < clock_end:
+        is_certain = tree.until[len(tree.until) - 1, 0] >= clock_end
+        if (whole - floor) / price - 2.0 < size or not is_certain or world.stop[0] != 0:
             return pull, left, rest, total
         pulls, reward_sum = tree.leaves[leader]["pulls"], tree.leaves[leader]["reward_sum"]
         mean_needed = -math.inf
