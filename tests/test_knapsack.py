@@ -120,6 +120,48 @@ def test_exact_equals_brute_force(instance: Instance) -> None:
     assert ours.value == pytest.approx(best_by_brute_force(instance), rel=1e-12)
 
 
+def test_real_costs_are_exact_to_the_last_bit() -> None:
+    """Sums of real costs take more bits than a float has. Here nothing may be lost, neither money nor a set.
+
+    Each budget is what some set costs, rounded to a float, or the next float below or above.
+    """
+    unit = 2**53  # all floats from 0.5 on are whole multiples of 2^-53
+    chance = random.Random(8)
+    for _ in range(1500):
+        costs = [chance.uniform(0.5, 3) for _ in range(3)]
+        values = [cost * chance.uniform(0.8, 1) for cost in costs]
+        whole = [int(Fraction(cost) * unit) for cost in costs]
+        total = max(sum(chance.randint(0, 3) * cost for cost in whole), whole[0]) / unit
+        budget = math.nextafter(total, chance.choice([0, total, math.inf]))
+        purse = int(Fraction(budget) * unit)
+        best = max(
+            x * values[0] + y * values[1] + (purse - x * whole[0] - y * whole[1]) // whole[2] * values[2]
+            for x in range(purse // whole[0] + 1)
+            for y in range((purse - x * whole[0]) // whole[1] + 1)
+        )
+        solution = exact(values, costs, budget)
+        assert sum(int(count) * cost for count, cost in zip(solution.counts, whole, strict=True)) <= purse
+        assert solution.value == pytest.approx(best, rel=1e-12)
+        left, counts = purse, [0, 0, 0]
+        for i in sorted(range(3), key=lambda i: -values[i] / costs[i]):
+            counts[i], left = divmod(left, whole[i])
+        assert greedy(values, costs, budget).counts.tolist() == counts
+
+
+def test_small_budgets_are_exact() -> None:
+    """By dynamic programming. With little money it matters which of two sets that leave the same is the lighter."""
+    chance = random.Random(9)
+    for _ in range(1500):
+        costs = [chance.randint(2, 40) for _ in range(chance.randint(2, 7))]
+        values = [cost * chance.uniform(0.9, 1) for cost in costs]
+        budget = chance.randint(1, 120)
+        best = [0.0]
+        for money in range(1, budget + 1):
+            options = [best[money - cost] + value for cost, value in zip(costs, values, strict=True) if cost <= money]
+            best.append(max([best[-1], *options]))
+        assert exact(values, costs, budget).value == pytest.approx(best[budget], rel=1e-12)
+
+
 @pytest.mark.parametrize("solve", SOLVERS)
 @given(instances())
 def test_no_solver_spends_more_than_the_budget(solve: Any, instance: Instance) -> None:
@@ -293,9 +335,11 @@ def test_times_is_exact_for_whole_numbers(budget: int, cost: int) -> None:
     assert knapsack.times(float(budget), float(cost)) == budget // cost
 
 
-@given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6))
-def test_times_is_exact_for_real_numbers(budget: float, cost: float) -> None:
-    assert knapsack.times(budget, cost) == Fraction(budget) // Fraction(cost)
+@given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6), st.integers(1, 10**6))
+def test_times_is_exact_for_real_numbers(budget: float, cost: float, count: int) -> None:
+    product = count * cost
+    for close in (budget, product, math.nextafter(product, 0), math.nextafter(product, math.inf)):
+        assert knapsack.times(close, cost) == Fraction(close) // Fraction(cost)
 
 
 finite = st.floats(-1e100, 1e100)

@@ -448,9 +448,24 @@ class Bonus(bb.Index):
 
 
 @dataclass(frozen=True)
+class Muddled(bb.Index):
+    """Answers with this, repeated to a length that differs from the number of arms by `more`."""
+
+    answer: float
+    more: int
+
+    def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
+        return np.full(len(arms.cost) + self.more, self.answer)
+
+
+@dataclass(frozen=True)
 class Nothing(bb.Oracle):
+    """A set of nothing, at times for more or fewer arms than there are."""
+
+    more: int = 0
+
     def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
-        return np.zeros(len(values), np.int64)
+        return np.full(len(values) + self.more, abs(self.more), np.int64)
 
 
 @dataclass(frozen=True)
@@ -476,12 +491,26 @@ class TestPoliciesThatMisbehave:
             "a policy may choose affordable arms only"
         )
 
-    def test_a_set_of_nothing(self) -> None:
-        learner = new_learner(bb.IndexPolicy(bb.Mean(), Nothing()))
+    @pytest.mark.parametrize(
+        ("policy", "rule"),
+        [
+            (bb.IndexPolicy(bb.Mean(), Nothing()), "at least one affordable arm needs one"),
+            (bb.IndexPolicy(bb.Mean(), Nothing(1)), "an oracle must give one count for each arm"),
+            (bb.IndexPolicy(bb.Mean(), Nothing(-1)), "an oracle must give one count for each arm"),
+            (bb.IndexPolicy(Muddled(math.nan, 0)), "an index must give a number, not NaN, for each arm"),
+            (bb.IndexPolicy(Muddled(0.5, 1)), "an index must give a number, not NaN, for each arm"),
+            (bb.IndexPolicy(Muddled(0.5, -1)), "an index must give a number, not NaN, for each arm"),
+        ],
+    )
+    def test_an_index_or_an_oracle_that_makes_no_sense(self, policy: bb.Policy, rule: str) -> None:
+        learner = new_learner(policy)
         for _ in range(3):
             learner.tell(asked(learner), 0.5)
-        message = TestBadTells.refused(learner, PolicyError, lambda learner: learner.ask())
-        assert "at least one arm must have a positive count" in message
+        before = learner.pulls, learner.spent, learner.reserved, [row.pulls for row in learner.arms]
+        with pytest.raises(PolicyError, match=rule):
+            learner.ask()
+        assert (learner.pulls, learner.spent, learner.reserved, [row.pulls for row in learner.arms]) == before
+        assert learner.pending == ()
 
     def test_numpys_whole_numbers_are_arms(self) -> None:
         learner = new_learner(Fixed(np.int64(2)))

@@ -38,6 +38,7 @@ class TestDecimal:
             (["1e2"], Decimal("3E+3"), 0, [100], 3000),
             ([1e15], 2, 0, [1e15], 2),
             ([1], "0.125", 3, [1000], 125),
+            ([123456.789012], 1, 6, [123456789012], 10**6),  # 12 digits: typed, and not computed
         ],
     )
     def test_amounts_become_whole_numbers_of_the_largest_unit_that_holds_them(
@@ -99,6 +100,11 @@ class TestDecimal:
 
 
 class TestReal:
+    def test_a_float_of_more_than_12_digits_is_taken_for_a_real_number(self) -> None:
+        assert bill_of([123456.7890123], 1).unit.base == 2
+        assert bill_of([1], 0.1 + 0.2).unit.base == 2
+        assert bill_of(["123456.7890123"], 1).unit == Unit(10, 7)
+
     def test_a_real_cost_stays_what_it_is(self) -> None:
         bill = bill_of([1 / 3, 2 / 3], 10)
         assert bill.unit.base == 2

@@ -92,7 +92,7 @@ class TestDraw:
 
     @pytest.mark.parametrize("weights", [[0, 0], [0.0], [np.nan, 1.0]])
     def test_nothing_to_draw_from(self, weights: list[float]) -> None:
-        with pytest.raises(PolicyError, match="at least one arm must have a positive count"):
+        with pytest.raises(PolicyError, match="no arm a positive weight: at least one affordable arm needs one"):
             draw(np.array(weights), 0.5)
 
 

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, dataclass
 from typing import Any
 
@@ -48,6 +48,32 @@ class TestNarrowKube(PolicyContract):
 class TestFractionalKube(PolicyContract):
     policy = bb.fractional_kube(width=0.3)
     twin = IndexTwin(ucb1_index(0.3), fractional)
+
+
+class ByTournament(PolicyContract):
+    """The way in which a learner with thousands of arms decides, here with a handful."""
+
+    @pytest.fixture(autouse=True, scope="class")
+    @staticmethod
+    def _always_by_tournament() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("budgetbandits.learner._TOURNAMENT_ARMS", 1)
+            yield
+
+
+class TestKubeByTournament(ByTournament):
+    policy = bb.kube()
+    twin = IndexTwin(ucb1_index(1.0), density_greedy)
+
+
+class TestFractionalKubeByTournament(ByTournament):
+    policy = bb.fractional_kube(width=0.3)
+    twin = IndexTwin(ucb1_index(0.3), fractional)
+
+
+class TestUcb1ByTournament(ByTournament):
+    policy = bb.ucb1()
+    twin = IndexTwin(ucb1_index(1.0), cost_blind)
 
 
 class TestExactKube(PolicyContract):
@@ -360,6 +386,13 @@ class TestPokerByHand:
             0.4 + 10 * delta * tail(0.6 + delta, 0.4, deviation),  # nothing seen: the averages stand in
         ]
         assert prices == pytest.approx(expected, rel=1e-9)
+
+    def test_an_outstanding_pull_makes_an_arm_better_known(self) -> None:
+        arms = arms_of([1, 1], [0.6, 0.2], pulls=[2, 8], told=[2, 2])
+        arms.reward_squares[:] = [0.5**2 + 0.7**2, 0.1**2 + 0.3**2]
+        delta = 0.4 / math.sqrt(2)
+        chance = stats.norm.sf(0.6 + delta, 0.2, math.sqrt(0.02 / 8))
+        assert bb.poker(horizon=1e12).bounds(arms, now_of(5, 100))[1] == pytest.approx(0.2 + 1e12 * delta * chance)
 
     def test_the_horizon_is_what_the_budget_buys_at_the_average_cost(self) -> None:
         arms = arms_of([1, 3, 2], [0.6, 0.2, 0.0], pulls=[2, 2, 0])

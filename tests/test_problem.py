@@ -119,6 +119,7 @@ class TestRewards:
     def test_a_reward_is_a_function_of_its_place(self, problem: Problem) -> None:
         assert problem.reward("a", 5, seed=3, run=2) == Uniform(0.2, 1).quantile(uniform(3, REWARD, 2, 0, 5))
         assert problem.reward("c", 5, seed=3, run=2) == Bernoulli(0.9).quantile(uniform(3, REWARD, 2, 2, 5))
+        assert problem.reward(2, 5, seed=3, run=2) == problem.reward("c", 5, seed=3, run=2)
         numbers = {
             problem.reward("a", count, seed=seed, run=run)
             for count in range(3)
@@ -147,7 +148,7 @@ class TestRewards:
         ("place", "message"),
         [
             ({"arm": "d"}, "there is no arm 'd': the arms are 'a', 'b', 'c'"),
-            ({"arm": 0}, "there is no arm 0: the arms are 'a', 'b', 'c'"),
+            ({"arm": 3}, "there is no arm 3: the arms are 'a', 'b', 'c'"),
             ({"count": -1}, "count is -1: give a whole number from 0 to 2^56 - 1"),
             ({"count": 1.5}, "count is 1.5: give a whole number from 0 to 2^56 - 1"),
             ({"seed": 2**63}, "seed is 9223372036854775808: give a whole number from 0 to 2^63 - 1"),

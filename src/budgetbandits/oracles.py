@@ -23,8 +23,6 @@ def draw(weights: Counts | Floats, uniform: float) -> int:
     cumulative = np.cumsum(weights)
     if not cumulative[-1] > 0:
         raise PolicyError("a policy or an oracle gave no arm a positive weight: at least one affordable arm needs one")
-    if not cumulative[-1] > 0:
-        raise PolicyError("there is nothing to draw from: at least one arm must have a positive count")
     arm = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
     # Rounding can carry the product up to the sum itself, past every arm.
     return arm if arm < len(weights) else int(np.flatnonzero(weights)[-1])

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Runs"]
+__all__ = ["COLUMNS", "Runs", "array_of"]
 
 _FORMAT: Final = "budgetbandits.runs"
 _VERSION: Final = 1
 _KEY: Final = b"budgetbandits"
-_COLUMNS: Final = (
+COLUMNS: Final = (
     "run",
     "policy",
     "budget",
@@ -91,6 +91,8 @@ class Runs:
         if policy not in self.policies:
             raise InvalidInput(f"there is no policy {policy!r}: the policies are {', '.join(map(repr, self.policies))}")
         chosen = (self["policy"] == policy) & (self["budget"] == budget)
+        if not chosen.any():
+            raise InvalidInput(f"there is no budget {budget!r}: the budgets are {', '.join(map(repr, self.budgets))}")
         values: NDArray[Any] = self[column][chosen]
         return values
 
@@ -100,13 +102,13 @@ class Runs:
         """Return the rows as a pyarrow table; the policies and the seed go along as metadata."""
         import pyarrow as pa
 
-        arrays = {name: self._columns[name] for name in _COLUMNS if name != "policy"}
+        arrays = {name: self._columns[name] for name in COLUMNS if name != "policy"}
         columns: dict[str, Any] = {name: pa.array(array) for name, array in arrays.items()}
         columns["policy"] = pa.array(self["policy"].tolist(), pa.string()).dictionary_encode()
         for name in _LISTS:
             if name in self._columns:
                 columns[name] = pa.array([row.tolist() for row in self._columns[name]])
-        table = pa.table({name: columns[name] for name in (*_COLUMNS, *_LISTS) if name in columns})
+        table = pa.table({name: columns[name] for name in (*COLUMNS, *_LISTS) if name in columns})
         facts = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -118,17 +120,23 @@ class Runs:
     @classmethod
     def from_arrow(cls, table: "pa.Table") -> Self:
         """Return the rows of a table that `to_arrow` made."""
-        facts = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
+        try:
+            facts = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
+        except ValueError as error:
+            raise InvalidState(f"the metadata of these runs is damaged: {error}") from error
         if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
             raise InvalidState("this table has no runs of budgetbandits: it lacks their metadata")
         if facts.get("version") != _VERSION:
             raise InvalidState(
                 f"these runs have the format version {facts.get('version')!r}; this package reads {_VERSION}"
             )
+        absent = [name for name in COLUMNS if name not in table.column_names]
+        if absent or not {"policies", "seed"} <= facts.keys():
+            raise InvalidState(f"these runs are damaged: they lack {', '.join(absent) or 'their policies or seed'}")
         columns: dict[str, NDArray[Any]] = {}
         for name in table.column_names:
             values = table.column(name).to_pylist() if name in (*_LISTS, "policy") else table.column(name).to_numpy()
-            columns[name] = _array_of(values) if name in _LISTS else np.asarray(values)
+            columns[name] = array_of(values) if name in _LISTS else np.asarray(values)
         policies = {name: Policy.from_data(data) for name, data in facts["policies"].items()}
         return cls(columns, policies, facts["seed"])
 
@@ -139,7 +147,7 @@ class Runs:
         target = Path(path)
         partial = target.with_name(f".{target.name}.partial")
         try:
-            pq.write_table(self.to_arrow(), partial)
+            pq.write_table(self.to_arrow(), partial, write_page_checksum=True)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
@@ -157,8 +165,8 @@ class Runs:
         import pyarrow.parquet as pq
 
         try:
-            table = pq.read_table(path)
-        except (pa.ArrowInvalid, OSError) as error:
+            table = pq.read_table(path, page_checksum_verification=True)
+        except (pa.ArrowException, OSError) as error:
             raise InvalidState(f"{str(path)!r} cannot be read as runs: {error}") from error
         return cls.from_arrow(table)
 
@@ -168,14 +176,27 @@ class Runs:
 
     def __add__(self, other: "Runs") -> "Runs":
         """Return these runs and others of the same policies and budgets."""
-        if self.policies != other.policies or self.seed != other.seed or self._columns.keys() != other._columns.keys():
-            raise InvalidInput("only runs of the same policies, seed and columns can be put together")
+        mine = (self.policies, self.seed, self._columns.keys(), self.budgets)
+        if mine != (other.policies, other.seed, other._columns.keys(), other.budgets):
+            raise InvalidInput("only runs of the same policies, budgets, seed and columns can be put together")
         shared = np.intersect1d(self["run"], other["run"])
         if len(shared) > 0:
             raise InvalidInput(f"run {shared[0]} is on both sides: give the second simulation another first_run")
-        columns = {name: np.concatenate([array, other[name]]) for name, array in self._columns.items()}
+        order = np.argsort(np.concatenate([self["run"], other["run"]]), kind="stable")
+        columns = {name: _joined(array, other[name])[order] for name, array in self._columns.items()}
         return Runs(columns, self.policies, self.seed, self.source)
 
 
-def _array_of(rows: Iterable[Any]) -> NDArray[Any]:
-    return np.array(list(rows))
+def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    is_alike = first.shape[1:] == second.shape[1:]
+    return np.concatenate([first, second]) if is_alike else array_of([*first, *second])
+
+
+def array_of(values: Iterable[Any]) -> NDArray[Any]:
+    """Return values as an array; lists of several lengths (problems may differ in their arms) as an array of them."""
+    entries = list(values)
+    if len({len(entry) for entry in entries if isinstance(entry, list | np.ndarray)}) <= 1:
+        return np.array(entries)
+    array = np.empty(len(entries), object)
+    array[:] = [np.asarray(entry) for entry in entries]
+    return array

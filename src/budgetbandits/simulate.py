@@ -5,14 +5,14 @@ depend on the number of workers, on how the work is cut, on the engine, or on wh
 n-th reward of an arm in a run is the same for every policy, differences between policies are paired.
 """
 
+import contextlib
 import functools
 import itertools
 import math
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
@@ -24,7 +24,7 @@ from budgetbandits.knapsack import exact_counts
 from budgetbandits.money import Amount, PriceList, price_list
 from budgetbandits.policies import Policy
 from budgetbandits.problem import Family, PaperFamily, Problem, Tables
-from budgetbandits.runs import Runs
+from budgetbandits.runs import COLUMNS, Runs, array_of
 from budgetbandits.state import Counts, Floats
 
 if TYPE_CHECKING:
@@ -103,8 +103,10 @@ def simulate(
     """
     plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run)
     _check_memory(plan, _worker_count(workers))
-    batches = _on_threads(plan, _worker_count(workers)) if engine is None else _on_cluster(plan, _client(engine))
-    return _collect(plan, batches, progress)
+    if engine is None:
+        return _collect(plan, _on_threads(plan, _worker_count(workers)), progress)
+    with _client(engine) as client:
+        return _collect(plan, _on_cluster(plan, client), progress)
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,10 @@ class Plan:
             return self.source.tables
         if isinstance(self.source, PaperFamily):
             return self.source.tables(self.seed, run)
-        return self.source.problem(self.seed, run).tables
+        problem = self.source.problem(self.seed, run)
+        if not isinstance(problem, Problem):
+            raise InvalidInput(f"the family gave {problem!r} for run {run}: it must give a Problem")
+        return problem.tables
 
 
 class Batch(NamedTuple):
@@ -151,17 +156,21 @@ def _plan(
     if not isinstance(named, Mapping) or not named:
         raise InvalidInput(f"policies are {policies!r}: give policies with names, such as {{'KUBE': kube()}}")
     for name, policy in named.items():
+        if not isinstance(name, str):
+            raise InvalidInput(f"policy name {name!r}: a name must be text")
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy {name!r} is {policy!r}: give a policy such as kube()")
-    amounts = (budgets,) if isinstance(budgets, int | float | str | Decimal) else tuple(budgets)
+    amounts = tuple(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str) else (budgets,)
     if not amounts:
         raise InvalidInput("there are no budgets: give at least one")
     if check_whole(runs, "runs", 32) == 0:
         raise InvalidInput("runs is 0: give at least one")
     first = check_whole(first_run, "first_run", 32)
+    if first + runs > 1 << 32:
+        raise InvalidInput(f"first_run is {first} with {runs} runs: there are 2^32 runs of a seed, from 0 on")
     plan = Plan(
         problem,
-        tuple((str(name), policy) for name, policy in named.items()),
+        tuple(named.items()),
         amounts,
         range(first, first + runs),
         check_whole(seed, "seed", 63),
@@ -177,7 +186,7 @@ def _plan(
 
 def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
     """Play all policies and budgets of one run."""
-    from budgetbandits.engine import play_run
+    from budgetbandits.engine import NOBODY, play_run
 
     tables = plan.tables(run)
     names = range(len(tables.means))
@@ -185,10 +194,13 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
     bills = [price_list(tables.amounts, names, budget) for budget in plan.budgets]
     optima = [_optimum(plan, tables, bill) for bill in bills]
     for name, policy in plan.policies:
-        for bill, (optimum, fractional) in zip(bills, optima, strict=True):
+        for budget, bill, (optimum, fractional) in zip(plan.budgets, bills, optima, strict=True):
             marks = _marks(bill, plan.trace)
-            outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop)
-            if outcome.culprit != -1 and not stop[0]:
+            try:
+                outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop)
+            except PolicyError as error:
+                raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {run}: {error}") from error
+            if outcome.culprit != NOBODY and not stop[0]:
                 raise PolicyError(
                     f"policy {name!r} ({policy!r}) chose arm {outcome.culprit} in run {run} after "
                     f"{outcome.pulls.sum()} pulls: a policy may choose affordable arms only"
@@ -198,7 +210,7 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
             row = {
                 "run": run,
                 "policy": name,
-                "budget": unit.amount(bill.budget),
+                "budget": float(budget),  # as given: a run's own unit may hold a little less
                 "reward": outcome.reward,
                 "expected_reward": outcome.expected,
                 "pulls": int(outcome.pulls.sum()),
@@ -270,7 +282,9 @@ def _on_threads(plan: Plan, workers: int) -> Generator[Batch, None, None]:
         pool.shutdown(cancel_futures=True)
 
 
-def _client(engine: "str | Client") -> "Client":
+@contextlib.contextmanager
+def _client(engine: "str | Client") -> "Generator[Client, None, None]":
+    """Give the client of a cluster; one that was opened here is closed afterwards."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -278,14 +292,19 @@ def _client(engine: "str | Client") -> "Client":
             f"engine is {engine!r}, which needs Dask: install it with pip install 'budgetbandits[cluster]'"
         ) from error
     if isinstance(engine, Client):
-        return engine
+        yield engine
+        return
     if not isinstance(engine, str) or not engine.startswith("dask://"):
         raise InvalidInput(f"engine is {engine!r}: give 'dask://host:port', a distributed.Client, or None")
     address = engine.removeprefix("dask://")
     try:
-        return Client(f"tcp://{address}", timeout=10)
-    except OSError as error:
+        client = Client(f"tcp://{address}", timeout=10)
+    except (OSError, ValueError) as error:
         raise InvalidInput(f"engine is {engine!r}, and no Dask scheduler answers there: {error}") from error
+    try:
+        yield client
+    finally:
+        client.close()
 
 
 def _on_cluster(plan: Plan, client: "Client") -> Generator[Batch, None, None]:
@@ -335,9 +354,9 @@ def _bar(total: int, progress: bool | None) -> "tqdm[NoReturn]":
 
 def _runs(plan: Plan, batches: list[Batch]) -> Runs:
     ordered = sorted(batches, key=lambda batch: batch.run)
-    names = ordered[0].columns if ordered else ()
-    columns = {name: np.array([value for batch in ordered for value in batch.columns[name]]) for name in names}
-    return Runs(columns or {"run": np.empty(0)}, dict(plan.policies), plan.seed, plan.source)
+    names = ordered[0].columns if ordered else COLUMNS
+    columns = {name: array_of(value for batch in ordered for value in batch.columns[name]) for name in names}
+    return Runs(columns, dict(plan.policies), plan.seed, plan.source)
 
 
 def _check_memory(plan: Plan, workers: int) -> None:

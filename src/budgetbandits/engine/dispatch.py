@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final
 import numba
 import numpy as np
 from numba.core import event
-from numba.core.errors import NumbaError
 
 from budgetbandits.engine.compiler import classes_of, compile_entry
 from budgetbandits.engine.play import Outcome, World, play_any, play_lines
@@ -111,7 +110,10 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
         try:
             with _announcement():
                 return entry(*arguments)
-        except NumbaError as error:
+        except Exception as error:
+            # Not all that Numba raises of its own is a NumbaError.
+            if not type(error).__module__.startswith("numba."):
+                raise
             _slow.add(classes)
             what = " and ".join(map(repr, specs)) or function.__name__
             warnings.warn(
@@ -128,7 +130,7 @@ _COMPLAINT: Final = re.compile(
 )
 
 
-def _reason(error: NumbaError) -> str:
+def _reason(error: Exception) -> str:
     """Return the innermost complaint in Numba's long story."""
     complaints = [line.strip() for line in str(error).splitlines() if _COMPLAINT.search(line)]
     return complaints[-1] if complaints else type(error).__name__

@@ -1,0 +1,178 @@
+"""A compiled run makes the decisions of the live learner, and the tournament those of the plain scan."""
+
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.engine.dispatch import call, play_run
+from budgetbandits.engine.play import Outcome, World, play_any, play_lines
+from budgetbandits.engine.tournament import grow
+from budgetbandits.money import Amount, PriceList
+
+NO_MARKS = np.zeros(0)
+GO_ON = np.zeros(1, np.int64)
+POLICIES: list[bb.Policy] = [
+    bb.kube(),
+    bb.kube(1 / 40),
+    bb.fractional_kube(),
+    bb.fractional_kube(1 / 40),
+    bb.ucb1(),
+    bb.epsilon_first(0.1),
+    bb.epsilon_first(0.29, exploit=bb.Fractional()),
+    bb.epsilon_greedy(c=2, d=0.5),
+    bb.poker(),
+    bb.IndexPolicy(bb.Mean(), bb.DensityGreedy()),
+    bb.IndexPolicy(bb.UCB1(0.3), bb.Exact()),
+]
+# Those that the tournament plays; play_any asks the policy itself, which scans all arms.
+BY_TOURNAMENT = [policy for policy in POLICIES[:7] if not isinstance(policy, bb.EpsilonFirst)] + [bb.epsilon_first(0.1)]
+
+
+def some_law(chance: Random) -> bb.RewardLaw:
+    return chance.choice(
+        [
+            bb.Bernoulli(chance.choice([0, 0.3, 0.5, 0.5, 1])),
+            bb.Uniform(0, chance.choice([0.5, 1])),
+            bb.TruncatedGaussian(chance.uniform(0.1, 0.9), 0.02, 0, 1),
+            bb.Empirical([chance.random() for _ in range(3)]),
+        ]
+    )
+
+
+def some_problem(chance: Random, most_arms: int) -> bb.Problem:
+    arms = chance.choice([1, 2, 3, 7, 8, 9, 20, most_arms])
+    low, high = chance.choice([(5, 10), (1, 10), (1, 20)])
+    kind = chance.choice(["whole", "decimal", "real", "equal"])
+    costs: list[Amount] = [3] * arms
+    if kind == "whole":
+        costs = [chance.randint(low, high) for _ in range(arms)]
+    elif kind == "decimal":
+        costs = [f"{chance.uniform(low, high):.2f}" for _ in range(arms)]
+    elif kind == "real":
+        costs = [chance.uniform(low, high) for _ in range(arms)]
+    laws = [some_law(chance)] * arms if kind == "equal" else [some_law(chance) for _ in range(arms)]
+    return bb.Problem(costs, laws, reward_range=(0, 1))
+
+
+def some_budget(chance: Random, problem: bb.Problem) -> float:
+    most = chance.choice([0.5, 3.0, float(problem.costs.sum()), 30.0 * len(problem), 3000.0])
+    return round(chance.uniform(0, most), chance.choice([0, 2]))
+
+
+def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int, run: int) -> bb.Learner:
+    learner = bb.Learner(policy, problem.tables.amounts, budget, problem.reward_range, seed, run=run)
+    done = Counter[str | int]()
+    while pull := learner.ask():
+        learner.tell(pull, problem.reward(pull.arm, done[pull.arm], seed=seed, run=run))
+        done[pull.arm] += 1
+    return learner
+
+
+def world_of(problem: bb.Problem, bill: PriceList, seed: int, run: int) -> World:
+    tables = problem.tables
+    return World(
+        bill.prices,
+        tables.means,
+        tables.kinds,
+        tables.parameters,
+        tables.data,
+        *bill.unit.pair(bill.budget),
+        tables.reward_low,
+        tables.reward_high,
+        seed,
+        run,
+        NO_MARKS,
+        GO_ON,
+    )
+
+
+def assert_equal(one: Outcome, other: Outcome) -> None:
+    assert one.pulls.tolist() == other.pulls.tolist()
+    assert (one.reward, one.expected) == (other.reward, other.expected)
+    assert (one.left, one.left_rest) == (other.left, other.left_rest)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_a_compiled_run_is_the_live_learners(policy: bb.Policy) -> None:
+    chance = Random(1)
+    for run in range(12):
+        problem = some_problem(chance, 12)
+        budget = min(some_budget(chance, problem), 100.0)
+        bill = problem.price_list(budget)
+        outcome = play_run(policy, problem.tables, bill, 5, run, NO_MARKS, GO_ON)
+        live = played_live(problem, policy, budget, 5, run)
+        assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
+        assert outcome.reward == live.reward_total
+        left = bill.unit.units(outcome.left) + bill.unit.units(outcome.left_rest)
+        assert bill.unit.amount(left) == live.budget_left
+
+
+@pytest.mark.parametrize("policy", BY_TOURNAMENT, ids=repr)
+def test_the_tournament_decides_as_the_scan(policy: bb.Policy) -> None:
+    chance = Random(2)
+    for run in range(600):
+        problem = some_problem(chance, 150)
+        budget = some_budget(chance, problem)
+        bill = problem.price_list(budget)
+        fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
+        plain = call(play_any, (policy,), policy, world_of(problem, bill, 7, run))
+        assert_equal(fast, plain)
+
+
+@pytest.mark.parametrize("case", ["homogeneous", "moderate", "extreme"])
+@pytest.mark.parametrize("policy", BY_TOURNAMENT, ids=repr)
+def test_the_tournament_decides_as_the_scan_on_the_papers_problems(policy: bb.Policy, case: str) -> None:
+    for run in range(3):
+        problem = bb.Problem(*_paper_case(case, run), reward_range=(0, 40))
+        bill = problem.price_list(20_000)
+        fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
+        plain = call(play_any, (policy,), policy, world_of(problem, bill, 7, run))
+        assert fast.pulls.sum() > 1000
+        assert_equal(fast, plain)
+
+
+def _paper_case(case: str, run: int) -> tuple[list[float], list[bb.RewardLaw]]:
+    family = {"homogeneous": bb.paper_family("homogeneous"), "moderate": bb.paper_family("moderate")}
+    problem = family.get(case, bb.paper_family("extreme")).problem(3, run)
+    return problem.costs.tolist(), list(problem.rewards)
+
+
+def test_the_tournament_is_the_same_in_plain_python() -> None:
+    chance = Random(3)
+    for run in range(5):
+        problem = some_problem(chance, 30)
+        bill = problem.price_list(150)
+        tree = grow(bill.prices, is_blind=False)
+        place = np.argsort(tree.leaves["arm"])
+        with np.errstate(over="ignore"):
+            plain = play_lines(bb.UCB1(0.5), 0.0, world_of(problem, bill, 7, run), tree, place, True)
+        assert_equal(plain, play_run(bb.kube(0.5), problem.tables, bill, 7, run, NO_MARKS, GO_ON))
+
+
+@pytest.mark.parametrize("policy", [bb.kube(0.3), bb.fractional_kube(0.3), bb.ucb1(0.3)], ids=repr)
+def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = bb.paper_problem("moderate", arms=60, seed=4).costs
+
+    def story() -> list[object]:
+        chance = Random(5)
+        learner = bb.Learner(policy, costs, 1500, (0, 1), seed=2)
+        told: list[object] = []
+        for step in range(900):
+            if learner.pending and chance.random() < 0.5:
+                pull = chance.choice(learner.pending)
+                if chance.random() < 0.1:
+                    learner.cancel(pull)
+                else:
+                    learner.tell(pull, chance.random())
+            else:
+                told.append(learner.ask())
+            if step == 400:
+                learner = bb.Learner.from_json(learner.to_json())
+        return [*told, learner.to_json()]
+
+    plain = story()
+    monkeypatch.setattr("budgetbandits.learner._TOURNAMENT_ARMS", 1)
+    assert story() == plain
