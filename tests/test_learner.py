@@ -449,13 +449,12 @@ class Bonus(bb.Index):
 
 @dataclass(frozen=True)
 class Muddled(bb.Index):
-    """Answers with this, repeated to a length that differs from the number of arms by `more`."""
+    """Answers for more or fewer arms than there are, or with what is no number."""
 
-    answer: float
-    more: int
+    more: int = 0
 
     def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
-        return np.full(len(arms.cost) + self.more, self.answer)
+        return np.full(len(arms.cost) + self.more, 0.5 if self.more else math.nan)
 
 
 @dataclass(frozen=True)
@@ -497,20 +496,23 @@ class TestPoliciesThatMisbehave:
             (bb.IndexPolicy(bb.Mean(), Nothing()), "at least one affordable arm needs one"),
             (bb.IndexPolicy(bb.Mean(), Nothing(1)), "an oracle must give one count for each arm"),
             (bb.IndexPolicy(bb.Mean(), Nothing(-1)), "an oracle must give one count for each arm"),
-            (bb.IndexPolicy(Muddled(math.nan, 0)), "an index must give a number, not NaN, for each arm"),
-            (bb.IndexPolicy(Muddled(0.5, 1)), "an index must give a number, not NaN, for each arm"),
-            (bb.IndexPolicy(Muddled(0.5, -1)), "an index must give a number, not NaN, for each arm"),
+            (bb.IndexPolicy(Muddled()), "an index must give a number, not NaN, for each arm"),
+            (bb.IndexPolicy(Muddled(1)), "an index must give a number, not NaN, for each arm"),
+            (bb.IndexPolicy(Muddled(-1)), "an index must give a number, not NaN, for each arm"),
         ],
     )
     def test_an_index_or_an_oracle_that_makes_no_sense(self, policy: bb.Policy, rule: str) -> None:
         learner = new_learner(policy)
         for _ in range(3):
             learner.tell(asked(learner), 0.5)
-        before = learner.pulls, learner.spent, learner.reserved, [row.pulls for row in learner.arms]
-        with pytest.raises(PolicyError, match=rule):
-            learner.ask()
-        assert (learner.pulls, learner.spent, learner.reserved, [row.pulls for row in learner.arms]) == before
-        assert learner.pending == ()
+        message = TestBadTells.refused(learner, PolicyError, lambda learner: learner.ask())
+        assert rule in message
+
+    def test_the_table_of_the_arms_says_so_too(self) -> None:
+        learner = new_learner(bb.IndexPolicy(Muddled(1)))
+        asked(learner)
+        with pytest.raises(PolicyError, match="an index must give a number"):
+            _ = learner.arms
 
     def test_numpys_whole_numbers_are_arms(self) -> None:
         learner = new_learner(Fixed(np.int64(2)))

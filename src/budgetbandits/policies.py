@@ -115,7 +115,7 @@ class IndexPolicy(Policy):
         """Return the index of every arm: infinite for those never pulled."""
         bounds = np.full(len(arms.cost), math.inf)
         pulled = np.flatnonzero(arms.pulls)
-        bounds[pulled] = self.index.bounds(select(arms, pulled), now)
+        bounds[pulled] = self.values(select(arms, pulled), now)
         return bounds
 
 

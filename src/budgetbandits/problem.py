@@ -258,9 +258,8 @@ def paper_problem(family: PaperCase, arms: int = 100, *, seed: int, run: int = 0
     <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
     """
     _check_paper_case(family, arms)
-    check_whole(seed, "seed", 63)
-    check_whole(run, "run", 32)
-    costs, means = _paper_numbers(family, arms, seed, run)
+    seed, run = check_whole(seed, "seed", 63), check_whole(run, "run", 32)
+    costs, means = _paper_numbers(family, int(arms), seed, run)
     laws = [TruncatedGaussian(mean, mean / 2, 0.0, 2 * mean) for mean in means.tolist()]
     return Problem(costs, laws, reward_range=(0, 40))
 

@@ -106,14 +106,15 @@ class Outcome(NamedTuple):
 @kernel
 def arm_reward(world: World, arm: int, count: int) -> float:
     """Return what an arm pays at its pull number `count`, from 0."""
-    number = uniform(world.seed, REWARD, world.run, arm, count)
+    # As plain integers: where this runs in Python, NumPy's would warn when they wrap around.
+    number = uniform(world.seed, REWARD, world.run, int(arm), int(count))
     return draw_reward(world.kinds[arm], world.parameters[arm], world.data, number)
 
 
 @kernel
 def arm_rewards(world: World, arm: int, first: int, rewards: Floats) -> None:
     """Fill an array with what an arm pays at its pulls from number `first` on: `arm_reward`, many at a time."""
-    uniforms(world.seed, REWARD, world.run, arm, first, rewards)
+    uniforms(world.seed, REWARD, world.run, int(arm), int(first), rewards)
     law = world.parameters[arm]
     if world.kinds[arm] == TRUNCATED_GAUSSIAN:
         truncated_gaussians(law[0], law[1], law[2], law[3], law[4], law[5], rewards)
@@ -189,7 +190,7 @@ def play_lines(index: LinearIndex, epsilon: float, world: World, tree: Tree, pla
     left, rest, total, marked = explore(epsilon, world, tree, place, trace)
     pull = 1
     for leaf in range(len(leaves)):
-        pull += leaves[leaf]["pulls"]
+        pull += int(leaves[leaf]["pulls"])
         # What the first round could not pay will not be affordable later either.
         if leaves[leaf]["pulls"] > 0 or not learns:
             set_line(index, world, tree, leaf, learns)

@@ -161,7 +161,7 @@ def earliest_change(tree: Tree, group: int, ahead: int, now: float) -> float:
         rise = rise if rise > _NO_RISE else _NO_RISE
         lead = margin - (tree.start[group, i] + tree.climb[group, i] * now)
         lead = lead if i != ahead else _FRESH
-        change: float = now + lead / rise
+        change: float = now + float(lead) / float(rise)  # in Python, NumPy's numbers would warn of an infinite one
         change = change if change < tree.until[group, i] else tree.until[group, i]
         earliest = change if change < earliest else earliest
     return earliest
@@ -222,8 +222,8 @@ def earliest_change_but_for_equals(tree: Tree, group: int, ahead: int, now: floa
             rise = tree.climb[group, i] - top_climb
             lead = margin - (tree.start[group, i] + tree.climb[group, i] * now)
             if lead <= 0.0:
-                return now
-            if rise > 0.0:
+                earliest = min(earliest, now)  # not `now` itself: another rival may be out of date already
+            elif rise > 0.0:
                 earliest = min(earliest, now + lead / rise)
     return earliest
 

@@ -1,0 +1,51 @@
+"""A simulation on a real Dask cluster of two worker processes: the same rows, also when one of them is killed."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+from distributed import Client, LocalCluster
+
+import budgetbandits as bb
+from budgetbandits.errors import InvalidInput
+
+# Dask warns of the ports and connections that the killed worker leaves behind.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+FAMILY = bb.paper_family("moderate", arms=20)
+POLICIES: dict[str, bb.Policy] = {"KUBE": bb.kube(1 / 40), "eps-first": bb.epsilon_first(0.1)}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    yield cluster
+    cluster.close()
+
+
+def rows(runs: int, engine: str | Client | None = None) -> list[dict[str, object]]:
+    return bb.simulate(FAMILY, POLICIES, [1e3, 2e4], runs=runs, seed=1, engine=engine).to_arrow().to_pylist()
+
+
+def test_the_rows_are_those_of_threads(cluster: LocalCluster) -> None:
+    address = cluster.scheduler_address.removeprefix("tcp://")
+    assert rows(6, engine=f"dask://{address}") == rows(6)
+
+
+def test_a_killed_worker_changes_nothing(cluster: LocalCluster) -> None:
+    expected = rows(200)
+    client = Client(cluster)
+    victim = next(iter(client.run(os.getpid).values()))
+    killer = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    assert rows(200, engine=client) == expected
+    killer.join()
+    assert victim not in client.run(os.getpid).values()
+    client.close()
+
+
+def test_where_no_scheduler_answers_the_error_says_so() -> None:
+    with pytest.raises(InvalidInput, match="no Dask scheduler answers there"):
+        rows(1, engine="dask://127.0.0.1:9")
