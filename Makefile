@@ -22,7 +22,7 @@ run: setup  ## run the sensor example: what was spent and earned
 	$(BIN)/python examples/sensor_node.py
 
 test: setup  ## run all tests, doctests and examples
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 check: format lint types imports test  ## everything that must pass before a commit
 

@@ -183,7 +183,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="what to measure; all by default")
+    parser.add_argument("section", nargs="*", metavar="section", help="what to measure; all by default")
     chosen = parser.parse_args(arguments).section or list(SECTIONS)
     print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}, {len(os.sched_getaffinity(0))} cores")
     for section in chosen:

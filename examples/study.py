@@ -1,6 +1,6 @@
 """A small study: how the policies compare on the paper's problems, and how sure that is.
 
-Plays four policies on the same hundred instances of the paper's moderately diverse case, prints the regret with 95%
+Plays four policies on the same instances of the paper's moderately diverse case, prints the regret with 95%
 intervals and a paired comparison, and writes the runs to a Parquet file if told where.
 """
 

@@ -73,7 +73,7 @@ def solved_by_highs(instance: Instance) -> list[int]:
 def test_exact_equals_highs(is_whole: bool) -> None:
     chance = random.Random(20120722 + is_whole)
     differ_from_greedy = 0
-    for _ in range(200):
+    for _ in range(150):
         instance = random_instance(chance, is_whole=is_whole)
         ours = exact(instance.values, instance.costs, instance.budget)
         theirs = solved_by_highs(instance)
@@ -84,7 +84,7 @@ def test_exact_equals_highs(is_whole: bool) -> None:
         if is_whole or instance.price(list(ours.counts)) <= instance.account.budget - Fraction(1, 10**4):
             assert ours.value <= instance.value(theirs) + 2e-6
         differ_from_greedy += ours.value > greedy(instance.values, instance.costs, instance.budget).value + 1e-9
-    assert differ_from_greedy > 50  # else these instances were too easy to tell anything
+    assert differ_from_greedy > 40  # else these instances were too easy to tell anything
 
 
 def best_by_brute_force(instance: Instance) -> float:

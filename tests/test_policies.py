@@ -190,7 +190,7 @@ def assert_drawn_in_proportion(drawn: Counter[int], counts: list[int]) -> None:
 def test_kube_draws_an_arm_in_proportion_to_the_best_set(state: FixedState) -> None:
     arms, now = state.arms(), now_of(4 * 10**8, state.budget)
     assert bb.kube().weights(arms, now).tolist() == state.counts
-    drawn = Counter(bb.kube().choose(arms, now, uniform(11, CHOICE, 0, 0, i)) for i in range(20_000))
+    drawn = Counter(bb.kube().choose(arms, now, uniform(11, CHOICE, 0, 0, i)) for i in range(10_000))
     assert_drawn_in_proportion(drawn, state.counts)
 
 

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.engine import SlowPolicyWarning
-from budgetbandits.errors import InvalidInput, InvalidState, PolicyError
+from budgetbandits.errors import InvalidInput, InvalidState, PolicyError, SlowPolicyWarning
 from budgetbandits.regret import mean_interval, ratio_interval, regrets
 
 FAMILY = bb.paper_family("moderate", arms=20)

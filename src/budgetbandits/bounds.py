@@ -63,7 +63,6 @@ import numpy as np
 from budgetbandits.errors import InvalidInput
 from budgetbandits.problem import Problem
 from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
-from budgetbandits.specs import require
 from budgetbandits.state import Floats
 
 __all__ = [
@@ -479,15 +478,19 @@ def _require_choices(policy: str, form: str) -> None:
 
 
 def _checked_pulls(pulls: int) -> int:
-    pulls = operator.index(pulls)
-    if pulls < 1:
-        raise InvalidInput(f"pulls is {pulls}: the number of pulls must be 1 or more")
-    return pulls
+    if isinstance(pulls, bool) or not isinstance(pulls, int | np.integer) or pulls < 1:
+        raise InvalidInput(f"pulls is {pulls!r}: the number of pulls must be 1 or more, and whole")
+    return int(pulls)
 
 
 def _scaled_budget(problem: Problem, budget: float) -> float:
-    require(float(budget), "budget", "a budget must be greater than 0 and finite", above=0)
-    return float(budget) / problem.cost_min
+    try:
+        amount = float(budget)
+    except (TypeError, ValueError, OverflowError):
+        amount = math.nan
+    if not 0 < amount < math.inf:
+        raise InvalidInput(f"budget is {budget!r}: a budget must be greater than 0 and finite")
+    return amount / problem.cost_min
 
 
 def _log_most_pulls(money: float) -> float:

@@ -14,6 +14,8 @@
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
     └── SimulationInterrupted   (also a KeyboardInterrupt)  Ctrl-C; it carries the runs that were finished
 
+Beside them there is one warning, `SlowPolicyWarning`.
+
 Each message names the value, the rule that it breaks and the way out. An operation that raises one of these
 has changed nothing.
 
@@ -35,6 +37,7 @@ __all__ = [
     "PullAlreadySettled",
     "PullError",
     "SimulationInterrupted",
+    "SlowPolicyWarning",
     "UnknownPull",
 ]
 
@@ -79,8 +82,12 @@ class KnapsackTooHard(BudgetBanditsError):
     """The exact knapsack gave up before it could prove an optimum."""
 
 
+class SlowPolicyWarning(UserWarning):
+    """A policy cannot be compiled and runs in plain Python, a hundred times slower or more."""
+
+
 class SimulationInterrupted(BudgetBanditsError, KeyboardInterrupt):
-    """A simulation was stopped by Ctrl-C.
+    """A simulation was stopped by Ctrl-C; an ``except Exception`` catches this, too.
 
     Attributes
     ----------

@@ -44,7 +44,8 @@ class LinearIndex(Index):
     """An index of the form ``mean + slope(n) * clock(t)``, n being the arm's pulls and t the pull number.
 
     That form lets a tournament find the best of a million arms without looking at all of them, live and simulated. The
-    slope must not be negative and the clock must not fall.
+    slope must be 0 or more and not rise with the pulls, the clock must be 0 or more and not fall; an index that breaks
+    this is still played, but without the tournament.
     """
 
     def slope(self, pulls: Any, reward_span: float) -> Any:

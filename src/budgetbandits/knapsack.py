@@ -9,7 +9,7 @@ whole-number costs and budgets below 2^53 all their arithmetic on costs is exact
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,7 +86,7 @@ def exact(values: ArrayLike, costs: Sequence[Amount] | Floats, budget: Amount) -
     Raises
     ------
     KnapsackTooHard
-        If two million sets did not settle it, which takes a real-valued puzzle made for the purpose.
+        If two million sets did not settle it, as happens with many real costs of nearly the same density.
 
     Examples
     --------
@@ -104,6 +104,9 @@ def _solve(
     costs: Sequence[Amount] | Floats,
     budget: Amount,
 ) -> Solution:
+    if isinstance(costs, str) or not isinstance(costs, Iterable):
+        raise InvalidInput(f"costs are {costs!r}: give a cost for each arm, such as [1, 2.5]")
+    costs = costs if isinstance(costs, np.ndarray) else list(costs)
     try:
         worth = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -120,7 +123,7 @@ def _solve(
 
 def densest(densities: Floats, costs: Floats, budget: float) -> int:
     """Return the densest item that the budget can pay, the lower one on a tie, or -1 if it can pay none."""
-    arm = int(np.argmax(np.where(costs <= budget, densities, -1.0)))
+    arm = int(np.argmax(np.where(costs <= budget, densities, -math.inf)))
     return arm if costs[arm] <= budget else -1
 
 

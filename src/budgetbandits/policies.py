@@ -221,7 +221,7 @@ class EpsilonGreedy(Policy):
             self.d,
             "d",
             "it must lie in (0, 1], a gap as a share of the reward range",
-            above=0,
+            at_least=1e-100,
             at_most=1,
         )
 

@@ -103,6 +103,8 @@ class Problem:
         self.densities: Floats = self.means / self.costs
         low = min(law.support[0] for law in self.rewards)
         high = max(law.support[1] for law in self.rewards)
+        if reward_range is None and low == high:
+            raise InvalidInput(f"all arms pay {low} and nothing else: declare a wider reward_range")
         self.reward_range = check_range((low, high) if reward_range is None else reward_range)
         for name, law in zip(self.names, self.rewards, strict=True):
             if not (self.reward_range[0] <= law.support[0] and law.support[1] <= self.reward_range[1]):

@@ -13,7 +13,7 @@ the bias-corrected and accelerated bootstrap, which has the same order of accura
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -131,6 +131,8 @@ def regrets(runs: Runs, policy: str, budget: float, *, against: Against = "optim
     if against not in ("optimum", "fractional"):
         raise InvalidInput(f"against is {against!r}: it must be 'optimum' or 'fractional'")
     column = "optimum" if against == "optimum" else "fractional_optimum"
+    if against == "optimum" and np.isnan(runs.of(column, policy, budget)).any():
+        raise InvalidInput("these runs have no exact optimum: take against='fractional'")
     missed: Floats = runs.of(column, policy, budget) - runs.of("expected_reward", policy, budget)
     if not per_log:
         return missed
@@ -279,7 +281,7 @@ def mean_interval(sample: Floats, *, interval: Interval = "hall", level: float =
         return -math.inf, math.inf
     if np.ptp(sample) == 0:
         return mean, mean
-    return _hall(sample, level) if interval == "hall" else _bootstrap(sample, level)
+    return _hall(sample, level) if interval == "hall" else _bootstrap((sample,), np.mean, level)
 
 
 def ratio_interval(
@@ -295,6 +297,9 @@ def ratio_interval(
     if denominator == 0:
         return math.nan, -math.inf, math.inf
     ratio = float(np.mean(first)) / denominator
+
+    if interval == "bootstrap":
+        return ratio, *_bootstrap((first, second), _ratio_of_means, level)
 
     def excludes_zero(candidate: float) -> bool:
         low, high = mean_interval(first - candidate * second, interval=interval, level=level)
@@ -322,7 +327,7 @@ def _edge(inside: float, step: float, is_outside: Callable[[float], bool]) -> fl
 def _check(interval: str, level: float) -> None:
     if interval not in ("hall", "bootstrap"):
         raise InvalidInput(f"interval is {interval!r}: it must be 'hall' or 'bootstrap'")
-    if not 0 < level < 1:
+    if not isinstance(level, float) or not 0 < level < 1:
         raise InvalidInput(f"level is {level!r}: it must lie in (0, 1), such as 0.95")
 
 
@@ -346,8 +351,14 @@ def _unskewed(quantile: float, skewness: float, size: int) -> float:
     return 3.0 * root / skewness * (math.cbrt(inner) - 1.0)
 
 
-def _bootstrap(sample: Floats, level: float) -> tuple[float, float]:
+def _bootstrap(samples: tuple[Floats, ...], statistic: Callable[..., Any], level: float) -> tuple[float, float]:
     from scipy.stats import bootstrap
 
-    result = bootstrap((sample,), np.mean, confidence_level=level, n_resamples=_RESAMPLES, method="BCa", rng=0)
-    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+    options: dict[str, Any] = {"n_resamples": _RESAMPLES, "method": "BCa", "paired": len(samples) > 1, "rng": 0}
+    interval = bootstrap(samples, statistic, confidence_level=level, vectorized=True, **options).confidence_interval
+    return float(interval.low), float(interval.high)
+
+
+def _ratio_of_means(first: Floats, second: Floats, axis: int = -1) -> Floats:
+    ratio: Floats = np.mean(first, axis=axis) / np.mean(second, axis=axis)
+    return ratio

@@ -179,6 +179,8 @@ class Runs:
         mine = (self.policies, self.seed, self._columns.keys(), self.budgets)
         if mine != (other.policies, other.seed, other._columns.keys(), other.budgets):
             raise InvalidInput("only runs of the same policies, budgets, seed and columns can be put together")
+        if self.source is not None and other.source is not None and self.source != other.source:
+            raise InvalidInput("these runs are of different problems: only runs of the same one can be put together")
         shared = np.intersect1d(self["run"], other["run"])
         if len(shared) > 0:
             raise InvalidInput(f"run {shared[0]} is on both sides: give the second simulation another first_run")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 from budgetbandits.checks import check_whole
-from budgetbandits.errors import InvalidInput, PolicyError, SimulationInterrupted
+from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, SimulationInterrupted
 from budgetbandits.knapsack import exact_counts
 from budgetbandits.money import Amount, PriceList, price_list
 from budgetbandits.policies import Policy
@@ -54,6 +54,7 @@ def simulate(
     trace: int = 0,
     progress: bool | None = None,
     first_run: int = 0,
+    exact_optimum: bool = True,
 ) -> Runs:
     """Play every policy with every budget in every run.
 
@@ -82,6 +83,8 @@ def simulate(
         Whether to show a bar with the time left; by default on a terminal only.
     first_run
         The number of the first run: more runs can be added later to those that there are.
+    exact_optimum
+        Whether to solve for the exact optimum; without, that column is NaN, and regret is against the fractional one.
 
     Returns
     -------
@@ -101,8 +104,9 @@ def simulate(
     >>> len(runs), runs.policy_names, runs.budgets
     (40, ('KUBE', 'eps-first'), (50.0, 100.0))
     """
-    plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run)
+    plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum)
     _check_memory(plan, _worker_count(workers))
+    _check_budgets(plan)
     if engine is None:
         return _collect(plan, _on_threads(plan, _worker_count(workers)), progress)
     with _client(engine) as client:
@@ -120,6 +124,7 @@ class Plan:
     seed: int
     arm_pulls: bool
     trace: int
+    exact_optimum: bool
 
     def tables(self, run: int) -> Tables:
         """Return the problem of a run as arrays."""
@@ -149,6 +154,7 @@ def _plan(
     arm_pulls: bool,
     trace: int,
     first_run: int,
+    exact_optimum: bool,
 ) -> Plan:
     if not isinstance(problem, Problem | Family):
         raise InvalidInput(f"problem is {problem!r}: give a Problem, or a family such as paper_family('moderate')")
@@ -160,6 +166,10 @@ def _plan(
             raise InvalidInput(f"policy name {name!r}: a name must be text")
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy {name!r} is {policy!r}: give a policy such as kube()")
+    if isinstance(budgets, bytes):
+        raise InvalidInput(f"budgets are {budgets!r}: give numbers, or text such as '2.50'")
+    if isinstance(budgets, np.ndarray):
+        budgets = budgets.reshape(-1).tolist()
     amounts = tuple(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str) else (budgets,)
     if not amounts:
         raise InvalidInput("there are no budgets: give at least one")
@@ -168,7 +178,7 @@ def _plan(
     first = check_whole(first_run, "first_run", 32)
     if first + runs > 1 << 32:
         raise InvalidInput(f"first_run is {first} with {runs} runs: there are 2^32 runs of a seed, from 0 on")
-    plan = Plan(
+    return Plan(
         problem,
         tuple(named.items()),
         amounts,
@@ -176,12 +186,15 @@ def _plan(
         check_whole(seed, "seed", 63),
         arm_pulls,
         check_whole(trace, "trace", 20),
+        exact_optimum,
     )
-    tables = plan.tables(first)
-    bills = [price_list(tables.amounts, range(len(tables.means)), budget) for budget in amounts]
+
+
+def _check_budgets(plan: Plan) -> None:
+    tables = plan.tables(plan.runs[0])
+    bills = [price_list(tables.amounts, range(len(tables.means)), budget) for budget in plan.budgets]
     if len({bill.unit.amount(bill.budget) for bill in bills}) < len(bills):
-        raise InvalidInput(f"budgets are {budgets!r}: one of them is there twice")
-    return plan
+        raise InvalidInput(f"budgets are {plan.budgets!r}: one of them is there twice")
 
 
 def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
@@ -232,11 +245,19 @@ def _optimum(plan: Plan, tables: Tables, bill: PriceList) -> tuple[float, float]
     """Return the exact optimum and the fractional one."""
     from budgetbandits.engine import solve_exactly
 
+    costs = bill.prices
+    if bill.unit.base == 10:
+        costs = np.array([bill.unit.amount(int(price)) for price in bill.prices])
+    fractional = bill.unit.amount(bill.budget) * float(np.max(tables.means / costs))
+    if not plan.exact_optimum:
+        return math.nan, fractional
     solves = len(plan.budgets) * len(plan.runs)
     solve = solve_exactly if solves * len(tables.means) > _ARMS_TO_COMPILE else exact_counts
-    counts = solve(tables.means, bill.prices, bill.unit.price(bill.budget))
-    costs = bill.prices if bill.unit.base == 2 else bill.prices / 10.0**bill.unit.exponent
-    return float(counts @ tables.means), bill.unit.amount(bill.budget) * float(np.max(tables.means / costs))
+    try:
+        counts = solve(tables.means, bill.prices, bill.unit.price(bill.budget))
+    except KnapsackTooHard as error:
+        raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) goes on without") from error
+    return float(counts @ tables.means), fractional
 
 
 def _marks(bill: PriceList, count: int) -> Floats:
@@ -360,7 +381,8 @@ def _runs(plan: Plan, batches: list[Batch]) -> Runs:
 
 
 def _check_memory(plan: Plan, workers: int) -> None:
-    arms = len(plan.tables(plan.runs[0]).means)
+    # Without making the instance, which might not fit itself.
+    arms = plan.source.arms if isinstance(plan.source, PaperFamily) else len(plan.tables(plan.runs[0]).means)
     rows = len(plan.runs) * len(plan.policies) * len(plan.budgets)
     per_row = _BYTES_PER_ROW + (8 * arms if plan.arm_pulls else 0) + 16 * plan.trace
     needed = 2 * rows * per_row + workers * arms * _BYTES_PER_ARM

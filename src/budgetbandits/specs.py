@@ -13,6 +13,7 @@ from budgetbandits.errors import InvalidInput, InvalidState
 
 __all__ = ["Spec", "require", "require_spec"]
 
+_LARGEST = 1e100  # squares of parameters stay finite
 _PACKAGE = __name__.partition(".")[0]
 
 
@@ -81,8 +82,9 @@ def require(
     at_most: float = math.inf,
 ) -> None:
     """Raise unless a number lies between the limits; NaN and what is no number never do."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and above < value < below and at_least <= value <= at_most):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"{what} is {value!r}: give an int or a float; {rule}")
+    if not (above < value < below and at_least <= value <= at_most and abs(value) <= _LARGEST):
         raise InvalidInput(f"{what} is {value!r}: {rule}")
 
 

@@ -3,8 +3,8 @@
 Importing this package imports Numba, so nothing imports it before a simulation starts or a learner has very many arms.
 """
 
-from budgetbandits.engine.dispatch import SlowPolicyWarning, play_run, solve_exactly
+from budgetbandits.engine.dispatch import play_run, solve_exactly
 from budgetbandits.engine.live import LiveTournament
 from budgetbandits.engine.play import NOBODY
 
-__all__ = ["NOBODY", "LiveTournament", "SlowPolicyWarning", "play_run", "solve_exactly"]
+__all__ = ["NOBODY", "LiveTournament", "play_run", "solve_exactly"]

@@ -1,6 +1,8 @@
 """Which compiled function plays which policy, and what it is handed."""
 
 import contextlib
+import functools
+import math
 import re
 import sys
 import threading
@@ -15,6 +17,7 @@ from numba.core import event
 from budgetbandits.engine.compiler import classes_of, compile_entry
 from budgetbandits.engine.play import Outcome, World, play_any, play_lines
 from budgetbandits.engine.tournament import Tree, grow
+from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.indices import UCB1, Index, LinearIndex
 from budgetbandits.knapsack import exact_counts
 from budgetbandits.money import PriceList
@@ -24,11 +27,10 @@ from budgetbandits.problem import Tables
 from budgetbandits.specs import Spec
 from budgetbandits.state import Counts, Floats
 
-__all__ = ["SlowPolicyWarning", "SteadyCall", "call", "has_lines", "has_tournament", "play_run", "solve_exactly"]
+__all__ = ["SteadyCall", "call", "has_lines", "has_tournament", "play_run", "solve_exactly"]
 
 
-class SlowPolicyWarning(UserWarning):
-    """A policy cannot be compiled and runs in plain Python, a hundred times slower or more."""
+_PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
 
 def play_run(
@@ -78,9 +80,19 @@ def _usual(array: Floats) -> Floats:
     return np.require(array, requirements=["C", "W"])
 
 
+@functools.cache
 def has_lines(index: Index) -> bool:
-    """Tell whether an index is nothing but lines in a clock."""
-    return isinstance(index, LinearIndex) and type(index).bounds is LinearIndex.bounds
+    """Tell whether an index is nothing but lines in a clock, and keeps what `LinearIndex` promises.
+
+    The promises are tried out at a few points. An index that breaks them is played without the tournament.
+    """
+    if not isinstance(index, LinearIndex) or type(index).bounds is not LinearIndex.bounds:
+        return False
+    slopes = [float(index.slope(pulls, 1.0)) for pulls in _PROBES]
+    clocks = [float(index.clock(pull)) for pull in _PROBES]
+    return all(0 <= value < math.inf for value in slopes + clocks) and (
+        slopes == sorted(slopes, reverse=True) and clocks == sorted(clocks)
+    )
 
 
 def has_tournament(oracle: Oracle) -> bool:
