@@ -24,7 +24,7 @@ MOST_ARMS = 5  # fewer than eight: from there on NumPy adds up in another order 
 MOST_PULLS = 30
 
 contract_settings = settings(
-    max_examples=(settings.default or settings()).max_examples * 2 // 5,
+    max_examples=(settings.default or settings()).max_examples * 3 // 10,
     # The same test runs for every policy that inherits it: that is what a contract is for.
     suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],
 )

@@ -2,8 +2,8 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,8 +68,10 @@ def test_linear_indices_are_lines_in_their_clock(index: LinearIndex) -> None:
 
 
 @pytest.mark.parametrize("width", [0, -1, 0.0, math.nan, math.inf, "1", None, True])
-def test_a_width_that_is_no_width(width: float) -> None:
-    with pytest.raises(InvalidInput, match=rf"^width is {width!r}: it must be greater than 0 and finite; 1 is"):
+def test_a_width_that_is_no_width(width: Any) -> None:
+    is_number = isinstance(width, int | float) and width is not True
+    hint = "" if is_number else "give an int or a float; "
+    with pytest.raises(InvalidInput, match=rf"^width is {width!r}: {hint}it must be greater than 0 and finite; 1 is"):
         bb.UCB1(width)
     for make in (bb.kube, bb.fractional_kube, bb.ucb1):
         with pytest.raises(InvalidInput, match="width"):
@@ -120,4 +122,3 @@ def test_indices_compare_by_value() -> None:
     assert bb.UCB1() == bb.UCB1(width=1.0) != bb.UCB1(width=0.5)
     assert len({bb.UCB1(), bb.UCB1(1.0), bb.Mean(), bb.Mean()}) == 2
     assert repr(bb.UCB1(0.5)) == "UCB1(width=0.5)"
-    assert np.isfinite(bb.UCB1(5e-324).width)

@@ -317,6 +317,12 @@ class TestBadInput:
             solve([1, 2], costs, budget)
         assert str(caught.value) == message
 
+    @pytest.mark.parametrize("costs", [None, 5, "12"])
+    def test_what_are_no_costs(self, solve: Any, costs: Any) -> None:
+        with pytest.raises(InvalidInput) as caught:
+            solve([1, 2], costs, 10)
+        assert str(caught.value) == f"costs are {costs!r}: give a cost for each arm, such as [1, 2.5]"
+
     def test_no_arms(self, solve: Any) -> None:
         with pytest.raises(InvalidAmount, match="there are no arms"):
             solve([], [], 10)
@@ -340,6 +346,12 @@ def test_times_is_exact_for_real_numbers(budget: float, cost: float, count: int)
     product = count * cost
     for close in (budget, product, math.nextafter(product, 0), math.nextafter(product, math.inf)):
         assert knapsack.times(close, cost) == Fraction(close) // Fraction(cost)
+
+
+def test_the_densest_is_found_even_among_negative_ones() -> None:
+    """An index of a user's own may give negative values. What cannot be paid is still out of the question."""
+    densities, costs = np.array([-5.0, -4.0, 3.0, -4.0]), np.array([1.0, 2.0, 9.0, 2.0])
+    assert [knapsack.densest(densities, costs, budget) for budget in (10.0, 8.0, 1.0, 0.5)] == [2, 1, 0, -1]
 
 
 finite = st.floats(-1e100, 1e100)

@@ -456,7 +456,9 @@ def test_what_is_in_a_policy_is_frozen_too() -> None:
 )
 def test_bad_parameters(make: Callable[[Any], bb.Policy], bad: list[Any], message: str) -> None:
     for value in bad:
-        pattern = message.replace("{}", re.escape(repr(value)))
+        is_number = isinstance(value, int | float) and value is not True
+        hint = "" if is_number or "instance" in message else "give an int or a float; "
+        pattern = message.replace("{}: ", re.escape(repr(value)) + ": " + hint)
         with pytest.raises(InvalidInput, match=f"^{pattern}"):
             make(value)
 

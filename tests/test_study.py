@@ -108,7 +108,7 @@ class Uncompilable(bb.Index):
 
 
 def test_a_policy_that_cannot_pay_its_choice_is_caught() -> None:
-    with pytest.raises(PolicyError, match=r"'mine' \(Spendthrift\(\)\) chose arm 1 in run 0 after 3 pulls"):
+    with pytest.raises(PolicyError, match=r"'mine' \(Spendthrift\(\)\) chose arm 1 in run \d after 3 pulls"):
         bb.simulate(bb.Problem([1, 3], [bb.Bernoulli(0.5)] * 2), {"mine": Spendthrift()}, 10, runs=2, seed=1)
 
 

@@ -200,12 +200,13 @@ def _known_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -
 
 def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callable[..., Any]:
     # Numba's cache tells entry points apart by what they close over, so the digest has to be used in there.
-    @numba.njit(cache=is_cached, **_OPTIONS)
     def entry(*arguments: Any) -> Any:
         _ = digest
         return function(*arguments)
 
-    compiled: Callable[..., Any] = entry
+    # A file of its own: in a common one, the types of one user's policies would keep every other program from reading it.
+    entry.__qualname__ = f"{function.__name__}-{digest[:16]}"
+    compiled: Callable[..., Any] = numba.njit(cache=is_cached, **_OPTIONS)(entry)
     return compiled
 
 

@@ -6,6 +6,7 @@ import math
 import re
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
@@ -123,8 +124,7 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
             with _announcement():
                 return entry(*arguments)
         except Exception as error:
-            # Not all that Numba raises of its own is a NumbaError.
-            if not type(error).__module__.startswith("numba."):
+            if not _arose_in_compiler(error):
                 raise
             _slow.add(classes)
             what = " and ".join(map(repr, specs)) or function.__name__
@@ -140,6 +140,12 @@ _compiling = threading.RLock()
 _COMPLAINT: Final = re.compile(
     r"unknown attribute|cannot|untyped|unsupported|not supported|invalid use|no implementation", re.I
 )
+
+
+def _arose_in_compiler(error: Exception) -> bool:
+    """Tell whether Numba gave up on a policy, which it does with errors of any kind, or the policy itself failed."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").startswith("numba.") for frame, _ in frames)
 
 
 def _reason(error: Exception) -> str:
