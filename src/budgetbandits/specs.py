@@ -83,7 +83,7 @@ def require(
 ) -> None:
     """Raise unless a number lies between the limits; NaN and what is no number never do."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInput(f"{what} is {value!r}: {rule}; give an int or a float")
+        raise InvalidInput(f"{what} is {value!r}: give an int or a float; {rule}")
     if not (above < value < below and at_least <= value <= at_most and abs(value) <= _LARGEST):
         raise InvalidInput(f"{what} is {value!r}: {rule}")
 

@@ -195,7 +195,9 @@ def compile_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) 
 
 @functools.cache
 def _known_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -> Callable[..., Any]:
-    return _entry(function, digest_of_sources(classes), all(map(_has_module, classes)))
+    names = sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)
+    digest = hashlib.sha256("\n".join([digest_of_sources(classes), *names]).encode()).hexdigest()
+    return _entry(function, digest, all(map(_has_module, classes)))
 
 
 def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callable[..., Any]:
@@ -204,9 +206,13 @@ def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callab
         _ = digest
         return function(*arguments)
 
-    # A file of its own: in a common one, the types of one user's policies would keep every other program from reading it.
-    entry.__qualname__ = f"{function.__name__}-{digest[:16]}"
-    compiled: Callable[..., Any] = numba.njit(cache=is_cached, **_OPTIONS)(entry)
+    # Numba names its files by this. Each entry point needs files of its own: to look into them, a process has to know
+    # all classes that are mentioned there, and two processes that write to the same ones at once would mix them up.
+    entry.__qualname__ = f"{function.__name__}-{digest[:32]}"
+    try:
+        compiled: Callable[..., Any] = numba.njit(cache=is_cached, **_OPTIONS)(entry)
+    except RuntimeError:  # there is no folder to write to
+        compiled = numba.njit(**_OPTIONS)(entry)
     return compiled
 
 
