@@ -1,79 +1,12 @@
 """Spend a fixed budget on costly actions whose payoff has to be learned, and never overspend.
 
-The public names, and nothing else. `budgetbandits.knapsack`, `budgetbandits.bounds` and `budgetbandits.errors` are
-public modules.
+The public names stand in ``__init__.pyi`` and nowhere else. Each is loaded when it is first used, so that
+``import budgetbandits`` and ``budgetbandits --help`` answer at once: NumPy alone takes longer to load than
+all of this package. `budgetbandits.knapsack`, `budgetbandits.bounds` and `budgetbandits.errors` are public modules.
 """
 
-from budgetbandits import bounds, errors, knapsack
-from budgetbandits.indices import UCB1, Index, LinearIndex, Mean
-from budgetbandits.learner import Learner, Pull
-from budgetbandits.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
-from budgetbandits.policies import (
-    EpsilonFirst,
-    EpsilonGreedy,
-    IndexPolicy,
-    Poker,
-    Policy,
-    epsilon_first,
-    epsilon_greedy,
-    fractional_kube,
-    kube,
-    poker,
-    ucb1,
-)
-from budgetbandits.problem import Family, Problem, paper_family, paper_problem, sensor_problem
-from budgetbandits.regret import compare, regret, regret_bounds
-from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
-from budgetbandits.runs import Runs
-from budgetbandits.simulate import simulate
-from budgetbandits.state import Arms, Counts, Floats, Now
+import lazy_loader
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "UCB1",
-    "Arms",
-    "Bernoulli",
-    "Beta",
-    "CostBlind",
-    "Counts",
-    "DensityGreedy",
-    "Empirical",
-    "EpsilonFirst",
-    "EpsilonGreedy",
-    "Exact",
-    "Family",
-    "Floats",
-    "Fractional",
-    "Index",
-    "IndexPolicy",
-    "Learner",
-    "LinearIndex",
-    "Mean",
-    "Now",
-    "Oracle",
-    "Poker",
-    "Policy",
-    "Problem",
-    "Pull",
-    "RewardLaw",
-    "Runs",
-    "TruncatedGaussian",
-    "Uniform",
-    "bounds",
-    "compare",
-    "epsilon_first",
-    "epsilon_greedy",
-    "errors",
-    "fractional_kube",
-    "knapsack",
-    "kube",
-    "paper_family",
-    "paper_problem",
-    "poker",
-    "regret",
-    "regret_bounds",
-    "sensor_problem",
-    "simulate",
-    "ucb1",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
