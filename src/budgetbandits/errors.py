@@ -11,6 +11,7 @@
     │   ├── UnknownPull         (also a LookupError)  this learner never handed it out
     │   └── PullAlreadySettled  it was told or cancelled before
     ├── PolicyError             a policy broke its contract (say, chose an arm it cannot pay)
+    ├── OutputError             an output folder or file that cannot be written, or is not ours to write
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
     └── SimulationInterrupted   (also a KeyboardInterrupt)  Ctrl-C; it carries the runs that were finished
 
@@ -33,6 +34,7 @@ __all__ = [
     "InvalidReward",
     "InvalidState",
     "KnapsackTooHard",
+    "OutputError",
     "PolicyError",
     "PullAlreadySettled",
     "PullError",
@@ -76,6 +78,10 @@ class PullAlreadySettled(PullError):
 
 class PolicyError(BudgetBanditsError):
     """A policy broke its contract: for example it chose an arm that the budget left cannot pay."""
+
+
+class OutputError(BudgetBanditsError):
+    """An output folder or file that cannot be written to, or that belongs to something else."""
 
 
 class KnapsackTooHard(BudgetBanditsError):

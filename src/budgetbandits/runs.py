@@ -96,6 +96,19 @@ class Runs:
         values: NDArray[Any] = self[column][chosen]
         return values
 
+    def where(self, chosen: NDArray[np.bool_]) -> "Runs":
+        """Return the chosen rows.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> runs = bb.simulate(bb.paper_family("moderate", arms=5), bb.kube(), [100], runs=10)
+        >>> runs.where(runs["run"] < 3)
+        <Runs: 3 rows, 3 runs, 1 policies, 1 budgets>
+        """
+        columns = {name: array[chosen] for name, array in self._columns.items()}
+        return Runs(columns, self.policies, self.seed, self.source)
+
     # Other forms
 
     def to_arrow(self) -> "pa.Table":

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,12 +24,12 @@ from budgetbandits.knapsack import exact_counts
 from budgetbandits.money import Amount, PriceList, price_list
 from budgetbandits.policies import Policy
 from budgetbandits.problem import Family, PaperFamily, Problem, Tables
+from budgetbandits.progress import Progress, advancing
 from budgetbandits.runs import COLUMNS, Runs, array_of
 from budgetbandits.state import Counts, Floats
 
 if TYPE_CHECKING:
     from distributed import Client
-    from tqdm import tqdm
 
 __all__ = ["simulate"]
 
@@ -52,7 +52,7 @@ def simulate(
     engine: "str | Client | None" = None,
     arm_pulls: bool = False,
     trace: int = 0,
-    progress: bool | None = None,
+    progress: Progress = None,
     first_run: int = 0,
     exact_optimum: bool = True,
 ) -> Runs:
@@ -80,7 +80,8 @@ def simulate(
     trace
         At how many points, evenly spread over the spending, to keep the regret so far; 0 for none.
     progress
-        Whether to show a bar with the time left; by default on a terminal only.
+        Whether to show a bar with the time left, by default on a terminal only; or a function that is called with 1
+        after each run, for a bar of one's own.
     first_run
         The number of the first run: more runs can be added later to those that there are.
     exact_optimum
@@ -351,26 +352,18 @@ def play_chunk(plan: Plan, runs: Sequence[int]) -> list[Batch]:
 # Gathering
 
 
-def _collect(plan: Plan, batches: Generator[Batch, None, None], progress: bool | None) -> Runs:
+def _collect(plan: Plan, batches: Generator[Batch, None, None], progress: Progress) -> Runs:
     finished: list[Batch] = []
     try:
-        with _bar(len(plan.runs), progress) as bar:
+        with advancing(len(plan.runs), progress) as advance:
             for batch in batches:
                 finished.append(batch)
-                bar.update()
+                advance(1)
     except KeyboardInterrupt as error:
         batches.close()
         message = f"stopped after {len(finished)} of {len(plan.runs)} runs; they are in this exception's `runs`"
         raise SimulationInterrupted(message, _runs(plan, finished)) from error
     return _runs(plan, finished)
-
-
-def _bar(total: int, progress: bool | None) -> "tqdm[NoReturn]":
-    from tqdm import tqdm
-
-    # None: shown on a terminal only.
-    disable = None if progress is None else not progress
-    return tqdm(total=total, desc="simulating", unit="run", disable=disable, leave=False, dynamic_ncols=True)
 
 
 def _runs(plan: Plan, batches: list[Batch]) -> Runs:

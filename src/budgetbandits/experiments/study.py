@@ -1,0 +1,176 @@
+"""What an experiment simulates, and playing it in steps, so that an interruption costs a few seconds of work.
+
+Every row of a simulation is a function of the case, the policy, the budget, the seed and the number of the run. So
+the rows that a folder holds are good for any later start with the same settings, whatever the workers and
+however the work was cut, and a start that asks for more runs adds the missing ones.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from budgetbandits import __version__
+from budgetbandits.errors import InvalidState, OutputError
+from budgetbandits.experiments.folder import Folder
+from budgetbandits.policies import Policy
+from budgetbandits.problem import Family, Problem
+from budgetbandits.progress import Progress, advancing
+from budgetbandits.runs import Runs
+from budgetbandits.simulation import simulate
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Case", "Machine", "Study", "play"]
+
+_STEP_SECONDS: Final = 5.0
+"""About how long a step takes: what a killed process loses."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem or a family of them, with a description that JSON can hold and that tells it from any other."""
+
+    source: Problem | Family
+    description: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What decides the rows of an experiment, but for how many runs there are.
+
+    Attributes
+    ----------
+    cases, policies
+        By name.
+    budgets
+        Rising.
+    seed
+        Of all random numbers.
+    arm_pulls
+        Whether to keep the pulls of each arm.
+    exact_optimum
+        Whether to solve for the exact optimum; without, regret is against the fractional one.
+    """
+
+    cases: Mapping[str, Case]
+    policies: Mapping[str, Policy]
+    budgets: tuple[float, ...]
+    seed: int
+    arm_pulls: bool = False
+    exact_optimum: bool = True
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the rows, as JSON can hold it."""
+        return {
+            "package": __version__,
+            "cases": {name: dict(case.description) for name, case in self.cases.items()},
+            "policies": {name: policy.to_data() for name, policy in self.policies.items()},
+            "budgets": list(self.budgets),
+            "seed": self.seed,
+            "arm_pulls": self.arm_pulls,
+            "exact_optimum": self.exact_optimum,
+        }
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where to play: no row depends on it."""
+
+    workers: int | None = None
+    engine: "str | Client | None" = None
+    progress: Progress = None
+
+
+def play(study: Study, folder: Folder, runs: int, machine: Machine | None = None) -> dict[str, Runs]:
+    """Return so many runs of every case: those that the folder holds, and the missing ones, which are added to it."""
+    machine = machine or Machine()
+    shelves = {name: _Shelf(folder.path / "runs" / name) for name in study.cases}
+    missing = sum(max(0, runs - shelf.held) for shelf in shelves.values())
+    with advancing(missing, machine.progress) as advance:
+        step = 1
+        # All cases advance together, so that the time left is well foretold.
+        while behind := [name for name, shelf in shelves.items() if shelf.held < runs]:
+            start = time.monotonic()
+            for name in behind:
+                shelf = shelves[name]
+                shelf.add(_simulated(study, name, shelf.held, min(step, runs - shelf.held), machine, advance))
+            step = _next_step(step, (time.monotonic() - start) / len(behind))
+    return {name: shelf.first(runs) for name, shelf in shelves.items()}
+
+
+def _next_step(step: int, seconds: float) -> int:
+    """Return how many runs take about as long as a step should; the first steps, which compile, say little."""
+    return max(1, min(8 * step, round(step * _STEP_SECONDS / max(seconds, 1e-3))))
+
+
+def _simulated(
+    study: Study, name: str, first_run: int, runs: int, machine: Machine, advance: Callable[[int], object]
+) -> Runs:
+    return simulate(
+        study.cases[name].source,
+        study.policies,
+        study.budgets,
+        runs=runs,
+        seed=study.seed,
+        workers=machine.workers,
+        engine=machine.engine,
+        arm_pulls=study.arm_pulls,
+        progress=advance,
+        first_run=first_run,
+        exact_optimum=study.exact_optimum,
+    )
+
+
+class _Shelf:
+    """The runs of one case, as files of a step each: together a Parquet data set."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._runs: Runs | None = None
+        for file in sorted(path.glob("*.parquet")):
+            self._take(_read(file))
+
+    @property
+    def held(self) -> int:
+        """How many runs there are, from run 0 on."""
+        return 0 if self._runs is None else int(self._runs["run"][-1]) + 1
+
+    def add(self, runs: Runs) -> None:
+        """Add the next runs; they are on the disk before this returns."""
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+            runs.to_parquet(self._path / f"{self.held:08d}.parquet")
+        except OSError as error:
+            raise OutputError(
+                f"runs cannot be written to {str(self._path)!r} ({error}): those before them are there; "
+                "make room or give another folder, and start again to go on"
+            ) from error
+        self._take(runs)
+
+    def first(self, count: int) -> Runs:
+        """Return the first so many runs."""
+        assert self._runs is not None
+        return self._runs.where(self._runs["run"] < count)
+
+    def _take(self, runs: Runs) -> None:
+        numbers = np.unique(runs["run"])
+        if not np.array_equal(numbers, np.arange(self.held, self.held + len(numbers))):
+            raise InvalidState(
+                f"run {self.held} is missing in {str(self._path)!r}: put its file back, or remove the later ones "
+                "to have their runs played again"
+            )
+        self._runs = runs if self._runs is None else self._runs + runs
+
+
+def _read(file: Path) -> Runs:
+    try:
+        return Runs.from_parquet(file)
+    except InvalidState as error:
+        raise InvalidState(
+            f"{error}; put a good copy of it back, or remove it and all later ones to have their runs played again"
+        ) from error

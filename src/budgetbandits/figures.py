@@ -1,0 +1,162 @@
+"""Figures, and the only importer of matplotlib.
+
+Colours are those of Okabe and Ito, which the colour-blind can tell apart; markers and dashes tell the curves apart in
+black and white. The background is white and opaque, so that a figure can be read on a dark page as well.
+"""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from budgetbandits.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Curve", "Panel", "Picture", "regret_figure"]
+
+# Colour, marker, dashes. The first is drawn wide and the second over it in dashes: the two KUBEs often coincide.
+_STYLES: Final[Sequence[tuple[str, str, Any]]] = (
+    ("#0072B2", "o", "-"),
+    ("#E69F00", "s", (0, (4, 3))),
+    ("#009E73", "^", "-"),
+    ("#CC79A7", "v", "-"),
+    ("#D55E00", "D", "-"),
+    ("#56B4E9", "P", "-"),
+    ("#000000", "X", "-"),
+    ("#8C6D00", "*", "-"),
+)
+_REFERENCE: Final = "#555555"
+_SETTINGS: Final[dict[str, Any]] = {
+    "font.size": 10,
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that the figure is the same everywhere
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "legend.fontsize": 9.5,
+    "svg.hashsalt": "budgetbandits",  # the same figure gives the same file
+    "svg.fonttype": "none",
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A policy's regret over the budget, with its intervals.
+
+    Attributes
+    ----------
+    label
+        The name in the legend.
+    budgets, means, lows, highs
+        The points, and the ends of their bars.
+    """
+
+    label: str
+    budgets: Sequence[float]
+    means: Sequence[float]
+    lows: Sequence[float]
+    highs: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes with its curves."""
+
+    title: str
+    curves: Sequence[Curve]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure in two formats."""
+
+    png: bytes
+    svg: bytes
+
+
+def regret_figure(
+    panels: Sequence[Panel], *, title: str, y_label: str, reference: tuple[str, Sequence[float]] | None = None
+) -> Picture:
+    """Draw regret over the budget, one panel beside the other, both axes logarithmic.
+
+    Parameters
+    ----------
+    panels
+        What to draw; curves of the same name look the same in each.
+    title, y_label
+        The texts.
+    reference
+        The name and the values of a curve to compare with, at the budgets of the first curve.
+
+    Examples
+    --------
+    >>> curve = Curve("KUBE", [1e3, 1e4], [50, 60], [45, 50], [55, 70])
+    >>> picture = regret_figure([Panel("moderate", [curve])], title="Regret", y_label="regret")
+    >>> picture.png[1:4], picture.svg[:5]
+    (b'PNG', b'<?xml')
+    """
+    if not panels or not any(panel.curves for panel in panels):
+        raise InvalidInput("there is nothing to draw: give at least one panel with a curve")
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(["default", _SETTINGS]):
+        figure = Figure(figsize=(max(5.5, 3.4 * len(panels)), 4.2), layout="constrained", facecolor="white")
+        all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for axes, panel in zip(all_axes, panels, strict=True):
+            _draw(axes, panel, reference)
+        all_axes[0].set_ylabel(y_label)
+        figure.suptitle(title, fontsize=12)
+        _add_legend(figure, all_axes[0])
+        return Picture(_rendered(figure, "png"), _rendered(figure, "svg"))
+
+
+def _draw(axes: "Axes", panel: Panel, reference: tuple[str, Sequence[float]] | None) -> None:
+    for number, curve in enumerate(panel.curves):
+        color, marker, dashes = _STYLES[number % len(_STYLES)]
+        means = np.array(curve.means)
+        # A bar that reaches below 0 has no end on a logarithmic axis: it is cut at the least value drawn.
+        lows = np.maximum(np.nan_to_num(curve.lows, neginf=0.0), 1e-3 * means)
+        highs = np.minimum(np.nan_to_num(curve.highs, posinf=1e12), 1e3 * means)
+        axes.errorbar(
+            curve.budgets,
+            means,
+            yerr=np.abs([means - lows, highs - means]),
+            label=_plain(curve.label),
+            color=color,
+            marker=marker,
+            linestyle=dashes,
+            linewidth=3.2 if number == 0 else 1.6,
+            alpha=0.75 if number == 0 else 1.0,
+            markersize=7 if number == 0 else 4.5,
+            capsize=2.5,
+            elinewidth=1,
+        )
+    if reference is not None:
+        label, values = reference
+        axes.plot(panel.curves[0].budgets, values, color=_REFERENCE, linestyle=":", linewidth=1.8, label=label)
+    axes.set(xscale="log", yscale="log", title=_plain(panel.title), xlabel="budget B")
+    axes.grid(which="major", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _plain(text: str) -> str:
+    """Return a text that matplotlib shows as it is: a dollar would begin a formula."""
+    return text.replace("$", r"\$")
+
+
+def _add_legend(figure: "Figure", axes: "Axes") -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    columns = min(len(labels), 6 if len(figure.axes) > 1 else 2)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def _rendered(figure: "Figure", kind: str) -> bytes:
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+    return buffer.getvalue()
