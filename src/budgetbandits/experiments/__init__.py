@@ -7,6 +7,7 @@
 `claims`          the paper's claims, the rules of their verdicts, and what the runs say
 `readings`        other readings of the paper, tried where a claim fails
 `growth`          does a regret grow like ln B or like B^(2/3)?
+`outputs`         what every experiment writes: tables, curves, versions
 `report`          the page, as HTML and as Markdown
 `catalogue`       policies and reward laws by name, with their parameters
 `study_file`      a user's own experiment, from a TOML file
