@@ -216,9 +216,14 @@ def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callab
     return compiled
 
 
+_NEVER_COMPILED: Final = {"campaign", "cli.py", "experiments", "figures.py"}
+"""What stands above the engine: a change there does not cost everyone a compilation."""
+
+
 def digest_of_sources(classes: Iterable[type[Spec]] = ()) -> str:
-    """Return a digest of all sources of this package and of those that define the given classes."""
-    files = set(Path(__file__).parents[1].rglob("*.py"))
+    """Return a digest of the sources of this package that may run compiled, and of those of the given classes."""
+    package = Path(__file__).parents[1]
+    files = {file for file in package.rglob("*.py") if file.relative_to(package).parts[0] not in _NEVER_COMPILED}
     files.update(Path(inspect.getfile(cls)) for cls in classes if _has_module(cls))
     digest = hashlib.sha256()
     for file in sorted(files):
