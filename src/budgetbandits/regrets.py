@@ -10,10 +10,11 @@ skewness to second order, is computed in no time and gives the same answer each 
 the bias-corrected and accelerated bootstrap, which has the same order of accuracy and assumes less.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -281,7 +282,7 @@ def mean_interval(sample: Floats, *, interval: Interval = "hall", level: float =
         return -math.inf, math.inf
     if np.ptp(sample) == 0:
         return mean, mean
-    return _hall(sample, level) if interval == "hall" else _bootstrap((sample,), np.mean, level)
+    return _hall(_moments(sample), len(sample), level) if interval == "hall" else _bootstrap((sample,), np.mean, level)
 
 
 def ratio_interval(
@@ -300,9 +301,10 @@ def ratio_interval(
 
     if interval == "bootstrap":
         return ratio, *_bootstrap((first, second), _ratio_of_means, level)
+    moments = _moments_along(first - ratio * second, second)
 
     def excludes_zero(candidate: float) -> bool:
-        low, high = mean_interval(first - candidate * second, interval=interval, level=level)
+        low, high = _hall(moments(candidate - ratio), len(first), level)
         return low > 0 or high < 0
 
     scale = max(abs(ratio), 1e-9)
@@ -331,15 +333,53 @@ def _check(interval: str, level: float) -> None:
         raise InvalidInput(f"level is {level!r}: it must lie in (0, 1), such as 0.95")
 
 
-def _hall(sample: Floats, level: float) -> tuple[float, float]:
+class _Moments(NamedTuple):
+    """The mean of a sample, and the second and third moments about it."""
+
+    mean: float
+    second: float
+    third: float
+
+
+def _moments(sample: Floats) -> _Moments:
+    mean = float(np.mean(sample))
+    return _Moments(mean, float(np.mean((sample - mean) ** 2)), float(np.mean((sample - mean) ** 3)))
+
+
+def _moments_along(first: Floats, second: Floats) -> Callable[[float], _Moments]:
+    """Return the moments of ``first - x * second`` as a function of x, without another look at the samples."""
+    means = float(np.mean(first)), float(np.mean(second))
+    a, b = first - means[0], second - means[1]
+    squares = [float(np.mean(product)) for product in (a * a, a * b, b * b)]
+    cubes = [float(np.mean(product)) for product in (a * a * a, a * a * b, a * b * b, b * b * b)]
+
+    def moments(x: float) -> _Moments:
+        return _Moments(
+            means[0] - x * means[1],
+            max(0.0, squares[0] - 2 * x * squares[1] + x * x * squares[2]),
+            cubes[0] - 3 * x * cubes[1] + 3 * x * x * cubes[2] - x * x * x * cubes[3],
+        )
+
+    return moments
+
+
+def _hall(moments: _Moments, size: int, level: float) -> tuple[float, float]:
+    mean, second, third = moments
+    if size < 2:
+        return -math.inf, math.inf
+    if second == 0:
+        return mean, mean
+    error = math.sqrt(second / (size - 1))
+    skewness = third / second**1.5
+    quantile = _student_quantile(0.5 + level / 2, size - 1)
+    return mean - error * _unskewed(quantile, skewness, size), mean - error * _unskewed(-quantile, skewness, size)
+
+
+@functools.cache
+def _student_quantile(level: float, freedom: int) -> float:
     from scipy.stats import t as student
 
-    size = len(sample)
-    mean, deviation = float(np.mean(sample)), float(np.std(sample, ddof=1))
-    skewness = float(np.mean((sample - mean) ** 3)) / float(np.std(sample)) ** 3
-    error = deviation / math.sqrt(size)
-    quantile = float(student.ppf(0.5 + level / 2, size - 1))
-    return mean - error * _unskewed(quantile, skewness, size), mean - error * _unskewed(-quantile, skewness, size)
+    return float(student.ppf(level, freedom))
 
 
 def _unskewed(quantile: float, skewness: float, size: int) -> float:

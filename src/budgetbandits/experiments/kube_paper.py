@@ -1,0 +1,299 @@
+"""The reproduction of the paper's section 5: what is played, and what is written.
+
+Three families of problems, KUBE and fractional KUBE in two readings of the confidence bound, three ε-first policies,
+and budgets that are spread evenly in ln B. From the runs come the figure, the claims and their verdicts, and a report.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from budgetbandits.errors import InvalidInput
+from budgetbandits.experiments.claims import Claim, findings
+from budgetbandits.experiments.evidence import KUBES, REWARD_RANGE, Evidence, Finding, Kube, Reading
+from budgetbandits.experiments.folder import Folder
+from budgetbandits.experiments.outputs import curves, regret_csv, write_page, write_picture
+from budgetbandits.experiments.paper_report import claims_csv, document
+from budgetbandits.experiments.readings import Attempt, attempts
+from budgetbandits.experiments.rules import curve
+from budgetbandits.experiments.study import Case, Machine, Study, play
+from budgetbandits.figures import Panel, Picture, regret_figure
+from budgetbandits.policies import Policy, epsilon_first, fractional_kube, kube
+from budgetbandits.problem import PAPER_COSTS, PaperCase, paper_family
+from budgetbandits.regrets import ratio_interval
+from budgetbandits.simulation import simulate
+
+__all__ = ["FAMILIES", "PRESETS", "READINGS", "Reproduction", "Settings", "reproduce"]
+
+FAMILIES: Final[Mapping[PaperCase, str]] = {
+    "homogeneous": "homogeneous arms",
+    "moderate": "moderately diverse arms",
+    "extreme": "extremely diverse arms",
+}
+"""The paper's three cases, with the titles of their panels."""
+
+READINGS: Final[Mapping[str, Reading]] = {
+    "literal": Reading("literal", 1 / REWARD_RANGE),
+    "normalised": Reading("normalised", 1.0),
+}
+"""The two readings of the confidence bound: added to the rewards as they are, or to rewards rescaled to [0, 1]."""
+
+_RUNS_MOST: Final = 20_000
+_PULL_ARMS: Final = (100, 1_000, 10_000)
+_PULL_BUDGET: Final = 1e6
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides the result.
+
+    Attributes
+    ----------
+    families, readings, epsilons
+        Which of the paper's cases, which readings of the confidence bound, and which shares ε.
+    arms
+        K.
+    budget_min, budget_max, budget_count
+        The budgets, spread evenly in ln B and rounded to whole numbers.
+    runs
+        The number of instances of each family; each is played once by each policy with each budget.
+    settle
+        If given, more runs are added until the 95% interval of KUBE's regret over fractional KUBE's is at most this far
+        from its middle, in every case, reading and budget.
+    seed
+        Of all random numbers.
+    """
+
+    families: tuple[str, ...] = tuple(FAMILIES)
+    readings: tuple[str, ...] = tuple(READINGS)
+    epsilons: tuple[float, ...] = (0.05, 0.10, 0.15)
+    arms: int = 100
+    budget_min: float = 1e3
+    budget_max: float = 1e6
+    budget_count: int = 10
+    runs: int = 100
+    settle: float | None = None
+    seed: int = 2012
+
+    def __post_init__(self) -> None:
+        _check_choices("families", self.families, FAMILIES)
+        _check_choices("readings", self.readings, READINGS)
+        _check_unique("epsilons", self.epsilons)
+        if not 1 <= self.runs <= _RUNS_MOST:
+            raise InvalidInput(f"runs is {self.runs}: give a number from 1 to {_RUNS_MOST:,}")
+        if self.settle is not None and not 0 < self.settle < 1:
+            raise InvalidInput(f"settle is {self.settle}: give a share above 0 and below 1, such as 0.02")
+        self._check_budgets()
+
+    def _check_budgets(self) -> None:
+        if not 0 < self.budget_min <= self.budget_max < math.inf:
+            raise InvalidInput(
+                f"budgets go from {self.budget_min:g} to {self.budget_max:g}: give numbers above 0, the smaller one "
+                "first"
+            )
+        for family in self.families:
+            dearest = PAPER_COSTS[family][1]
+            if self.budget_min <= dearest:
+                raise InvalidInput(
+                    f"the least budget is {self.budget_min:g}: it must be above the dearest arm, and arms of the "
+                    f"{family} case cost up to {dearest:g}"
+                )
+        if self.budget_count < 1 or len(set(self.budgets)) < self.budget_count:
+            raise InvalidInput(
+                f"{self.budget_count} budgets from {self.budget_min:g} to {self.budget_max:g}: give at least one, and "
+                "not more than there are whole numbers"
+            )
+
+    @property
+    def budgets(self) -> tuple[float, ...]:
+        """The budgets, rising."""
+        return tuple(np.rint(np.geomspace(self.budget_min, self.budget_max, self.budget_count)).tolist())
+
+    @property
+    def policies(self) -> dict[str, Policy]:
+        """The policies by name; ε-first has no confidence bound, and so only one reading."""
+        chosen = [READINGS[name] for name in self.readings]
+        return (
+            {reading.of("KUBE"): kube(reading.width) for reading in chosen}
+            | {reading.of("fractional KUBE"): fractional_kube(reading.width) for reading in chosen}
+            | {epsilon_name(epsilon): epsilon_first(epsilon) for epsilon in self.epsilons}
+        )
+
+    def study(self) -> Study:
+        """Return what is to be played."""
+        cases: dict[str, Case] = {
+            name: Case(paper_family(name, self.arms), {"family": name, "arms": self.arms})
+            for name in FAMILIES
+            if name in self.families
+        }
+        return Study(cases, self.policies, self.budgets, self.seed, arm_pulls=True)
+
+    def options(self) -> str:
+        """Return the options of the command line that differ from the default."""
+        words: list[str] = []
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if value != setting.default:
+                values = value if isinstance(value, tuple) else (value,)
+                words += [
+                    f"--{setting.name.replace('_', '-')}",
+                    *(f"{each:g}" if isinstance(each, float) else str(each) for each in values),
+                ]
+        return " ".join(words)
+
+
+def epsilon_name(epsilon: float) -> str:
+    """Return the name of an ε-first policy.
+
+    >>> epsilon_name(0.05)
+    'eps-first 0.05'
+    """
+    return f"eps-first {epsilon:.2f}" if round(epsilon, 2) == epsilon else f"eps-first {epsilon:g}"
+
+
+def _check_choices(what: str, given: Sequence[str], allowed: Mapping[Any, object]) -> None:
+    for name in given:
+        if name not in allowed:
+            raise InvalidInput(f"{what} have {name!r}: give some of {', '.join(map(repr, allowed))}")
+    _check_unique(what, given)
+
+
+def _check_unique(what: str, given: Sequence[object]) -> None:
+    if not given or len(set(given)) < len(given):
+        raise InvalidInput(f"{what} are {', '.join(map(str, given)) or 'none'}: give at least one, and each only once")
+
+
+PRESETS: Final[Mapping[str, Settings]] = {
+    "quick": Settings(runs=16, budget_max=1e5, budget_count=7),
+    "default": Settings(),
+    "full": Settings(runs=1_000, settle=0.02),
+}
+"""How much is played: a look in half a minute, the reproduction in three, or what settles the two KUBEs to 2%."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out.
+
+    Attributes
+    ----------
+    path
+        The folder that everything was written to.
+    findings
+        Every claim with what the runs say of it.
+    attempts
+        What was tried where claims fail.
+    """
+
+    path: Path
+    findings: Sequence[tuple[Claim, Finding]]
+    attempts: Sequence[Attempt]
+
+
+def reproduce(settings: Settings, out: str | Path, machine: Machine | None = None) -> Reproduction:
+    """Play, judge and write everything; a folder that holds a part of it is gone on with.
+
+    Parameters
+    ----------
+    settings
+        What to play.
+    out
+        The folder for the output, new, empty, or of the same settings.
+    machine
+        Where to play.
+    """
+    machine = machine or Machine()
+    study = settings.study()
+    folder = Folder(out, study.identity())
+    evidence = _evidence(settings, study, folder, machine)
+    judged = findings(evidence)
+    tried = attempts(evidence, settings.arms, folder, machine)
+    pictures = {name: _picture(evidence, READINGS[name], settings) for name in settings.readings}
+    for name, picture in pictures.items():
+        write_picture(folder, f"figure-{name}", picture)
+    folder.write_text("regret.csv", regret_csv(evidence.runs, "optimum"))
+    folder.write_text("claims.csv", claims_csv(judged))
+    write_page(
+        folder, document(evidence, judged, tried, pictures, _settings_table(settings, evidence), settings.options())
+    )
+    return Reproduction(folder.path, judged, tried)
+
+
+def _evidence(settings: Settings, study: Study, folder: Folder, machine: Machine) -> Evidence:
+    evidence = Evidence(
+        families={name: paper_family(name, settings.arms) for name in FAMILIES if name in settings.families},
+        runs={},
+        readings=[READINGS[name] for name in settings.readings],
+        epsilons=[epsilon_name(epsilon) for epsilon in settings.epsilons],
+        pull_seconds=_pull_seconds(),
+    )
+    runs = settings.runs
+    while True:
+        evidence = replace(evidence, runs=play(study, folder, runs, machine))
+        if settings.settle is None or _is_settled(evidence, settings.settle) or runs >= _RUNS_MOST:
+            return evidence
+        runs = min(runs + settings.runs, _RUNS_MOST)
+
+
+def _is_settled(evidence: Evidence, limit: float) -> bool:
+    """Say whether the regret of KUBE over that of fractional KUBE is known closely enough everywhere."""
+    for case in evidence.runs:
+        for reading in evidence.readings:
+            for budget in evidence.budgets:
+                mine, theirs = (evidence.regrets(case, reading.of(kube), budget) for kube in KUBES)
+                _, low, high = ratio_interval(mine, theirs)
+                if not high - low <= 2 * limit:
+                    return False
+    return True
+
+
+def _pull_seconds() -> dict[Kube, dict[int, float]]:
+    """Measure the CPU time of a pull, the best of three."""
+    width = READINGS["literal"].width
+    policies: dict[Kube, Policy] = {"KUBE": kube(width), "fractional KUBE": fractional_kube(width)}
+    return {name: {arms: _seconds_of_a_pull(policy, arms) for arms in _PULL_ARMS} for name, policy in policies.items()}
+
+
+def _seconds_of_a_pull(policy: Policy, arms: int) -> float:
+    def once() -> float:
+        start = time.process_time()
+        runs = simulate(family, policy, _PULL_BUDGET, runs=1, workers=1, exact_optimum=False, progress=False)
+        return (time.process_time() - start) / float(runs["pulls"][0])
+
+    family = paper_family("moderate", arms)
+    once()  # compiles, or loads what was compiled
+    return min(once() for _ in range(3))
+
+
+def _picture(evidence: Evidence, reading: Reading, settings: Settings) -> Picture:
+    labels = {reading.of("KUBE"): "KUBE", reading.of("fractional KUBE"): "fractional KUBE"}
+    labels |= {epsilon_name(epsilon): f"ε-first (ε = {epsilon:.2f})" for epsilon in settings.epsilons}
+    panels = [
+        Panel(FAMILIES[name], curves(evidence.runs[name], labels, "optimum", per_log=True))
+        for name in FAMILIES
+        if name in evidence.runs
+    ]
+    return regret_figure(
+        panels,
+        title=f"Regret of a {settings.arms}-armed bandit, {reading.name} reading of the confidence bound",
+        y_label="regret / ln(B / c_min)",
+        reference=("B^(2/3) / ln B", [curve(budget) for budget in evidence.budgets]),
+    )
+
+
+def _settings_table(settings: Settings, evidence: Evidence) -> dict[str, str]:
+    runs = len(np.unique(next(iter(evidence.runs.values()))["run"]))
+    return {
+        "cases": ", ".join(evidence.runs),
+        "arms": str(settings.arms),
+        "budgets": ", ".join(f"{budget:,.0f}" for budget in settings.budgets),
+        "instances of each case": f"{runs:,}",
+        "policies": ", ".join(settings.policies),
+        "widths of the confidence bound": ", ".join(f"{name}: {READINGS[name].width:g}" for name in settings.readings),
+        "seed": str(settings.seed),
+    }
