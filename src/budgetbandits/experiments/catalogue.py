@@ -1,0 +1,243 @@
+"""Policies and reward laws by name, with their parameters: what a user's file may ask for.
+
+Parameters, their defaults and what a policy does are read from the functions and classes themselves. A new policy,
+index, oracle or law needs one line here.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from budgetbandits.errors import InvalidInput
+from budgetbandits.experiments.keys import check_keys, choice, inside, shown
+from budgetbandits.indices import UCB1, Index, Mean
+from budgetbandits.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
+from budgetbandits.policies import (
+    IndexPolicy,
+    Policy,
+    epsilon_first,
+    epsilon_greedy,
+    fractional_kube,
+    kube,
+    poker,
+    ucb1,
+)
+from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.specs import Spec
+from budgetbandits.tables import Table
+
+__all__ = ["INDICES", "LAWS", "ORACLES", "POLICIES", "Entry", "entries", "listing", "make_law", "make_policy"]
+
+Made = TypeVar("Made")
+
+
+def index_policy(index: Index, oracle: Oracle) -> IndexPolicy:
+    """Any index (what is a pull worth?) with any oracle (what should the budget left buy?).
+
+    Examples
+    --------
+    >>> index_policy(UCB1(0.5), Exact()).oracle
+    Exact()
+    """
+    return IndexPolicy(index, oracle)
+
+
+POLICIES: Final[Mapping[str, Callable[..., Policy]]] = {
+    "kube": kube,
+    "fractional_kube": fractional_kube,
+    "epsilon_first": epsilon_first,
+    "ucb1": ucb1,
+    "epsilon_greedy": epsilon_greedy,
+    "poker": poker,
+    "index_policy": index_policy,
+}
+INDICES: Final[Mapping[str, Callable[..., Index]]] = {
+    "UCB1": UCB1,
+    "Mean": Mean,
+}
+ORACLES: Final[Mapping[str, Callable[..., Oracle]]] = {
+    "DensityGreedy": DensityGreedy,
+    "Fractional": Fractional,
+    "Exact": Exact,
+    "CostBlind": CostBlind,
+}
+LAWS: Final[Mapping[str, Callable[..., RewardLaw]]] = {
+    "bernoulli": Bernoulli,
+    "uniform": Uniform,
+    "beta": Beta,
+    "truncated_gaussian": TruncatedGaussian,
+    "empirical": Empirical,
+}
+
+_PARTS: Final[Mapping[object, Mapping[str, Callable[..., Spec]]]] = {Index: INDICES, Oracle: ORACLES}
+"""What may stand where a parameter is annotated so."""
+
+
+# Making
+
+
+def make_policy(name: object, parameters: Mapping[str, object], where: str) -> Policy:
+    """Make a policy.
+
+    Parameters
+    ----------
+    name
+        One of `POLICIES`; None where the file gives none.
+    parameters
+        As a TOML table holds them. An index or an oracle is a table with a `type`, or the name alone.
+    where
+        The path of the table, for messages.
+
+    Examples
+    --------
+    >>> make_policy("epsilon_first", {"epsilon": 0.1, "exploit": "Fractional"}, "policies.mine")
+    EpsilonFirst(epsilon=0.1, exploit=Fractional())
+    >>> make_policy("kube", {"width": -1}, "policies.K")
+    Traceback (most recent call last):
+        ...
+    budgetbandits.errors.InvalidInput: policies.K.width is -1: it must be greater than 0 and finite; 1 is the proved one
+    """
+    return _made(POLICIES, "policy", name, parameters, where)
+
+
+def make_law(name: object, parameters: Mapping[str, object], where: str) -> RewardLaw:
+    """Make a reward law: one of `LAWS`, with its parameters as a TOML table holds them.
+
+    Examples
+    --------
+    >>> make_law("uniform", {"low": 0.2, "high": 0.8}, "arms[0].reward")
+    Uniform(low=0.2, high=0.8)
+    >>> make_law("bernoulli", {"probability": 2}, "arms[0].reward")
+    Traceback (most recent call last):
+        ...
+    budgetbandits.errors.InvalidInput: arms[0].reward.probability is 2.0: it must lie in [0, 1]
+    """
+    return _made(LAWS, "law", name, parameters, where)
+
+
+def _made(
+    kinds: Mapping[str, Callable[..., Made]], selector: str, name: object, values: Mapping[str, object], where: str
+) -> Made:
+    """Make one of the kinds; `selector` is the key that names it, beside those of its parameters."""
+    maker = choice(name, kinds, inside(where, selector))
+    parameters = inspect.signature(maker).parameters
+    required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
+    check_keys(values, where, allowed=[selector, *parameters], required=required)
+    arguments = {key: _argument(parameters[key], value, inside(where, key)) for key, value in values.items()}
+    try:
+        return maker(**arguments)
+    except InvalidInput as error:
+        raise InvalidInput(_located(str(error), maker, where)) from error
+
+
+def _argument(parameter: inspect.Parameter, value: object, where: str) -> object:
+    kinds = _PARTS.get(parameter.annotation)
+    return _unconfused(value, where) if kinds is None else _part(kinds, value, where)
+
+
+def _part(kinds: Mapping[str, Callable[..., Spec]], value: object, where: str) -> Spec:
+    if not isinstance(value, Mapping):
+        choice(value, kinds, where)  # a mistake in a bare name is one of this key, not of a `type` below it
+        value = {"type": value}
+    parameters = {key: value[key] for key in value if key != "type"}
+    return _made(kinds, "type", value.get("type"), parameters, where)
+
+
+def _unconfused(value: object, where: str) -> object:
+    """Return a value for its maker to check, unless it is one that the maker would take for a number."""
+    if any(isinstance(entry, bool) for entry in (value if isinstance(value, list) else [value])):
+        raise InvalidInput(f"{where} is {shown(value)}: give numbers, not true or false")
+    return value
+
+
+def _located(message: str, maker: Callable[..., object], where: str) -> str:
+    """Return a maker's message with the key in place of the parameter's bare name."""
+    told = message.removeprefix(f"{maker.__name__}: ")
+    begins_with_parameter = re.split(r"\W", told)[0] in inspect.signature(maker).parameters
+    return f"{where}.{told}" if begins_with_parameter else f"{where}: {told}"
+
+
+# Listing
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something that a file may ask for by name.
+
+    Attributes
+    ----------
+    kind, name
+        "policy", "index", "oracle" or "law", and its name in a file.
+    parameters
+        Those that it has, with their defaults.
+    summary
+        What it is or does.
+    """
+
+    kind: str
+    name: str
+    parameters: str
+    summary: str
+
+
+_SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, Callable[..., object]]]]] = {
+    "policy": ('Policies: in [policies.ANY-NAME], policy = "kube" and its parameters', POLICIES),
+    "index": ('Indices, for index_policy: index = { type = "UCB1", width = 0.5 }', INDICES),
+    "oracle": ('Oracles, for index_policy and epsilon_first: oracle = "Exact"', ORACLES),
+    "law": ('Reward laws: in [[arms]], reward = { law = "bernoulli", probability = 0.2 }', LAWS),
+}
+
+
+def entries() -> Table[Entry]:
+    """Return all that a file may ask for by name.
+
+    >>> [entry.parameters for entry in entries() if entry.name == "epsilon_first"]
+    ['epsilon, exploit = "DensityGreedy"']
+    """
+    return Table(
+        Entry(kind, name, _parameters_text(maker), _summary(maker))
+        for kind, (_, makers) in _SECTIONS.items()
+        for name, maker in makers.items()
+    )
+
+
+def listing() -> str:
+    """Return all that a file may ask for by name, as text to read.
+
+    >>> print(listing().partition("fractional_kube")[0])
+    Policies: in [policies.ANY-NAME], policy = "kube" and its parameters
+    <BLANKLINE>
+      kube (width = 1.0)
+          KUBE: the upper confidence bounds of UCB1 with the density-ordered greedy (paper, Algorithm 1).
+    """
+    everything = entries()
+    return "\n\n".join(
+        "\n".join([title, "", *(_lines(entry) for entry in everything if entry.kind == kind)])
+        for kind, (title, _) in _SECTIONS.items()
+    )
+
+
+def _lines(entry: Entry) -> str:
+    head = f"{entry.name} ({entry.parameters})" if entry.parameters else entry.name
+    return f"  {head}\n      {entry.summary}"
+
+
+def _parameters_text(maker: Callable[..., object]) -> str:
+    parameters = inspect.signature(maker).parameters.values()
+    return ", ".join(
+        parameter.name if parameter.default is parameter.empty else f"{parameter.name} = {_toml(parameter.default)}"
+        for parameter in parameters
+    )
+
+
+def _toml(default: Any) -> str:
+    """Return a default as a file would say it."""
+    return json.dumps(default.to_data()["type"] if isinstance(default, Spec) else default)
+
+
+def _summary(maker: Callable[..., object]) -> str:
+    first_line = (inspect.getdoc(maker) or "").partition("\n")[0]
+    return re.sub(r"; see `\w+`", "", first_line)

@@ -1,0 +1,126 @@
+"""Keys and values of a user's file: what is allowed, and errors that name the key, the value and the way out."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from budgetbandits.errors import InvalidInput
+
+__all__ = ["check_keys", "choice", "inside", "number", "shown", "subtable", "told_as", "whole"]
+
+Choice = TypeVar("Choice")
+
+_LONGEST: Final = 60
+
+
+def inside(where: str, key: str) -> str:
+    """Return the path of a key in a table, as TOML writes it.
+
+    >>> inside("policies", "KUBE"), inside("policies", "eps-first .1"), inside("", "seed")
+    ('policies.KUBE', 'policies."eps-first .1"', 'seed')
+    """
+    step = key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+    return f"{where}.{step}" if where else step
+
+
+def shown(value: object) -> str:
+    """Return a value for a message, cut where it is long.
+
+    >>> shown(True), shown("a"), len(shown([0] * 99))
+    ('true', "'a'", 60)
+    """
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def check_keys(
+    table: Mapping[str, object], where: str, *, allowed: Iterable[str], required: Iterable[str] = ()
+) -> None:
+    """Raise if a table has a key that is not allowed, or lacks one that is required.
+
+    >>> check_keys({"widht": 0.5}, "policies.KUBE", allowed=["policy", "width"])
+    Traceback (most recent call last):
+        ...
+    budgetbandits.errors.InvalidInput: policies.KUBE.widht is 0.5, but there is no such key: did you mean 'width'? \
+allowed are policy, width
+    """
+    known = list(allowed)
+    rule = f"allowed are {', '.join(known)}"
+    for key, value in table.items():
+        if key not in known:
+            path = inside(where, key)
+            raise InvalidInput(f"{path} is {shown(value)}, but there is no such key: {_hint(key, known)}{rule}")
+    for key in required:
+        if key not in table:
+            raise InvalidInput(f"{inside(where, key)} is missing: it has no default; {rule}")
+
+
+def choice(value: object, choices: Mapping[str, Choice], where: str) -> Choice:
+    """Return what a name stands for; None, which TOML does not have, for a name that is missing.
+
+    >>> choice("b", {"a": 1, "b": 2}, "letter")
+    2
+    >>> choice("Exact", {"exact": 1, "greedy": 2}, "oracle")
+    Traceback (most recent call last):
+        ...
+    budgetbandits.errors.InvalidInput: oracle is 'Exact': did you mean 'exact'? it must be one of exact, greedy
+    """
+    if isinstance(value, str) and value in choices:
+        return choices[value]
+    found = "missing" if value is None else shown(value)
+    rule = f"it must be one of {', '.join(choices)}"
+    raise InvalidInput(f"{where} is {found}: {_hint(value, choices)}{rule}")
+
+
+def _hint(name: object, known: Iterable[str]) -> str:
+    by_lower_case = {entry.lower(): entry for entry in known}
+    nearest = difflib.get_close_matches(name.lower(), by_lower_case, n=1) if isinstance(name, str) else []
+    return f"did you mean {by_lower_case[nearest[0]]!r}? " if nearest else ""
+
+
+def whole(value: object, where: str, *, least: int, most: int) -> int:
+    """Return a whole number between limits, or raise.
+
+    >>> whole(0, "runs", least=1, most=9)
+    Traceback (most recent call last):
+        ...
+    budgetbandits.errors.InvalidInput: runs is 0: give a whole number from 1 to 9
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInput(f"{where} is {shown(value)}: give a whole number from {least} to {most}")
+    return value
+
+
+def number(value: object, where: str) -> float:
+    """Return a number, or raise: TOML's ``true``, which Python takes for 1, is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"{where} is {shown(value)}: give a number")
+    return value
+
+
+def subtable(value: object, where: str, example: str) -> Mapping[str, Any]:
+    """Return a table, or raise."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{where} is {shown(value)}: give a table, such as {example}")
+    return value
+
+
+@contextmanager
+def told_as(name: str, where: str) -> Iterator[None]:
+    """Let an error about a value speak of the key that it came from.
+
+    >>> with told_as("budget", "budgets[0]"):
+    ...     raise InvalidInput("budget is -1: a budget must be 0 or more")
+    Traceback (most recent call last):
+        ...
+    budgetbandits.errors.InvalidInput: budgets[0] is -1: a budget must be 0 or more
+    """
+    try:
+        yield
+    except InvalidInput as error:
+        message = str(error)
+        told = where + message.removeprefix(name) if message.startswith(f"{name} ") else f"{where}: {message}"
+        raise InvalidInput(told) from error

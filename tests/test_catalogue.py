@@ -1,0 +1,179 @@
+"""Policies and reward laws by name: what is made, what is refused, and the list for users."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.errors import InvalidInput
+from budgetbandits.experiments.catalogue import (
+    INDICES,
+    LAWS,
+    ORACLES,
+    POLICIES,
+    entries,
+    listing,
+    make_law,
+    make_policy,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "policy"),
+    [
+        ("kube", {}, bb.kube()),
+        ("kube", {"width": 0.5}, bb.kube(0.5)),
+        ("fractional_kube", {"width": 2}, bb.fractional_kube(2)),
+        ("epsilon_first", {"epsilon": 0.1}, bb.epsilon_first(0.1)),
+        ("epsilon_first", {"epsilon": 0.1, "exploit": "Fractional"}, bb.epsilon_first(0.1, bb.Fractional())),
+        ("epsilon_first", {"epsilon": 0.1, "exploit": {"type": "Exact"}}, bb.epsilon_first(0.1, bb.Exact())),
+        ("ucb1", {}, bb.ucb1()),
+        ("epsilon_greedy", {"c": 5, "d": 0.5}, bb.epsilon_greedy(5, 0.5)),
+        ("poker", {"horizon": 100}, bb.poker(100)),
+        (
+            "index_policy",
+            {"index": {"type": "UCB1", "width": 0.5}, "oracle": {"type": "Exact"}},
+            bb.IndexPolicy(bb.UCB1(0.5), bb.Exact()),
+        ),
+        ("index_policy", {"index": "Mean", "oracle": "CostBlind"}, bb.IndexPolicy(bb.Mean(), bb.CostBlind())),
+    ],
+)
+def test_a_policy_is_made_from_its_name_and_parameters(
+    name: str, parameters: dict[str, Any], policy: bb.Policy
+) -> None:
+    assert make_policy(name, parameters, "policies.mine") == policy
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "law"),
+    [
+        ("bernoulli", {"probability": 0.2}, bb.Bernoulli(0.2)),
+        ("uniform", {"low": 0, "high": 2}, bb.Uniform(0, 2)),
+        ("beta", {"a": 2, "b": 3}, bb.Beta(2, 3)),
+        ("beta", {"a": 2, "b": 3, "low": 1, "high": 4}, bb.Beta(2, 3, 1, 4)),
+        (
+            "truncated_gaussian",
+            {"mean": 0.5, "variance": 0.04, "low": 0, "high": 1},
+            bb.TruncatedGaussian(0.5, 0.04, 0, 1),
+        ),
+        ("empirical", {"values": [3, 1, 2]}, bb.Empirical([1, 2, 3])),
+    ],
+)
+def test_a_law_is_made_from_its_name_and_parameters(name: str, parameters: dict[str, Any], law: bb.RewardLaw) -> None:
+    assert make_law(name, parameters, "arms[0].reward") == law
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("kub", {}, "at.policy is 'kub': did you mean 'kube'? it must be one of kube, fractional_kube, epsilon_first"),
+        ("KUBE", {}, "at.policy is 'KUBE': did you mean 'kube'?"),
+        ("thompson", {}, "at.policy is 'thompson': it must be one of kube,"),
+        (3, {}, "at.policy is 3: it must be one of kube,"),
+        (None, {}, "at.policy is missing: it must be one of kube,"),
+        (
+            "kube",
+            {"widht": 1},
+            "at.widht is 1, but there is no such key: did you mean 'width'? allowed are policy, width",
+        ),
+        ("kube", {"seed": 1}, "at.seed is 1, but there is no such key: allowed are policy, width"),
+        ("kube", {"width": 0}, "at.width is 0: it must be greater than 0 and finite"),
+        ("kube", {"width": float("nan")}, "at.width is nan: it must be greater than 0 and finite"),
+        ("kube", {"width": "0.5"}, "at.width is '0.5': give an int or a float; it must be greater than 0"),
+        ("kube", {"width": True}, "at.width is true: give numbers"),
+        ("epsilon_first", {}, "at.epsilon is missing: it has no default; allowed are policy, epsilon, exploit"),
+        ("epsilon_first", {"epsilon": 1}, "at.epsilon is 1: it must lie in (0, 1)"),
+        (
+            "epsilon_first",
+            {"epsilon": 0.1, "exploit": "fractional"},
+            "at.exploit is 'fractional': did you mean 'Fractional'? it must be one of DensityGreedy, Fractional, Exact",
+        ),
+        ("epsilon_first", {"epsilon": 0.1, "exploit": 1}, "at.exploit is 1: it must be one of DensityGreedy,"),
+        (
+            "epsilon_first",
+            {"epsilon": 0.1, "exploit": {"type": "Exact", "width": 1}},
+            "at.exploit.width is 1, but there is no such key: allowed are type",
+        ),
+        ("index_policy", {"index": "UCB1"}, "at.oracle is missing"),
+        (
+            "index_policy",
+            {"index": {"width": 1}, "oracle": "Exact"},
+            "at.index.type is missing: it must be one of UCB1, Mean",
+        ),
+        (
+            "index_policy",
+            {"index": {"type": "UCB2"}, "oracle": "Exact"},
+            "at.index.type is 'UCB2': did you mean 'UCB1'? it must be one of UCB1, Mean",
+        ),
+        (
+            "index_policy",
+            {"index": {"type": "UCB1", "width": -1}, "oracle": "Exact"},
+            "at.index.width is -1: it must be greater than 0",
+        ),
+        ("index_policy", {"index": "Exact", "oracle": "Exact"}, "at.index is 'Exact': it must be one of UCB1, Mean"),
+    ],
+)
+def test_a_mistake_in_a_policy_is_named(name: object, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        make_policy(name, parameters, "at")
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("bernouli", {}, "at.law is 'bernouli': did you mean 'bernoulli'? it must be one of bernoulli, uniform, beta"),
+        (None, {}, "at.law is missing"),
+        ("bernoulli", {}, "at.probability is missing: it has no default; allowed are law, probability"),
+        ("bernoulli", {"p": 0.2}, "at.p is 0.2, but there is no such key"),
+        ("bernoulli", {"probability": 1.5}, "at.probability is 1.5: it must lie in [0, 1]"),
+        ("bernoulli", {"probability": "1/2"}, "at.probability is '1/2': it must be a finite number"),
+        ("bernoulli", {"probability": True}, "at.probability is true: give numbers"),
+        ("uniform", {"low": 2, "high": 1}, "at.low is 2.0 and high is 1.0: low must be less than high"),
+        ("empirical", {"values": []}, "at.values is empty: give at least one observed value"),
+        ("empirical", {"values": 1}, "at.values is 1: it must be a list"),
+        ("empirical", {"values": [1, "x"]}, "at.values[1] is 'x': it must be a finite number"),
+        ("empirical", {"values": [1, False]}, "at.values is [1, False]: give numbers"),
+        (
+            "truncated_gaussian",
+            {"mean": 0, "variance": 1, "low": 90, "high": 91},
+            "at: [low, high] is [90.0, 91.0], 90 standard deviations from the mean",
+        ),
+    ],
+)
+def test_a_mistake_in_a_law_is_named(name: object, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        make_law(name, parameters, "at")
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(("base", "makers"), [(bb.Index, INDICES), (bb.Oracle, ORACLES), (bb.RewardLaw, LAWS)])
+def test_every_public_part_is_there(base: type[Any], makers: dict[str, Callable[..., object]]) -> None:
+    public = (getattr(bb, name) for name in bb.__all__)
+    classes = {value for value in public if inspect.isclass(value) and issubclass(value, base)}
+    assert classes - {base, bb.LinearIndex} == set(makers.values())
+
+
+def test_every_public_policy_function_is_there() -> None:
+    public = {getattr(bb, name) for name in bb.__all__}
+    functions = {
+        value for value in public if inspect.isfunction(value) and value.__module__ == "budgetbandits.policies"
+    }
+    assert functions < set(POLICIES.values())
+    assert len(POLICIES) == len(functions) + 1  # and any index with any oracle
+
+
+def test_the_list_has_every_name_with_its_parameters_and_what_it_does() -> None:
+    found = {entry.name: entry for entry in entries()}
+    assert found.keys() == {*POLICIES, *INDICES, *ORACLES, *LAWS}
+    assert found["kube"].parameters == "width = 1.0"
+    assert found["epsilon_greedy"].parameters == "c, d"
+    assert found["beta"].parameters == "a, b, low = 0.0, high = 1.0"
+    assert found["Exact"].parameters == ""
+    for entry in found.values():
+        assert entry.summary.endswith((".", "?)."))
+        assert "see `" not in entry.summary
+        assert entry.summary in listing()
+    assert max(map(len, listing().splitlines())) <= 120

@@ -1,0 +1,262 @@
+"""A user's own experiment from the file to the folder: outputs, going on after an interruption, and bad folders."""
+
+import csv
+import platform
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.errors import InvalidInput, InvalidState, KnapsackTooHard, OutputError
+from budgetbandits.experiments import study
+from budgetbandits.experiments.own_study import run_study
+from budgetbandits.experiments.study import Machine
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+OUTPUTS = {"comparison.csv", "figure.png", "figure.svg", "regret.csv", "report.html", "report.md"}
+RUNS = 6
+QUIET = Machine(workers=2, progress=False)
+TEXT = """\
+# The <first> of its kind
+title = "Two arms & two policies"
+runs = 6
+seed = 3
+budgets = { from = 20, to = 2000, count = 6 }
+
+[[arms]]
+name = "a"
+cost = 1
+reward = { law = "bernoulli", probability = 0.3 }
+
+[[arms]]
+name = "b"
+cost = "2.5"
+reward = { law = "bernoulli", probability = 0.9 }
+
+[policies.KUBE]
+policy = "kube"
+width = 0.5
+
+[policies."eps-first .1"]
+policy = "epsilon_first"
+epsilon = 0.1
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return the folder of an experiment that nothing interrupted, and what was printed."""
+    folder = tmp_path_factory.mktemp("whole")
+    path = folder / "mine.toml"
+    path.write_text(TEXT, encoding="utf-8")
+    return folder / "out", run_study(path, folder / "out", QUIET)
+
+
+def outputs(out: Path) -> dict[str, bytes]:
+    return {name: (out / name).read_bytes() for name in OUTPUTS}
+
+
+def runs_in(out: Path) -> bb.Runs:
+    first, *others = (bb.Runs.from_parquet(path) for path in sorted((out / "runs" / "study").glob("*.parquet")))
+    for other in others:
+        first = first + other
+    return first
+
+
+def assert_same(out: Path, other: Path) -> None:
+    assert outputs(out) == outputs(other)
+    assert runs_in(out).to_arrow().equals(runs_in(other).to_arrow(), check_metadata=True)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_the_folder_has_figure_runs_tables_and_report(whole: tuple[Path, str]) -> None:
+    out, _ = whole
+    assert {path.name for path in out.iterdir()} == {*OUTPUTS, "runs", "study.json"}
+    assert (out / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert b"eps-first .1" in (out / "figure.svg").read_bytes()
+    runs = runs_in(out)
+    assert runs.policies == {"KUBE": bb.kube(0.5), "eps-first .1": bb.epsilon_first(0.1)}
+    assert len(runs) == RUNS * 2 * 6
+
+
+def test_the_tables_are_those_of_the_runs(whole: tuple[Path, str]) -> None:
+    out, _ = whole
+    runs = runs_in(out)
+    table = rows_of(out / "regret.csv")
+    assert [(row["policy"], float(row["budget"]), float(row["mean"])) for row in table] == [
+        (row.policy, row.budget, row.mean) for row in bb.regret(runs)
+    ]
+    comparison = rows_of(out / "comparison.csv")
+    assert [
+        (row["policy"], float(row["budget"]), float(row["ratio"]), float(row["ratio_high"])) for row in comparison
+    ] == [("eps-first .1", row.budget, row.ratio, row.ratio_high) for row in bb.compare(runs, "eps-first .1", "KUBE")]
+
+
+def test_what_is_printed_is_the_tables_and_where_the_report_is(whole: tuple[Path, str]) -> None:
+    out, printed = whole
+    assert str(bb.regret(runs_in(out))) in printed
+    assert "Regret beside that of KUBE" in printed
+    assert printed.endswith(f"The report is in {out / 'report.html'}")
+
+
+def test_the_report_has_all_of_it(whole: tuple[Path, str]) -> None:
+    out, _ = whole
+    page = (out / "report.md").read_text(encoding="utf-8")
+    assert page.startswith("# Two arms & two policies\n")
+    assert "![Mean regret against the exact optimum" in page
+    for heading in ("Regret", "Comparison", "Growth", "The file", "To run it again"):
+        assert f"\n## {heading}\n" in page
+    assert "".join(f"    {line}\n" for line in TEXT.splitlines()) in page
+    assert "\n    budgetbandits simulate mine.toml --out out\n" in page
+    assert f"Seed 3. Python {platform.python_version()}, budgetbandits {bb.__version__}" in page
+    html = (out / "report.html").read_text(encoding="utf-8")
+    assert "<h1>Two arms &amp; two policies</h1>" in html
+    assert "# The &lt;first&gt; of its kind" in html
+    assert "data:image/png;base64," in html
+    assert str(out.parent) not in page + html  # the same page, wherever it was made
+
+
+def interrupted_at(call: int) -> Callable[..., bb.Runs]:
+    """Return a `simulate` that is stopped by Ctrl-C in that call."""
+    calls = 0
+
+    def simulate(*arguments: Any, **options: Any) -> bb.Runs:
+        nonlocal calls
+        calls += 1
+        if calls == call:
+            raise KeyboardInterrupt
+        return bb.simulate(*arguments, **options)
+
+    return simulate
+
+
+def test_an_interrupted_experiment_goes_on_and_ends_the_same(
+    file: Path, tmp_path: Path, whole: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as patched:
+        patched.setattr(study, "simulate", interrupted_at(2))
+        with pytest.raises(KeyboardInterrupt):
+            run_study(file, out, QUIET)
+    assert 0 < len(runs_in(out)) < RUNS * 2 * 6
+    assert not (out / "report.html").exists()
+    run_study(file, out, QUIET)
+    assert_same(out, whole[0])
+
+
+def test_more_runs_are_added_and_finished_ones_are_not_played_again(
+    file: Path, tmp_path: Path, whole: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    run_study(file, out, QUIET, runs=2)
+    assert "--out out --runs 2\n" in (out / "report.md").read_text(encoding="utf-8")
+    run_study(file, out, Machine(workers=1, progress=False))
+    assert_same(out, whole[0])
+    monkeypatch.setattr(study, "simulate", interrupted_at(1))
+    run_study(file, out, QUIET)
+    assert_same(out, whole[0])
+
+
+def test_another_seed_or_order_of_policies_is_another_experiment(
+    file: Path, tmp_path: Path, whole: tuple[Path, str]
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole[0], out)
+    with pytest.raises(OutputError, match="seed: 3 there, 4 asked for"):
+        run_study(file, out, QUIET, seed=4)
+    head, first, second = TEXT.partition("[policies.KUBE]")[0], *TEXT.split("[policies")[1:]
+    file.write_text(f"{head}[policies{second}\n[policies{first}", encoding="utf-8")
+    with pytest.raises(OutputError, match="order: "):
+        run_study(file, out, QUIET)
+    assert_same(out, whole[0])
+
+
+def test_a_foreign_folder_is_left_alone(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("precious", encoding="utf-8")
+    with pytest.raises(OutputError, match="is not empty and holds no experiment"):
+        run_study(file, out, QUIET)
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+
+
+def test_a_damaged_file_of_runs_is_named(file: Path, tmp_path: Path, whole: tuple[Path, str]) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole[0], out)
+    damaged = sorted((out / "runs" / "study").glob("*.parquet"))[-1]
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    before = outputs(out)
+    with pytest.raises(InvalidState, match=f"{damaged.name}.*remove it and all later ones"):
+        run_study(file, out, QUIET)
+    assert outputs(out) == before
+    damaged.unlink()
+    run_study(file, out, QUIET)
+    assert_same(out, whole[0])
+
+
+@pytest.mark.parametrize("change", [("runs = 6", "runs = 0"), ("width", "widht"), ("2000", "0")])
+def test_a_mistake_in_the_file_writes_nothing(change: tuple[str, str], file: Path, tmp_path: Path) -> None:
+    file.write_text(TEXT.replace(*change), encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"mine\.toml: "):
+        run_study(file, tmp_path / "out", QUIET)
+    with pytest.raises(InvalidInput, match="runs is 0"):
+        run_study(EXAMPLES / "study.toml", tmp_path / "out", QUIET, runs=0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_optimum_that_cannot_be_found_says_what_to_write(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def simulate(*_: Any, **__: Any) -> bb.Runs:
+        raise KnapsackTooHard("too hard")
+
+    monkeypatch.setattr(study, "simulate", simulate)
+    with pytest.raises(KnapsackTooHard, match=r'mine\.toml that is against = "fractional"'):
+        run_study(file, tmp_path / "out", QUIET)
+
+
+def test_a_single_arm_has_no_regret_and_odd_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "odd.toml"
+    file.write_text(
+        """
+title = "漢字 $x_ | <b>"
+runs = 1
+budgets = [10]
+arms = [{ name = "a", cost = 1, reward = { law = "bernoulli", probability = 0.5 } }]
+policies._hidden = { policy = "kube" }
+""",
+        encoding="utf-8",
+    )
+    run_study(file, tmp_path / "out", QUIET)
+    assert [row["mean"] for row in rows_of(tmp_path / "out" / "regret.csv")] == ["0.0"]
+    assert rows_of(tmp_path / "out" / "comparison.csv") == []
+    svg = (tmp_path / "out" / "figure.svg").read_text(encoding="utf-8")
+    assert "$x_ | &lt;b&gt;" in svg
+    assert "_hidden" in svg
+    page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "## Comparison" not in page
+    assert "## Growth" not in page
+
+
+@pytest.mark.parametrize("name", ["study", "paper_family"])
+def test_the_examples_run(name: str, tmp_path: Path) -> None:
+    text = (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8")
+    assert text.startswith("#")
+    printed = run_study(EXAMPLES / f"{name}.toml", tmp_path / "out", QUIET)
+    assert "fractional KUBE" in printed
+    assert outputs(tmp_path / "out")
+    assert "## Growth" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
