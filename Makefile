@@ -18,8 +18,8 @@ setup: .venv/.ready  ## make the virtual environment .venv with the pinned depen
 	$(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python --editable .
 	touch $@
 
-run: setup  ## run the sensor example: what was spent and earned
-	$(BIN)/python examples/sensor_node.py
+run: setup  ## reproduce the paper's experiments: claims on the terminal, report in reproduction/
+	$(BIN)/budgetbandits reproduce
 
 test: setup  ## run all tests, doctests and examples
 	$(BIN)/pytest -n 2 --dist loadfile

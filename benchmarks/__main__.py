@@ -162,7 +162,8 @@ def memory() -> None:
         "import resource, budgetbandits as bb\n"
         "bb.simulate(bb.paper_family('moderate', 100), bb.kube(), 1e4, runs=1, workers=1)\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "bb.simulate(bb.paper_family('moderate', {arms}), bb.kube(), 1e4, runs={runs}, workers=1, exact_optimum=False)\n"
+        "family = bb.paper_family('moderate', {arms})\n"
+        "bb.simulate(family, bb.kube(), 1e4, runs={runs}, workers=1, exact_optimum=False)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
     for label, arms, runs, parts in (("arm", 1_000_000, 1, 1_000_000), ("run", 10, 20_000, 20_000)):

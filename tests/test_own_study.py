@@ -12,7 +12,7 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput, InvalidState, KnapsackTooHard, OutputError
 from budgetbandits.experiments import study
-from budgetbandits.experiments.own_study import run_study
+from budgetbandits.experiments.own_study.run import run_study
 from budgetbandits.experiments.study import Machine
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -5,18 +5,173 @@ Every command loads what it needs when it runs, so that ``--help`` answers at on
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from budgetbandits import __version__
+from budgetbandits.errors import BudgetBanditsError, SimulationInterrupted
+
+if TYPE_CHECKING:
+    from budgetbandits.experiments.study import Machine
 
 __all__ = ["main"]
 
+_DESCRIPTION = "Spend a fixed budget on costly actions whose payoff has to be learned, and never overspend."
+
+_REPRODUCE = """\
+Reproduce section 5 of the paper: three families of problems, KUBE and fractional KUBE in two readings of the
+confidence bound, and eps-first, with budgets spread evenly in ln B. Says of every claim of the paper whether it holds.
+
+The output folder gets the figures (PNG and SVG), the runs (Parquet), the regrets and the claims (CSV), and a report
+(report.html and report.md). If it is interrupted, the same command goes on where it stopped; with more --runs it adds
+the missing ones.
+
+presets:
+  quick     16 instances of each family, budgets up to 1e5: a look, in half a minute
+  default   100 instances, ten budgets up to 1e6: about two minutes on two cores
+  full      1,000 instances or more, until the regret of KUBE over that of fractional KUBE is settled to 2%
+"""
+
+_SIMULATE = """\
+Run an experiment of your own, described in a TOML file: a family of problems or arms of your own, policies with their
+parameters, budgets, runs and a seed. The output folder gets the figure, the runs, the regrets, a comparison of the
+policies, and a report. The file examples/study.toml is one to start from; `budgetbandits policies` lists what can stand
+in it.
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status."""
-    parser = argparse.ArgumentParser(prog="budgetbandits", description="Spend a fixed budget on costly actions.")
+    """Run the command line and return the exit status: 0, 2 for bad input, or 130 after Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
+    try:
+        return run(options)
+    except (KeyboardInterrupt, SimulationInterrupted):
+        print("\nbudgetbandits: interrupted; the same command goes on where it stopped", file=sys.stderr)
+        return 130
+    except BudgetBanditsError as error:
+        print(f"budgetbandits: error: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="budgetbandits", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"budgetbandits {__version__}")
-    parser.parse_args(arguments)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_reproduce(commands)
+    _add_simulate(commands)
+    _add_policies(commands)
+    return parser
+
+
+def _add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str, summary: str) -> Any:
+    parser = commands.add_parser(
+        name, help=summary, description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_machine(parser: Any) -> None:
+    group = parser.add_argument_group("where to play (no figure depends on it)")
+    group.add_argument("--workers", type=int, metavar="N", help="threads (default: one for each core)")
+    group.add_argument("--engine", metavar="dask://HOST:PORT", help="a Dask cluster (default: this machine)")
+    group.add_argument("--no-progress", action="store_true", help="show no bar with the time left")
+
+
+def _machine(options: argparse.Namespace) -> "Machine":
+    from budgetbandits.experiments.study import Machine
+
+    return Machine(options.workers, options.engine, False if options.no_progress else None)
+
+
+# reproduce
+
+
+def _add_reproduce(commands: Any) -> None:
+    summary = "reproduce the paper's experiments and judge its claims"
+    parser = _add_command(commands, "reproduce", _reproduce, _REPRODUCE, summary)
+    parser.add_argument("--preset", default="default", metavar="NAME", help="quick, default or full")
+    parser.add_argument("--out", default="reproduction", metavar="FOLDER", help="default: %(default)s")
+    group = parser.add_argument_group("what to play (default: as the preset has it)")
+    group.add_argument("--families", nargs="+", metavar="NAME", help="homogeneous, moderate, extreme")
+    group.add_argument("--readings", nargs="+", metavar="NAME", help="literal, normalised")
+    group.add_argument("--epsilons", nargs="+", type=float, metavar="SHARE", help="of eps-first: 0.05 0.1 0.15")
+    group.add_argument("--arms", type=int, metavar="K", help="the number of arms: 100")
+    group.add_argument("--budget-min", type=float, metavar="B", help="the least budget: 1e3")
+    group.add_argument("--budget-max", type=float, metavar="B", help="the largest budget: 1e6")
+    group.add_argument("--budget-count", type=int, metavar="N", help="how many budgets: 10")
+    group.add_argument("--runs", type=int, metavar="N", help="instances of each family: 100")
+    group.add_argument("--settle", type=float, metavar="SHARE", help="add runs until the two KUBEs are told to +-SHARE")
+    group.add_argument("--seed", type=int, metavar="N", help="of all random numbers: 2012")
+    _add_machine(parser)
+
+
+_SETTINGS = (
+    "families",
+    "readings",
+    "epsilons",
+    "arms",
+    "budget_min",
+    "budget_max",
+    "budget_count",
+    "runs",
+    "settle",
+    "seed",
+)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from budgetbandits.experiments.kube_paper.page import claims_text
+    from budgetbandits.experiments.kube_paper.reproduction import preset, reproduce
+
+    given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
+    settings = preset(options.preset, {name: _as_tuple(value) for name, value in given.items()})
+    print(f"{settings}\nOutput: {options.out}", file=sys.stderr, flush=True)
+    result = reproduce(settings, options.out, _machine(options))
+    print(claims_text(result.findings))
+    print(f"\nReport: {result.path / 'report.html'}")
+    return 0
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+# simulate
+
+
+def _add_simulate(commands: Any) -> None:
+    parser = _add_command(commands, "simulate", _simulate, _SIMULATE, "run an experiment of your own from a TOML file")
+    parser.add_argument("file", metavar="FILE.toml", help="what to play")
+    parser.add_argument("--out", metavar="FOLDER", help="default: the file's name without .toml, in this folder")
+    parser.add_argument("--runs", type=int, metavar="N", help="in place of the file's")
+    parser.add_argument("--seed", type=int, metavar="N", help="in place of the file's")
+    _add_machine(parser)
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from budgetbandits.experiments.own_study.run import run_study
+
+    out = options.out or Path(options.file).stem
+    print(run_study(options.file, out, _machine(options), options.runs, options.seed))
+    return 0
+
+
+# policies
+
+
+def _add_policies(commands: Any) -> None:
+    text = "List the policies with their parameters, and the indices, oracles and reward laws that go with them."
+    _add_command(commands, "policies", _policies, text, "list policies, indices, oracles and reward laws")
+
+
+def _policies(options: argparse.Namespace) -> int:
+    from budgetbandits.experiments.own_study.catalogue import listing
+
+    print(listing())
     return 0
 
 

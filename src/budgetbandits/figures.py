@@ -31,6 +31,7 @@ _STYLES: Final[Sequence[tuple[str, str, Any]]] = (
     ("#8C6D00", "*", "-"),
 )
 _REFERENCE: Final = "#555555"
+_ASIDE: Final = 1.035
 _SETTINGS: Final[dict[str, Any]] = {
     "font.size": 10,
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that the figure is the same everywhere
@@ -119,11 +120,13 @@ def _draw(axes: "Axes", panel: Panel, reference: tuple[str, Sequence[float]] | N
     for number, curve in enumerate(panel.curves):
         color, marker, dashes = _STYLES[number % len(_STYLES)]
         means = np.array(curve.means)
+        # A little to the side, so that the bars of several policies do not hide each other.
+        aside = _ASIDE ** (number - (len(panel.curves) - 1) / 2)
         # A bar that reaches below 0 has no end on a logarithmic axis: it is cut at the least value drawn.
         lows = np.maximum(np.nan_to_num(curve.lows, neginf=0.0), 1e-3 * means)
         highs = np.minimum(np.nan_to_num(curve.highs, posinf=1e12), 1e3 * means)
         axes.errorbar(
-            curve.budgets,
+            aside * np.array(curve.budgets),
             means,
             yerr=np.abs([means - lows, highs - means]),
             label=_plain(curve.label),
@@ -150,9 +153,14 @@ def _plain(text: str) -> str:
 
 
 def _add_legend(figure: "Figure", axes: "Axes") -> None:
+    from matplotlib.lines import Line2D
+
     handles, labels = axes.get_legend_handles_labels()
+    # Curves without bars, such as the one to compare with, come first here and shall come last.
+    order = sorted(range(len(labels)), key=lambda i: isinstance(handles[i], Line2D))
+    handles, labels = [handles[i] for i in order], [labels[i] for i in order]
     columns = min(len(labels), 6 if len(figure.axes) > 1 else 2)
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, handlelength=3)
 
 
 def _rendered(figure: "Figure", kind: str) -> bytes:

@@ -120,7 +120,7 @@ class Runs:
         columns["policy"] = pa.array(self["policy"].tolist(), pa.string()).dictionary_encode()
         for name in _LISTS:
             if name in self._columns:
-                columns[name] = pa.array([row.tolist() for row in self._columns[name]])
+                columns[name] = _list_column(self._columns[name])
         table = pa.table({name: columns[name] for name in (*COLUMNS, *_LISTS) if name in columns})
         facts = {
             "format": _FORMAT,
@@ -148,8 +148,11 @@ class Runs:
             raise InvalidState(f"these runs are damaged: they lack {', '.join(absent) or 'their policies or seed'}")
         columns: dict[str, NDArray[Any]] = {}
         for name in table.column_names:
-            values = table.column(name).to_pylist() if name in (*_LISTS, "policy") else table.column(name).to_numpy()
-            columns[name] = array_of(values) if name in _LISTS else np.asarray(values)
+            column = table.column(name).combine_chunks()
+            if name in _LISTS:
+                columns[name] = _array_of_lists(column)
+            else:
+                columns[name] = np.asarray(column.to_pylist() if name == "policy" else column.to_numpy())
         policies = {name: Policy.from_data(data) for name, data in facts["policies"].items()}
         return cls(columns, policies, facts["seed"])
 
@@ -200,6 +203,27 @@ class Runs:
         order = np.argsort(np.concatenate([self["run"], other["run"]]), kind="stable")
         columns = {name: _joined(array, other[name])[order] for name, array in self._columns.items()}
         return Runs(columns, self.policies, self.seed, self.source)
+
+
+def _list_column(rows: NDArray[Any]) -> "pa.Array[Any]":
+    """Return one list for each row; without a Python object for each number where all are of one length."""
+    import pyarrow as pa
+
+    if rows.ndim < 2:
+        return pa.array([row.tolist() for row in rows])
+    ends = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(rows.shape[1])
+    lists: pa.Array[Any] = pa.ListArray.from_arrays(pa.array(ends), pa.array(rows.reshape(-1)))
+    return lists
+
+
+def _array_of_lists(column: "pa.Array[Any]") -> NDArray[Any]:
+    import pyarrow.compute as pc
+
+    lengths = np.unique(pc.list_value_length(column).to_numpy())
+    if len(lengths) == 1:
+        values: NDArray[Any] = pc.list_flatten(column).to_numpy().reshape(len(column), lengths[0])
+        return values
+    return array_of(column.to_pylist())
 
 
 def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

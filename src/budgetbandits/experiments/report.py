@@ -152,7 +152,7 @@ pre { background: var(--soft); padding: .8rem 1rem; border-radius: 6px; overflow
 <tbody>
 {% for cells in block.cells %}
 <tr>{% for cell in cells %}<td
-{%- if cell.startswith("holds") %} class="holds"{% elif cell.startswith("does not hold") %} class="fails"{% endif -%}
+{%- if cell == "holds" %} class="holds"{% elif cell == "does not hold" %} class="fails"{% endif -%}
 >{{ cell }}</td>{% endfor %}</tr>
 {% endfor %}
 </tbody>

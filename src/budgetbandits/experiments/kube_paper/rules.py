@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from budgetbandits import bounds
-from budgetbandits.experiments.evidence import (
+from budgetbandits.experiments.growth import upper_half
+from budgetbandits.experiments.kube_paper.evidence import (
     KUBES,
     REWARD_RANGE,
     Evidence,
@@ -25,7 +26,6 @@ from budgetbandits.experiments.evidence import (
     number,
     percent,
 )
-from budgetbandits.experiments.growth import upper_half
 from budgetbandits.regrets import mean_interval, ratio_interval
 from budgetbandits.state import Floats
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from budgetbandits.experiments import rules
-from budgetbandits.experiments.evidence import KUBES, Evidence, Finding
+from budgetbandits.experiments.kube_paper import rules
+from budgetbandits.experiments.kube_paper.evidence import KUBES, Evidence, Finding
 
 __all__ = ["CLAIMS", "Claim", "findings"]
 
@@ -42,6 +42,10 @@ class Claim:
 def findings(evidence: Evidence) -> list[tuple[Claim, Finding]]:
     """Judge every claim."""
     return [(claim, finding) for claim in CLAIMS for finding in claim.judge(evidence)]
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 _GROWTH_RULE: Final = (
@@ -106,7 +110,7 @@ CLAIMS: Final[Sequence[Claim]] = (
     *(
         Claim(
             f"{policy} against eps-first",
-            f"{policy} has a lower regret than every eps-first",
+            f"{_capital(policy)} has a lower regret than every eps-first",
             "section 5",
             "outperforms",
             "Compare with every eps at every budget, paired. Holds if every interval of the difference is below 0; "
@@ -170,7 +174,7 @@ CLAIMS: Final[Sequence[Claim]] = (
     *(
         Claim(
             f"{policy}: pulls of suboptimal arms",
-            f"{policy} pulls no suboptimal arm more often than Lemma 3 allows",
+            f"{_capital(policy)} pulls no suboptimal arm more often than Lemma 3 allows",
             "Lemma 3" if policy == "KUBE" else "Lemma 3 and eq. 32",
             "N_j <= bound",
             _BOUND_RULE + " The share is the largest of all suboptimal arms, with T = B/c_min.",
@@ -181,7 +185,7 @@ CLAIMS: Final[Sequence[Claim]] = (
     *(
         Claim(
             f"{policy}: number of pulls",
-            f"{policy} makes at least as many pulls as Lemma 6 says",
+            f"{_capital(policy)} makes at least as many pulls as Lemma 6 says",
             "Lemma 6" if policy == "KUBE" else "Lemma 6 and eq. 34",
             "T >= bound",
             "Take the bound as printed, in each instance. Holds if at every budget the interval of the mean of T less "

@@ -14,13 +14,13 @@ from typing import Any, Final
 import numpy as np
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.claims import Claim, findings
-from budgetbandits.experiments.evidence import KUBES, REWARD_RANGE, Evidence, Finding, Kube, Reading
 from budgetbandits.experiments.folder import Folder
+from budgetbandits.experiments.kube_paper.claims import Claim, findings
+from budgetbandits.experiments.kube_paper.evidence import KUBES, REWARD_RANGE, Evidence, Finding, Kube, Reading
+from budgetbandits.experiments.kube_paper.page import claims_csv, document
+from budgetbandits.experiments.kube_paper.readings import Attempt, attempts
+from budgetbandits.experiments.kube_paper.rules import curve
 from budgetbandits.experiments.outputs import curves, regret_csv, write_page, write_picture
-from budgetbandits.experiments.paper_report import claims_csv, document
-from budgetbandits.experiments.readings import Attempt, attempts
-from budgetbandits.experiments.rules import curve
 from budgetbandits.experiments.study import Case, Machine, Study, play
 from budgetbandits.figures import Panel, Picture, regret_figure
 from budgetbandits.policies import Policy, epsilon_first, fractional_kube, kube
@@ -28,7 +28,7 @@ from budgetbandits.problem import PAPER_COSTS, PaperCase, paper_family
 from budgetbandits.regrets import ratio_interval
 from budgetbandits.simulation import simulate
 
-__all__ = ["FAMILIES", "PRESETS", "READINGS", "Reproduction", "Settings", "reproduce"]
+__all__ = ["FAMILIES", "PRESETS", "READINGS", "Reproduction", "Settings", "epsilon_name", "preset", "reproduce"]
 
 FAMILIES: Final[Mapping[PaperCase, str]] = {
     "homogeneous": "homogeneous arms",
@@ -124,6 +124,13 @@ class Settings:
             | {epsilon_name(epsilon): epsilon_first(epsilon) for epsilon in self.epsilons}
         )
 
+    def __str__(self) -> str:
+        return (
+            f"{self.runs:,} instances of {', '.join(self.families)}; {self.arms:,} arms; "
+            f"{len(self.policies)} policies; "
+            f"{self.budget_count} budgets from {self.budget_min:,.0f} to {self.budget_max:,.0f}; seed {self.seed}"
+        )
+
     def study(self) -> Study:
         """Return what is to be played."""
         cases: dict[str, Case] = {
@@ -174,6 +181,17 @@ PRESETS: Final[Mapping[str, Settings]] = {
     "full": Settings(runs=1_000, settle=0.02),
 }
 """How much is played: a look in half a minute, the reproduction in three, or what settles the two KUBEs to 2%."""
+
+
+def preset(name: str, changes: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings of a preset, with some of them changed.
+
+    >>> preset("quick", {"runs": 5}).runs
+    5
+    """
+    if name not in PRESETS:
+        raise InvalidInput(f"preset is {name!r}: give one of {', '.join(map(repr, PRESETS))}")
+    return replace(PRESETS[name], **(changes or {}))
 
 
 @dataclass(frozen=True)
@@ -281,8 +299,8 @@ def _picture(evidence: Evidence, reading: Reading, settings: Settings) -> Pictur
     return regret_figure(
         panels,
         title=f"Regret of a {settings.arms}-armed bandit, {reading.name} reading of the confidence bound",
-        y_label="regret / ln(B / c_min)",
-        reference=("B^(2/3) / ln B", [curve(budget) for budget in evidence.budgets]),
+        y_label=r"regret / $\ln(B/c_{\min})$",
+        reference=(r"$B^{2/3}/\,\ln B$", [curve(budget) for budget in evidence.budgets]),
     )
 
 

@@ -13,9 +13,9 @@ from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.experiments.folder import Folder
 from budgetbandits.experiments.growth import Growth, growth, upper_half
 from budgetbandits.experiments.outputs import csv_text, curves, regret_csv, versions, write_page, write_picture
+from budgetbandits.experiments.own_study.study_file import CASE, StudyFile, read
 from budgetbandits.experiments.report import Block, Code, Document, Heading, Image, Rows, Text
 from budgetbandits.experiments.study import Machine, play
-from budgetbandits.experiments.study_file import CASE, StudyFile, read
 from budgetbandits.figures import Panel, Picture, regret_figure
 from budgetbandits.regrets import RegretRow, compare, regret, regrets
 from budgetbandits.runs import Runs

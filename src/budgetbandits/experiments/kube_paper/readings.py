@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.experiments import rules
-from budgetbandits.experiments.evidence import KUBES, REWARD_RANGE, Evidence, Finding, number, percent
 from budgetbandits.experiments.folder import Folder
 from budgetbandits.experiments.growth import growth, upper_half
+from budgetbandits.experiments.kube_paper import rules
+from budgetbandits.experiments.kube_paper.evidence import KUBES, REWARD_RANGE, Evidence, Finding, number, percent
 from budgetbandits.experiments.study import Case, Machine, Study, play
 from budgetbandits.problem import PaperCase, PaperFamily, Problem
 from budgetbandits.runs import Runs
@@ -27,7 +27,7 @@ _GAINS: Final[Mapping[PaperCase, rules.Rule]] = {
 }
 """The cases for which the paper says that KUBE beats fractional KUBE, and the rule of each."""
 
-_RUNS_MAX: Final = 200
+_RUNS_MAX: Final = 50
 _BUDGET_MAX: Final = 1e5
 _SMALL_BUDGETS: Final = (100.0, 178.0, 316.0, 562.0)
 _INSTANCES: Final = 5

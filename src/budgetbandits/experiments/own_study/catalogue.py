@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.keys import check_keys, choice, inside, shown
+from budgetbandits.experiments.own_study.keys import check_keys, choice, inside, shown
 from budgetbandits.indices import UCB1, Index, Mean
 from budgetbandits.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
 from budgetbandits.policies import (

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 from itertools import chain, groupby
 
-from budgetbandits.experiments.claims import Claim
-from budgetbandits.experiments.evidence import Evidence, Finding, Verdict, interval_text, number, percent
 from budgetbandits.experiments.growth import Fit
+from budgetbandits.experiments.kube_paper.claims import Claim
+from budgetbandits.experiments.kube_paper.evidence import Evidence, Finding, Verdict, interval_text, number, percent
+from budgetbandits.experiments.kube_paper.readings import Attempt
 from budgetbandits.experiments.outputs import csv_text, versions
-from budgetbandits.experiments.readings import Attempt
 from budgetbandits.experiments.report import Block, Code, Document, Heading, Image, Rows, Text
 from budgetbandits.figures import Picture
 from budgetbandits.regrets import regret
@@ -118,7 +118,8 @@ def _figures(pictures: Mapping[str, Picture]) -> list[Block]:
         Image(
             f"figure-{name}.png",
             picture.png,
-            f"{captions[name]} Bars: 95% intervals of the mean. The two KUBEs coincide.",
+            f"{captions[name]} Bars are 95% intervals of the mean. Where the two KUBEs coincide, one lies on the "
+            "other in dashes.",
         )
         for name, picture in pictures.items()
     ]

@@ -14,8 +14,8 @@ import numpy as np
 
 from budgetbandits.checks import check_range
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.catalogue import make_law, make_policy
-from budgetbandits.experiments.keys import check_keys, choice, inside, number, shown, subtable, told_as, whole
+from budgetbandits.experiments.own_study.catalogue import make_law, make_policy
+from budgetbandits.experiments.own_study.keys import check_keys, choice, inside, number, shown, subtable, told_as, whole
 from budgetbandits.experiments.study import Case, Study
 from budgetbandits.money import price_list
 from budgetbandits.policies import Policy
