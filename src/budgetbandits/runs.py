@@ -209,11 +209,13 @@ def _list_column(rows: NDArray[Any]) -> "pa.Array[Any]":
     """Return one list for each row; without a Python object for each number where all are of one length."""
     import pyarrow as pa
 
-    if rows.ndim < 2:
-        return pa.array([row.tolist() for row in rows])
-    ends = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(rows.shape[1])
-    lists: pa.Array[Any] = pa.ListArray.from_arrays(pa.array(ends), pa.array(rows.reshape(-1)))
-    return lists
+    column: pa.Array[Any]
+    if rows.ndim == 2:
+        ends = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(rows.shape[1])
+        column = pa.ListArray.from_arrays(pa.array(ends), pa.array(rows.reshape(-1)))
+    else:
+        column = pa.array([row.tolist() for row in rows])
+    return column
 
 
 def _array_of_lists(column: "pa.Array[Any]") -> NDArray[Any]:
