@@ -4,11 +4,13 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from distributed import Client, LocalCluster
 
 import budgetbandits as bb
+from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput
 
 # Dask warns of the ports and connections that the killed worker leaves behind.
@@ -44,6 +46,16 @@ def test_a_killed_worker_changes_nothing(cluster: LocalCluster) -> None:
     killer.join()
     assert victim not in client.run(os.getpid).values()
     client.close()
+
+
+def test_the_reproduction_is_the_same(cluster: LocalCluster, tmp_path: Path) -> None:
+    address = cluster.scheduler_address.removeprefix("tcp://")
+    options = ["--families", "moderate", "--readings", "literal", "--budget-max", "3000", "--budget-count", "2"]
+    for name, engine in (("here", []), ("there", ["--engine", f"dask://{address}"])):
+        out = str(tmp_path / name)
+        assert main(["reproduce", "--out", out, "--runs", "3", "--arms", "10", *options, *engine]) == 0
+    here, there = ((tmp_path / name / "regret.csv").read_bytes() for name in ("here", "there"))
+    assert here == there
 
 
 def test_where_no_scheduler_answers_the_error_says_so() -> None:

@@ -5,6 +5,7 @@ black and white. The background is white and opaque, so that a figure can be rea
 """
 
 import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -142,14 +143,16 @@ def _draw(axes: "Axes", panel: Panel, reference: tuple[str, Sequence[float]] | N
     if reference is not None:
         label, values = reference
         axes.plot(panel.curves[0].budgets, values, color=_REFERENCE, linestyle=":", linewidth=1.8, label=label)
-    axes.set(xscale="log", yscale="log", title=_plain(panel.title), xlabel="budget B")
+    # A regret of 0, as with a single arm, has no place on a logarithmic axis.
+    has_positive = any(mean > 0 for curve in panel.curves for mean in curve.means)
+    axes.set(xscale="log", yscale="log" if has_positive else "linear", title=_plain(panel.title), xlabel="budget B")
     axes.grid(which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
 def _plain(text: str) -> str:
-    """Return a text that matplotlib shows as it is: a dollar would begin a formula."""
-    return text.replace("$", r"\$")
+    """Return a text that matplotlib shows as it is: a dollar would begin a formula, an underscore hide a curve."""
+    return (f" {text}" if text.startswith("_") else text).replace("$", r"\$")
 
 
 def _add_legend(figure: "Figure", axes: "Axes") -> None:
@@ -166,5 +169,8 @@ def _add_legend(figure: "Figure", axes: "Axes") -> None:
 def _rendered(figure: "Figure", kind: str) -> bytes:
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
-    figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+    with warnings.catch_warnings():
+        # A user's letters may not be in the font; the tables have them.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
     return buffer.getvalue()

@@ -271,7 +271,7 @@ def _is_settled(evidence: Evidence, limit: float) -> bool:
 
 
 def _pull_seconds() -> dict[Kube, dict[int, float]]:
-    """Measure the CPU time of a pull, the best of three."""
+    """Measure the CPU time of a pull, the better of two."""
     width = READINGS["literal"].width
     policies: dict[Kube, Policy] = {"KUBE": kube(width), "fractional KUBE": fractional_kube(width)}
     return {name: {arms: _seconds_of_a_pull(policy, arms) for arms in _PULL_ARMS} for name, policy in policies.items()}
@@ -285,7 +285,7 @@ def _seconds_of_a_pull(policy: Policy, arms: int) -> float:
 
     family = paper_family("moderate", arms)
     once()  # compiles, or loads what was compiled
-    return min(once() for _ in range(3))
+    return min(once() for _ in range(2))
 
 
 def _picture(evidence: Evidence, reading: Reading, settings: Settings) -> Picture:

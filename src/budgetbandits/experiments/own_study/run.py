@@ -1,7 +1,6 @@
 """A user's own experiment, from the file to the folder with figure, tables and report."""
 
 import shlex
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -190,14 +189,9 @@ def _growth_row(policy: str, found: Growth) -> GrowthRow:
 
 
 def _picture(file: StudyFile, played: Runs) -> Picture:
-    # matplotlib leaves names that begin with an underscore out of a legend.
-    labels = {name: f" {name}" if name.startswith("_") else name for name in file.study.policies}
+    labels = {name: name for name in file.study.policies}
     panel = Panel(file.title, curves(played, labels, file.against, per_log=file.per_log))
-    with warnings.catch_warnings():
-        # A regret of 0 has no place on a logarithmic axis, and a user's letters may not be in the font. The tables have
-        # both, and a figure that lacks them is no reason to alarm anyone.
-        warnings.filterwarnings("ignore", "Data has no positive values|Glyph .* missing from font", UserWarning)
-        return regret_figure([panel], title=f"Regret over {file.runs} runs", y_label=f"mean {_measure(file)}")
+    return regret_figure([panel], title=f"Regret over {file.runs} runs", y_label=f"mean {_measure(file)}")
 
 
 def _measure(file: StudyFile) -> str:
