@@ -1,0 +1,86 @@
+"""The command line: help that loads nothing heavy, and one line for every mistake."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.cli import main
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+COMMANDS = ("reproduce", "simulate", "policies")
+
+
+@pytest.mark.parametrize("arguments", [[], *([command] for command in COMMANDS)], ids=["", *COMMANDS])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    """NumPy alone takes longer to load than help may take to answer."""
+    program = (
+        "import sys\n"
+        "from budgetbandits.cli import main\n"
+        "try:\n"
+        f"    main([*{arguments!r}, '--help'])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 0\n"
+        "heavy = {'numpy', 'numba', 'scipy', 'matplotlib', 'pyarrow', 'jinja2', 'sqlalchemy', 'tqdm', 'distributed'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "usage: budgetbandits" in done.stdout
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    printed = capsys.readouterr().out
+    for command in COMMANDS:
+        assert command in printed
+
+
+def test_the_installed_command_answers() -> None:
+    command = Path(sys.executable).with_name("budgetbandits")
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"budgetbandits {bb.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["destroy"], ["reproduce", "--colour"], ["simulate"]])
+def test_a_mistyped_command_is_told_with_its_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert "usage: budgetbandits" in capsys.readouterr().err
+
+
+def test_policies_are_listed_with_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policies"]) == 0
+    printed = capsys.readouterr().out
+    assert "kube (width = 1.0)" in printed
+    assert "epsilon_first (epsilon, " in printed
+    assert "truncated_gaussian (mean, variance, low, high)" in printed
+
+
+def test_an_experiment_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = str(EXAMPLES / "study.toml")
+    assert main(["simulate", file, "--runs", "2", "--seed", "3", "--workers", "1", "--no-progress"]) == 0
+    assert "The report is in study/report.html" in capsys.readouterr().out
+    assert (tmp_path / "study" / "regret.csv").exists()
+    assert main(["simulate", file, "--runs", "2", "--seed", "4", "--no-progress"]) == 2
+    assert "other settings (seed: 3 there, 4 asked for)" in capsys.readouterr().err
+
+
+def test_a_mistake_in_the_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'budgets = [50]\nrunz = 5\nfamily = { name = "moderate", arms = 5 }\npolicies.a = { policy = "kube" }\n'
+    )
+    assert main(["simulate", str(file), "--out", str(tmp_path / "out")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert "runz is 5, but there is no such key: did you mean 'runs'?" in printed.err
+    assert not (tmp_path / "out").exists()
