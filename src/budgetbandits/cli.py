@@ -29,7 +29,7 @@ the missing ones.
 presets:
   quick     16 instances of each family, budgets up to 1e5: a look, in half a minute
   default   100 instances, ten budgets up to 1e6: about two minutes on two cores
-  full      1,000 instances or more, until the regret of KUBE over that of fractional KUBE is settled to 2%
+  full      800 instances, and more of the two KUBEs until their comparison is settled to 2%: an hour or more
 """
 
 _SIMULATE = """\

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, Literal
@@ -81,6 +81,8 @@ class Evidence:
         The names of the ε-first policies.
     against
         Which optimum the regret is taken from.
+    more_of_kubes
+        For some readings, more runs of the two KUBEs alone, by reading and case: they begin with those in `runs`.
     pull_seconds
         The CPU time of a pull by the number of arms, for each of the KUBEs.
     """
@@ -90,7 +92,13 @@ class Evidence:
     readings: Sequence[Reading]
     epsilons: Sequence[str]
     against: Against = "optimum"
+    more_of_kubes: Mapping[str, Mapping[str, Runs]] = field(default_factory=dict)
     pull_seconds: Mapping[Kube, Mapping[int, float]] = field(default_factory=dict)
+
+    def of_kubes(self, reading: Reading) -> "Evidence":
+        """Return the evidence for comparing the two KUBEs in a reading: with more runs, where there are more."""
+        more = self.more_of_kubes.get(reading.name, {})
+        return replace(self, runs={case: more.get(case, runs) for case, runs in self.runs.items()}, readings=[reading])
 
     @property
     def budgets(self) -> tuple[float, ...]:

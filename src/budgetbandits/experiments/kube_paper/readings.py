@@ -129,7 +129,7 @@ def _affordable(evidence: Evidence) -> tuple[float, ...]:
 
 def _played(evidence: Evidence, name: str, study: Study, folder: Folder, machine: Machine) -> Iterator[Attempt]:
     runs = _runs_of(evidence, name, study, folder, machine, _run_count(evidence))
-    yield from _judged(replace(evidence, runs=runs), _with_budgets(name, study))
+    yield from _judged(replace(evidence, runs=runs, more_of_kubes={}), _with_budgets(name, study))
 
 
 def _runs_of(
@@ -165,7 +165,7 @@ def _single_instances(evidence: Evidence, arms: int, folder: Folder, machine: Ma
         found = [
             finding
             for number in range(_INSTANCES)
-            for finding in rule(replace(evidence, runs={name: runs[f"{name}-{number}"]}))
+            for finding in rule(replace(evidence, runs={name: runs[f"{name}-{number}"]}, more_of_kubes={}))
         ]
         for reading in evidence.readings:
             mine = [finding for finding in found if finding.reading == reading.name]

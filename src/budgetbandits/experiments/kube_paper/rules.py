@@ -141,7 +141,8 @@ def _gains(evidence: Evidence, case: str, policy: str, rivals: Sequence[str]) ->
 def kube_gains_when_moderate(evidence: Evidence) -> Iterator[Finding]:
     """Judge whether KUBE's regret is lower than fractional KUBE's by up to 40% in the moderate case."""
     for reading in evidence.readings if "moderate" in evidence.runs else ():
-        yield _largest_gain(evidence, "moderate", reading, "KUBE", [reading.of("fractional KUBE")], 0.4)
+        known = evidence.of_kubes(reading)
+        yield _largest_gain(known, "moderate", reading, "KUBE", [reading.of("fractional KUBE")], 0.4)
 
 
 def gain_on_epsilon_first(policy: Kube, share: float) -> Rule:
@@ -171,8 +172,9 @@ def _largest_gain(
 def kube_gains_when_extreme(evidence: Evidence) -> Iterator[Finding]:
     """Judge whether KUBE's regret is typically lower by around 30% in the extreme case: over all budgets together."""
     for reading in evidence.readings if "extreme" in evidence.runs else ():
+        known = evidence.of_kubes(reading)
         totals = [
-            np.sum([evidence.regrets("extreme", reading.of(kube), b, per_log=True) for b in evidence.budgets], axis=0)
+            np.sum([known.regrets("extreme", reading.of(kube), b, per_log=True) for b in known.budgets], axis=0)
             for kube in KUBES
         ]
         ratio, ratio_low, ratio_high = ratio_interval(*totals)
@@ -185,7 +187,7 @@ def kube_gains_when_extreme(evidence: Evidence) -> Iterator[Finding]:
 def alike_when_homogeneous(evidence: Evidence) -> Iterator[Finding]:
     """Judge whether the two KUBEs perform alike in the homogeneous case, at every budget."""
     for reading in evidence.readings if "homogeneous" in evidence.runs else ():
-        gains = _gains(evidence, "homogeneous", reading.of("KUBE"), [reading.of("fractional KUBE")])
+        gains = _gains(evidence.of_kubes(reading), "homogeneous", reading.of("KUBE"), [reading.of("fractional KUBE")])
         verdict = _verdict(
             holds=all(gain.low > -_SLACK and gain.high < _SLACK for gain in gains),
             fails=any(gain.low > _SLACK or gain.high < -_SLACK for gain in gains),
