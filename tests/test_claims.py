@@ -10,7 +10,7 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.experiments.kube_paper import rules
 from budgetbandits.experiments.kube_paper.claims import CLAIMS, findings
-from budgetbandits.experiments.kube_paper.evidence import Evidence, Finding, Reading, Verdict
+from budgetbandits.experiments.kube_paper.evidence import Evidence, Finding, Kube, Reading, Verdict
 from budgetbandits.experiments.kube_paper.page import claims_csv, claims_text, summary
 from budgetbandits.state import Floats
 
@@ -102,6 +102,7 @@ JUDGED: Sequence[tuple[str, rules.Rule, Mapping[str, Curve], Verdict]] = [
     ("10% less", rules.kube_gains_when_moderate, {KUBE: times(0.9, log_curve)}, Verdict.FAILS),
     ("40% more", rules.kube_gains_when_moderate, {KUBE: times(1.4, log_curve)}, Verdict.FAILS),
     ("30% less on the whole", rules.kube_gains_when_extreme, {KUBE: times(0.7, log_curve)}, Verdict.HOLDS),
+    ("60% less on the whole", rules.kube_gains_when_extreme, {KUBE: times(0.4, log_curve)}, Verdict.FAILS),
     ("10% less on the whole", rules.kube_gains_when_extreme, {KUBE: times(0.9, log_curve)}, Verdict.FAILS),
     ("alike", rules.alike_when_homogeneous, {}, Verdict.HOLDS),
     ("20% apart", rules.alike_when_homogeneous, {KUBE: times(1.2, log_curve)}, Verdict.FAILS),
@@ -164,6 +165,46 @@ def test_one_run_decides_nothing() -> None:
             assert finding.verdict is Verdict.OPEN
 
 
+def test_the_comparison_that_decides_is_shown() -> None:
+    """A large gain with a wide interval beside a smaller one that is certain."""
+    curves: dict[str, Curve] = {
+        KUBE: lambda budget: 0.3 * log_curve(budget),
+        EPSILONS[0]: log_curve,
+        EPSILONS[1]: log_curve,
+    }
+    known = evidence(curves, runs=30, noise=0.1)
+    for finding in rules.gain_on_epsilon_first("KUBE", 0.5)(known):
+        if finding.reading == "literal":
+            assert finding.verdict is Verdict.HOLDS
+            assert finding.low > 0.45
+
+
+def test_bounds_that_say_nothing_are_told_beside_the_verdict() -> None:
+    judged = findings(evidence(runs=3))
+    texts = {row[0]: list(row[2:]) for row in summary(judged).cells}
+    told = texts["The regret of KUBE is below main result 1"]
+    assert all(text.startswith("holds, but the bound says nothing in ") for text in told)
+
+
+def test_the_unit_of_the_rewards_scales_the_regret() -> None:
+    known = evidence()
+    scaled = replace(known, reward_unit=40.0)
+    pairs = zip(rules.constant_between_4_and_7(known), rules.constant_between_4_and_7(scaled), strict=True)
+    for plain, small in pairs:
+        assert small.value == pytest.approx(plain.value / 40)
+
+
+def test_more_runs_of_the_kubes_serve_where_the_kubes_are_compared() -> None:
+    known = evidence(runs=5)
+    more = evidence({KUBE: times(0.6, log_curve)}, runs=30).runs
+    settled = replace(known, more_of_kubes={"literal": more})
+    assert verdicts(rules.kube_gains_when_moderate, settled, reading="literal") == {Verdict.HOLDS}
+    assert verdicts(rules.kube_gains_when_moderate, settled, reading="normalised") == {Verdict.FAILS}
+    assert verdicts(rules.gain_on_epsilon_first("KUBE", 0.7), settled) == verdicts(
+        rules.gain_on_epsilon_first("KUBE", 0.7), known
+    )
+
+
 def test_the_readings_are_judged_apart() -> None:
     found = evidence({KUBE: times(0.6, log_curve)})
     assert verdicts(rules.kube_gains_when_moderate, found, reading="literal") == {Verdict.HOLDS}
@@ -212,14 +253,16 @@ def test_too_few_pulls_for_lemma_6_are_seen() -> None:
 
 
 def test_the_cost_of_a_step_is_told_by_its_growth() -> None:
-    def judged(slow: float) -> Finding:
-        known = replace(evidence(runs=2), pull_seconds={"KUBE": {100: 1e-8, 10_000: slow}})
-        return next(iter(rules.cost_of_a_step("KUBE")(known)))
+    def judged(policy: Kube, slow: float) -> Finding:
+        known = replace(evidence(runs=2), pull_seconds={policy: {100: 1e-8, 10_000: slow}})
+        return next(iter(rules.cost_of_a_step(policy)(known)))
 
-    assert judged(2e-8).verdict is Verdict.HOLDS
-    assert judged(1.5e-6).verdict is Verdict.OPEN
-    assert judged(1e-5).verdict is Verdict.FAILS
-    assert "2 times for 100 times the arms" in judged(2e-8).remark
+    assert judged("KUBE", 2e-8).verdict is Verdict.HOLDS
+    assert "2 times for 100 times the arms" in judged("KUBE", 2e-8).remark
+    # 150 times for 100 times the arms: less than K log K, more than K.
+    assert judged("KUBE", 1.5e-6).verdict is Verdict.HOLDS
+    assert judged("fractional KUBE", 1.5e-6).verdict is Verdict.FAILS
+    assert judged("KUBE", 1e-5).verdict is Verdict.FAILS
 
 
 def test_the_remark_says_from_where_on_a_policy_is_below_all_epsilon_first() -> None:
@@ -245,7 +288,7 @@ def test_the_claims_as_text_and_csv_and_in_short() -> None:
     assert "by up to 40% with moderately diverse costs  (paper: up to 40%)" in text
     assert "In short:" in text
     lines = claims_csv(judged).splitlines()
-    assert lines[0] == "claim,statement,source,paper,case,reading,ours,value,low,high,verdict,remark"
+    assert lines[0] == "claim,statement,source,paper,case,reading,ours,value,low,high,verdict,remark,empty"
     assert len(lines) == 1 + len(judged)
     rows = {row[0]: list(row[1:]) for row in summary(judged).cells}
     statement = "KUBE's regret is lower than fractional KUBE's by up to 40% with moderately diverse costs"

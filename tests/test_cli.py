@@ -1,5 +1,6 @@
 """The command line: help that loads nothing heavy, and one line for every mistake."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -84,3 +85,16 @@ def test_a_mistake_in_the_file_is_one_line(tmp_path: Path, capsys: pytest.Captur
     assert printed.err.count("\n") == 1
     assert "runz is 5, but there is no such key: did you mean 'runs'?" in printed.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = f"{sys.executable} -m budgetbandits.cli policies | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("Policies")
+    assert done.stderr == ""
+
+
+def test_a_terminal_without_greek_letters_gets_their_codes() -> None:
+    command = [sys.executable, "-m", "budgetbandits.cli", "policies"]
+    done = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert b"\\u03b5-first" in done.stdout

@@ -63,6 +63,14 @@ def test_the_background_is_white_and_opaque() -> None:
     assert first_row[1:5] == b"\xff\xff\xff\xff"
 
 
+def test_many_policies_and_long_names_leave_room_for_the_axes() -> None:
+    curves = [curve(f"policy {number} {'with a long name ' * 20}", 50 + number) for number in range(25)]
+    svg = regret_figure([Panel("a", curves)], title="A long title " * 20, y_label="y").svg
+    assert "with a long…" in texts(svg)
+    height = float(re.findall(r'height="([\d.]+)pt"', svg.decode())[0])
+    assert height > 72 * 6
+
+
 def test_nothing_to_draw_is_refused() -> None:
     with pytest.raises(InvalidInput, match="nothing to draw"):
         regret_figure([Panel("a", [])], title="t", y_label="y")

@@ -28,6 +28,7 @@ WRITTEN = {
     "figure-literal.svg",
     "figure-normalised.png",
     "figure-normalised.svg",
+    "pull-times.json",
     "readings",
     "regret.csv",
     "report.html",
@@ -158,8 +159,10 @@ def test_more_runs_are_added_to_those_that_there_are(finished: Path, tmp_path: P
     out = tmp_path / "out"
     assert reproduce(out, runs=2) == 0
     before = {file: file.read_bytes() for file in (out / "runs").rglob("*.parquet")}
+    times = (out / "pull-times.json").read_text()
     assert reproduce(out) == 0
     assert {file: file.read_bytes() for file in before} == before
+    assert (out / "pull-times.json").read_text() == times
     assert_same(finished, out)
 
 
@@ -227,6 +230,10 @@ def test_a_killed_process_loses_no_finished_step(tmp_path: Path) -> None:
         (["--budget-max", "inf"], "budgets go from 200 to inf"),
         (["--budget-count", "0"], "0 budgets from 200 to 5000: give at least one"),
         (["--budget-max", "201"], "6 budgets from 200 to 201"),
+        (
+            ["--budget-count", "1000000000000"],
+            "1000000000000 budgets from 200 to 5000: give at least one, and not more",
+        ),
         (["--runs", "0"], "runs is 0: give a number from 1 to"),
         (["--settle", "2"], "settle is 2.0: give a share above 0 and below 1"),
         (["--epsilons", "1.5"], "epsilon is 1.5"),
@@ -266,6 +273,49 @@ def test_other_settings_do_not_mix_with_what_is_there(finished: Path, capsys: py
     assert reproduce(finished, "--seed", "8") == 2
     assert "holds an experiment with other settings (seed: 7 there, 8 asked for)" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+
+
+def test_a_folder_that_holds_nothing_yet_takes_other_settings(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert one_panel(out, "--workers", "0") == 2
+    (out / ".study.json.abc").write_text("a write that was killed")
+    assert one_panel(out, "--seed", "9") == 0
+
+
+def test_files_that_overlap_do_no_harm(tmp_path: Path) -> None:
+    """Two processes that play in one folder cut the work in different places."""
+    out, other = tmp_path / "out", tmp_path / "other"
+    assert one_panel(out, runs=2) == 0
+    assert one_panel(out, runs=5) == 0
+    assert one_panel(other, runs=4) == 0
+    whole = bb.Runs.from_parquet(other / "runs" / "moderate")
+    whole.where(whole["run"] >= 1).to_parquet(out / "runs" / "moderate" / "00000001-00000003.parquet")
+    assert one_panel(out, runs=4) == 0
+    assert (out / "regret.csv").read_bytes() == (other / "regret.csv").read_bytes()
+
+
+def test_a_file_of_another_experiment_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert one_panel(tmp_path / "out", runs=2) == 0
+    assert one_panel(tmp_path / "other", "--seed", "9", runs=3) == 0
+    stray = bb.Runs.from_parquet(tmp_path / "other" / "runs" / "moderate")
+    file = tmp_path / "out" / "runs" / "moderate" / "00000002-00000002.parquet"
+    stray.where(stray["run"] == 2).to_parquet(file)
+    assert one_panel(tmp_path / "out", runs=3) == 2
+    assert f"'{file}' is of another experiment" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--budget-count", "1"],
+        ["--budget-count", "2"],
+        ["--arms", "1", "--settle", "0.02"],
+        ["--families", "homogeneous", "--readings", "normalised", "--runs", "1"],
+    ],
+)
+def test_small_settings_work_to_the_end(options: list[str], tmp_path: Path) -> None:
+    assert one_panel(tmp_path / "out", *options) == 0
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_a_damaged_part_is_named_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -326,6 +376,12 @@ def test_the_presets_are_what_the_paper_has() -> None:
     assert (usual.budgets[0], usual.budgets[-1], len(usual.budgets)) == (1e3, 1e6, 10)
     assert list(usual.policies.values())[:2] == [bb.kube(1 / 40), bb.kube()]
     assert PRESETS["full"].settle == 0.02
+
+
+def test_the_command_is_told_to_the_last_digit() -> None:
+    settings = Settings(budget_max=1234567.5, epsilons=(0.12345678, 0.12345679), settle=0.02)
+    assert settings.options() == "--epsilons 0.12345678 0.12345679 --budget-max 1234567.5 --settle 0.02"
+    assert len(settings.policies) == 4 + 2
 
 
 def test_a_preset_can_be_changed() -> None:

@@ -4,6 +4,8 @@ Every command loads what it needs when it runs, so that ``--help`` answers at on
 """
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -44,8 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status: 0, 2 for bad input, or 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
+    # A terminal that cannot show a letter gets its code.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        return run(options)
+        status = run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # who reads the output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (KeyboardInterrupt, SimulationInterrupted):
         print("\nbudgetbandits: interrupted; the same command goes on where it stopped", file=sys.stderr)
         return 130
@@ -96,36 +107,25 @@ def _add_reproduce(commands: Any) -> None:
     group = parser.add_argument_group("what to play (default: as the preset has it)")
     group.add_argument("--families", nargs="+", metavar="NAME", help="homogeneous, moderate, extreme")
     group.add_argument("--readings", nargs="+", metavar="NAME", help="literal, normalised")
-    group.add_argument("--epsilons", nargs="+", type=float, metavar="SHARE", help="of eps-first: 0.05 0.1 0.15")
-    group.add_argument("--arms", type=int, metavar="K", help="the number of arms: 100")
-    group.add_argument("--budget-min", type=float, metavar="B", help="the least budget: 1e3")
-    group.add_argument("--budget-max", type=float, metavar="B", help="the largest budget: 1e6")
-    group.add_argument("--budget-count", type=int, metavar="N", help="how many budgets: 10")
-    group.add_argument("--runs", type=int, metavar="N", help="instances of each family: 100")
+    group.add_argument("--epsilons", nargs="+", type=float, metavar="SHARE", help="of eps-first")
+    group.add_argument("--arms", type=int, metavar="K", help="the number of arms")
+    group.add_argument("--budget-min", type=float, metavar="B", help="the least budget")
+    group.add_argument("--budget-max", type=float, metavar="B", help="the largest budget")
+    group.add_argument("--budget-count", type=int, metavar="N", help="how many budgets, spread evenly in ln B")
+    group.add_argument("--runs", type=int, metavar="N", help="instances of each family")
     group.add_argument("--settle", type=float, metavar="SHARE", help="add runs until the two KUBEs are told to +-SHARE")
-    group.add_argument("--seed", type=int, metavar="N", help="of all random numbers: 2012")
+    group.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
     _add_machine(parser)
 
 
-_SETTINGS = (
-    "families",
-    "readings",
-    "epsilons",
-    "arms",
-    "budget_min",
-    "budget_max",
-    "budget_count",
-    "runs",
-    "settle",
-    "seed",
-)
-
-
 def _reproduce(options: argparse.Namespace) -> int:
-    from budgetbandits.experiments.kube_paper.page import claims_text
-    from budgetbandits.experiments.kube_paper.reproduction import preset, reproduce
+    from dataclasses import fields
 
-    given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
+    from budgetbandits.experiments.kube_paper.page import claims_text
+    from budgetbandits.experiments.kube_paper.reproduction import Settings, preset, reproduce
+
+    names = [setting.name for setting in fields(Settings)]
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     settings = preset(options.preset, {name: _as_tuple(value) for name, value in given.items()})
     print(f"{settings}\nOutput: {options.out}", file=sys.stderr, flush=True)
     result = reproduce(settings, options.out, _machine(options))

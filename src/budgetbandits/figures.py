@@ -5,6 +5,8 @@ black and white. The background is white and opaque, so that a figure can be rea
 """
 
 import io
+import math
+import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +34,8 @@ _STYLES: Final[Sequence[tuple[str, str, Any]]] = (
     ("#8C6D00", "*", "-"),
 )
 _REFERENCE: Final = "#555555"
-_ASIDE: Final = 1.035
+_SPREAD: Final = 1.15  # from the first curve's points to the last one's
+_LONGEST: Final = 40  # letters of a name in the legend
 _SETTINGS: Final[dict[str, Any]] = {
     "font.size": 10,
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that the figure is the same everywhere
@@ -106,23 +109,30 @@ def regret_figure(
     from matplotlib import style
     from matplotlib.figure import Figure
 
-    with style.context(["default", _SETTINGS]):
-        figure = Figure(figsize=(max(5.5, 3.4 * len(panels)), 4.2), layout="constrained", facecolor="white")
+    with style.context(["default", _SETTINGS]), warnings.catch_warnings():
+        # A user's letters may not be in the font; the tables have them.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        width, columns = max(7.2, 3.4 * len(panels)), 6 if len(panels) > 1 else 2
+        legend_rows = math.ceil((max(len(panel.curves) for panel in panels) + 1) / columns)
+        size = (width, 4.0 + 0.22 * legend_rows)
+        figure = Figure(figsize=size, layout="constrained", facecolor="white")
         all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, panel in zip(all_axes, panels, strict=True):
             _draw(axes, panel, reference)
         all_axes[0].set_ylabel(y_label)
-        figure.suptitle(title, fontsize=12)
-        _add_legend(figure, all_axes[0])
+        figure.suptitle(textwrap.fill(_plain(title), int(10 * width)), fontsize=12)
+        _add_legend(figure, all_axes[0], columns)
+        figure.draw_without_rendering()  # lays it out, once for both formats
+        figure.set_layout_engine("none")
         return Picture(_rendered(figure, "png"), _rendered(figure, "svg"))
 
 
 def _draw(axes: "Axes", panel: Panel, reference: tuple[str, Sequence[float]] | None) -> None:
     for number, curve in enumerate(panel.curves):
-        color, marker, dashes = _STYLES[number % len(_STYLES)]
+        color, marker, dashes = _style(number)
         means = np.array(curve.means)
         # A little to the side, so that the bars of several policies do not hide each other.
-        aside = _ASIDE ** (number - (len(panel.curves) - 1) / 2)
+        aside = _SPREAD ** (number / max(1, len(panel.curves) - 1) - 0.5)
         # A bar that reaches below 0 has no end on a logarithmic axis: it is cut at the least value drawn.
         lows = np.maximum(np.nan_to_num(curve.lows, neginf=0.0), 1e-3 * means)
         highs = np.minimum(np.nan_to_num(curve.highs, posinf=1e12), 1e3 * means)
@@ -150,27 +160,35 @@ def _draw(axes: "Axes", panel: Panel, reference: tuple[str, Sequence[float]] | N
     axes.set_axisbelow(True)
 
 
+def _style(number: int) -> tuple[str, str, Any]:
+    """Return colour, marker and dashes; after the last colour they begin again with other dashes."""
+    color, marker, dashes = _STYLES[number % len(_STYLES)]
+    again = number // len(_STYLES)
+    return color, marker, dashes if again == 0 else (0, (1 + again, 2))
+
+
 def _plain(text: str) -> str:
     """Return a text that matplotlib shows as it is: a dollar would begin a formula, an underscore hide a curve."""
     return (f" {text}" if text.startswith("_") else text).replace("$", r"\$")
 
 
-def _add_legend(figure: "Figure", axes: "Axes") -> None:
+def _add_legend(figure: "Figure", axes: "Axes", columns: int) -> None:
     from matplotlib.lines import Line2D
 
     handles, labels = axes.get_legend_handles_labels()
     # Curves without bars, such as the one to compare with, come first here and shall come last.
     order = sorted(range(len(labels)), key=lambda i: isinstance(handles[i], Line2D))
     handles, labels = [handles[i] for i in order], [labels[i] for i in order]
-    columns = min(len(labels), 6 if len(figure.axes) > 1 else 2)
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, handlelength=3)
+    shown = [
+        textwrap.shorten(label, _LONGEST, placeholder="…") if " " in label else label[:_LONGEST] for label in labels
+    ]
+    figure.legend(
+        handles, shown, loc="outside lower center", ncols=min(len(labels), columns), frameon=False, handlelength=3
+    )
 
 
 def _rendered(figure: "Figure", kind: str) -> bytes:
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
-    with warnings.catch_warnings():
-        # A user's letters may not be in the font; the tables have them.
-        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
-        figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+    figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
     return buffer.getvalue()

@@ -49,17 +49,18 @@ class Folder:
             raise OutputError(f"{str(self.path)!r} is a file: give a folder for the output")
         self.path.mkdir(parents=True, exist_ok=True)
         mark = self.path / _MARK
-        if mark.exists():
+        # A write that was killed may have left a part of the mark.
+        others = [entry for entry in self.path.iterdir() if not entry.name.startswith((_MARK, f".{_MARK}."))]
+        if mark.exists() and others:
             self._compare(_identity_in(mark), identity)
-            self.write_text(_MARK, mark.read_text(encoding="utf-8"))  # finds out now whether it can be written to
-        elif any(self.path.iterdir()):
+        elif others:
             raise OutputError(
                 f"the folder {str(self.path)!r} is not empty and holds no experiment of budgetbandits: "
                 "give a new or an empty one; nothing was changed"
             )
-        else:
-            data = {"format": _FORMAT, "version": _VERSION, "identity": identity}
-            self.write_text(_MARK, json.dumps(data, indent=2) + "\n")
+        # Written anew in any case: so it is known by now whether that can be done.
+        data = {"format": _FORMAT, "version": _VERSION, "identity": identity}
+        self.write_text(_MARK, json.dumps(data, indent=2) + "\n")
 
     def _compare(self, there: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
         different = [key for key in {**there, **wanted} if there.get(key) != wanted.get(key)]
@@ -101,7 +102,8 @@ def _identity_in(mark: Path) -> Mapping[str, Any]:
         identity: Mapping[str, Any] = dict(data["identity"])
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidState(
-            f"{str(mark)!r} is damaged or of another version ({error}): give another output folder"
+            f"{str(mark)!r} is damaged or of another version ({error}): put a good copy of it back, "
+            "or give another folder"
         ) from error
     return identity
 

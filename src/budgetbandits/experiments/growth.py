@@ -7,11 +7,12 @@ variation over those budgets.
 The same instances and rewards stand behind every budget, so the budgets are not independent, but the runs
 are. A slope is linear in the regrets: the slope of the mean curve is the mean of the slopes of the runs, and has the
 interval of a mean. What the fits leave unexplained is quadratic, and its interval is that of its linear part (the delta
-method).
+method), as a share of the variation that was measured.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.regrets import mean_interval
 from budgetbandits.state import Floats
 
-__all__ = ["Fit", "Growth", "growth", "upper_half"]
+__all__ = ["FEWEST_BUDGETS", "Fit", "Growth", "growth", "upper_half"]
+
+FEWEST_BUDGETS: Final = 3
+"""With fewer, two curves of two parameters each cannot be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +68,13 @@ class Growth:
 
 
 def upper_half(budgets: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the budgets above the middle of their logarithms.
+    """Return the budgets above the middle of their logarithms; of a single one, that one.
 
     >>> upper_half((1e3, 1e4, 1e5, 1e6))
     (100000.0, 1000000.0)
     """
     middle = math.sqrt(budgets[0] * budgets[-1])
-    return tuple(budget for budget in budgets if budget > middle)
+    return tuple(budget for budget in budgets if budget > middle) or budgets
 
 
 def growth(budgets: tuple[float, ...], regrets: Floats) -> Growth:
@@ -84,8 +88,8 @@ def growth(budgets: tuple[float, ...], regrets: Floats) -> Growth:
     >>> round(found.logarithm.slope, 9), round(found.logarithm.unexplained, 9), found.low > 0
     (6.0, 0.0, True)
     """
-    if len(budgets) < 3 or regrets.shape[1] != len(budgets):
-        raise InvalidInput(f"{len(budgets)} budgets: two curves cannot be told apart with fewer than 3")
+    if len(budgets) < FEWEST_BUDGETS or regrets.shape[1] != len(budgets):
+        raise InvalidInput(f"{len(budgets)} budgets: two curves cannot be told apart with fewer than {FEWEST_BUDGETS}")
     mean = regrets.mean(axis=0)
     # A regret that does not vary at all, as with a single arm, is explained by either curve.
     variation = float(((mean - mean.mean()) ** 2).sum()) or 1.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from budgetbandits import __version__
-from budgetbandits.errors import InvalidState, OutputError
+from budgetbandits.errors import InvalidInput, InvalidState, OutputError
 from budgetbandits.experiments.folder import Folder
 from budgetbandits.policies import Policy
 from budgetbandits.problem import Family, Problem
@@ -127,13 +127,17 @@ def _simulated(
 
 
 class _Shelf:
-    """The runs of one case, as files of a step each: together a Parquet data set."""
+    """The runs of one case, as files of a step each.
+
+    A file is named by its first and its last run, and never replaced. So two processes that play the same experiment in
+    one folder waste their time, but lose nothing: what overlaps is the same.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._runs: Runs | None = None
         for file in sorted(path.glob("*.parquet")):
-            self._take(_read(file))
+            self._take(_read(file), file)
 
     @property
     def held(self) -> int:
@@ -144,27 +148,41 @@ class _Shelf:
         """Add the next runs; they are on the disk before this returns."""
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            runs.to_parquet(self._path / f"{self.held:08d}.parquet")
+            file = self._path / f"{self.held:08d}-{int(runs['run'][-1]):08d}.parquet"
+            runs.to_parquet(file)
         except OSError as error:
             raise OutputError(
                 f"runs cannot be written to {str(self._path)!r} ({error}): those before them are there; "
                 "make room or give another folder, and start again to go on"
             ) from error
-        self._take(runs)
+        self._take(runs, file)
 
     def first(self, count: int) -> Runs:
         """Return the first so many runs."""
         assert self._runs is not None
         return self._runs.where(self._runs["run"] < count)
 
-    def _take(self, runs: Runs) -> None:
+    def _take(self, runs: Runs, file: Path) -> None:
         numbers = np.unique(runs["run"])
-        if not np.array_equal(numbers, np.arange(self.held, self.held + len(numbers))):
+        if numbers[0] > self.held or not np.array_equal(numbers, np.arange(numbers[0], numbers[0] + len(numbers))):
             raise InvalidState(
-                f"run {self.held} is missing in {str(self._path)!r}: put its file back, or remove the later ones "
-                "to have their runs played again"
+                f"run {self.held} is missing before {str(file)!r}: put its file back, or remove this one and all later "
+                "ones to have their runs played again"
             )
-        self._runs = runs if self._runs is None else self._runs + runs
+        fresh = runs.where(runs["run"] >= self.held)
+        if self._runs is None:
+            self._runs = fresh
+        elif len(fresh) > 0:
+            self._runs = _joined(self._runs, fresh, file)
+
+
+def _joined(first: Runs, second: Runs, file: Path) -> Runs:
+    try:
+        return first + second
+    except InvalidInput as error:
+        raise InvalidState(
+            f"{str(file)!r} is of another experiment ({error}): remove it to have its runs played again"
+        ) from error
 
 
 def _read(file: Path) -> Runs:

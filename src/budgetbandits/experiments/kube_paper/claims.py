@@ -1,6 +1,7 @@
 """The claims of the paper, with the rule of each verdict in words and as a function.
 
-Every rule was written before the runs were made, and stands in the report. It answers one of three: the claim holds, it
+Every rule stands in the report, and was written before the runs of the report were made (docs/decisions/0010 says what
+was mended later). It answers one of three: the claim holds, it
 does not hold, or it cannot be told at this many runs. Regret is measured against the exact optimum, run by run on the
 same rewards.
 """
@@ -94,8 +95,8 @@ CLAIMS: Final[Sequence[Claim]] = (
         "KUBE's regret is typically lower by around 30% with extremely diverse costs",
         "section 5",
         "around 30%",
-        "Add up the regrets over ln(B/c_min) of all budgets. Holds if the interval of the paired gain lies above 25%; "
-        "does not hold if it lies below 25%.",
+        "Add up the regrets over ln(B/c_min) of all budgets. Holds if the interval of the paired gain lies within 25% "
+        "and 35%; does not hold if it lies outside.",
         rules.kube_gains_when_extreme,
     ),
     Claim(
@@ -157,7 +158,8 @@ CLAIMS: Final[Sequence[Claim]] = (
         "That of eps-first is larger than the line B^(2/3)/ln B",
         "section 5",
         "above the line",
-        "As before, the other way round.",
+        "Take the line with the constant 1 and the upper half of the budgets. Holds if every interval is above the "
+        "line; does not hold if some interval is below it.",
         rules.epsilon_first_above_curve,
     ),
     *(
@@ -188,8 +190,9 @@ CLAIMS: Final[Sequence[Claim]] = (
             f"{_capital(policy)} makes at least as many pulls as Lemma 6 says",
             "Lemma 6" if policy == "KUBE" else "Lemma 6 and eq. 34",
             "T >= bound",
-            "Take the bound as printed, in each instance. Holds if at every budget the interval of the mean of T less "
-            "the bound is above 0; does not hold if it is below 0 at some.",
+            "Take the pulls that are missing to B/c*, the most that the best arm could have, as a share of those that "
+            "the lemma as printed allows to be missing, in each instance. Holds if the interval of the mean share is "
+            "below 1 at every budget; does not hold if it is above 1 at some.",
             rules.total_pulls_within_lemma_6(policy),
         )
         for policy in KUBES
@@ -200,8 +203,8 @@ CLAIMS: Final[Sequence[Claim]] = (
             f"A step of {policy} costs {paper}",
             "section 3",
             paper,
-            "Measure the CPU time of a pull at the fewest and at the most arms. Holds if it grows by less than the "
-            "number of arms; does not hold if it grows by more than K log K.",
+            "Measure the CPU time of a pull of this implementation, the least of several, with few and with many arms. "
+            "Holds if it grows by no more than the paper says; does not hold if it grows by more.",
             rules.cost_of_a_step(policy),
         )
         for policy, paper in zip(KUBES, ("O(K log K)", "O(K)"), strict=True)

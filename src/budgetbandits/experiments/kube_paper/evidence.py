@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from budgetbandits.experiments.growth import Growth, growth, upper_half
+from budgetbandits.experiments.growth import FEWEST_BUDGETS, Growth, growth, upper_half
 from budgetbandits.problem import Family, Problem
 from budgetbandits.regrets import Against, regrets
 from budgetbandits.runs import Runs
@@ -81,6 +81,8 @@ class Evidence:
         The names of the ε-first policies.
     against
         Which optimum the regret is taken from.
+    reward_unit
+        What a reward of 1 is here, in the rewards that were drawn.
     more_of_kubes
         For some readings, more runs of the two KUBEs alone, by reading and case: they begin with those in `runs`.
     pull_seconds
@@ -92,6 +94,7 @@ class Evidence:
     readings: Sequence[Reading]
     epsilons: Sequence[str]
     against: Against = "optimum"
+    reward_unit: float = 1.0
     more_of_kubes: Mapping[str, Mapping[str, Runs]] = field(default_factory=dict)
     pull_seconds: Mapping[Kube, Mapping[int, float]] = field(default_factory=dict)
 
@@ -107,12 +110,12 @@ class Evidence:
 
     def regrets(self, case: str, policy: str, budget: float, *, per_log: bool = False) -> Floats:
         """Return the regret of each run."""
-        return regrets(self.runs[case], policy, budget, against=self.against, per_log=per_log)
+        return regrets(self.runs[case], policy, budget, against=self.against, per_log=per_log) / self.reward_unit
 
     def growth(self, case: str, policy: str) -> Growth | None:
         """Return the fits to a policy's regret over the upper half of the budgets, if there are enough of them."""
         upper = upper_half(self.budgets)
-        if len(upper) < 3:
+        if len(upper) < FEWEST_BUDGETS:
             return None
         return growth(upper, np.column_stack([self.regrets(case, policy, budget) for budget in upper]))
 
@@ -139,6 +142,8 @@ class Finding:
         The figure with its interval.
     verdict, remark
         What follows, and what should be known beside it.
+    empty
+        The share of the instances for which a bound says nothing: it has to stand beside the verdict.
     """
 
     case: str
@@ -149,6 +154,7 @@ class Finding:
     high: float
     verdict: Verdict
     remark: str = ""
+    empty: float = 0.0
 
 
 def percent(share: float) -> str:

@@ -45,10 +45,12 @@ def _verdicts(found: Sequence[Finding]) -> str:
     cases = {verdict: [each.case for each in found if each.verdict is verdict] for verdict in Verdict}
     given = {verdict: names for verdict, names in cases.items() if names}
     if len(given) == 1:
-        return str(next(iter(given)))
+        return str(next(iter(given))) + _caveat(found)
     if len(set(chain(*map(set, given.values())))) == sum(len(set(names)) for names in given.values()):
-        return "; ".join(f"{verdict}: {', '.join(dict.fromkeys(names))}" for verdict, names in given.items()) or "-"
-    return "; ".join(f"{verdict}: {len(names)} of {len(found)}" for verdict, names in given.items())
+        told = "; ".join(f"{verdict}: {', '.join(dict.fromkeys(names))}" for verdict, names in given.items())
+    else:
+        told = "; ".join(f"{verdict}: {len(names)} of {len(found)}" for verdict, names in given.items())
+    return (told or "-") + _caveat(found)
 
 
 def claims_text(judged: Judged) -> str:
@@ -56,7 +58,9 @@ def claims_text(judged: Judged) -> str:
     lines = []
     for claim, found in _by_claim(judged):
         lines.append(f"{claim.statement}  (paper: {claim.paper})")
-        lines += [f"  {each.reading:11} {each.case:12} {each.ours:75} {each.verdict}" for each in found]
+        lines += [
+            f"  {each.reading:11} {each.case:12} {each.ours:84} {each.verdict}{_caveat([each])}" for each in found
+        ]
     table = summary(judged)
     lines += ["", "In short:", ""]
     width = max(len(cells[0]) for cells in table.cells)
@@ -64,6 +68,14 @@ def claims_text(judged: Judged) -> str:
         lines.append(f"{cells[0]:{width}}  (paper: {cells[1]})")
         lines += [f"    {name:11} {verdict}" for name, verdict in zip(table.names[2:], cells[2:], strict=True)]
     return "\n".join(lines)
+
+
+def _caveat(found: Sequence[Finding]) -> str:
+    """Return what has to stand beside a verdict on a bound that says nothing, or nothing."""
+    shares = sorted({percent(each.empty) for each in found}, key=lambda text: float(text.removesuffix("%")))
+    if not any(each.empty for each in found):
+        return ""
+    return f", but the bound says nothing in {' to '.join(dict.fromkeys((shares[0], shares[-1])))} of the instances"
 
 
 def document(
@@ -91,7 +103,7 @@ def document(
             Heading("The rules"),
             Text(_ON_RULES),
             Rows(["claim", "source", "rule"], [[c.statement, c.source, c.rule] for c, _ in _by_claim(judged)]),
-            Heading("What else was tried where a claim fails"),
+            Heading("What else was tried"),
             Text(_ON_ATTEMPTS),
             Rows(["claim", "tried", "case", "reading", "outcome"], [list(astuple(each)) for each in tried]),
             Heading("Growth of the regret"),
@@ -132,7 +144,7 @@ def _row(claim: Claim, finding: Finding) -> list[str]:
         finding.reading,
         claim.paper,
         finding.ours,
-        str(finding.verdict),
+        f"{finding.verdict}{_caveat([finding])}",
         finding.remark,
     ]
 
@@ -180,12 +192,13 @@ _ON_FIGURES = (
     "with 95%."
 )
 _ON_RULES = (
-    "The rules were fixed before the runs were made. All intervals are 95% intervals; what is neither shown to hold "
-    "nor shown to fail cannot be told at this many runs."
+    "The rules were written before the runs of this report were made, after a pilot on other seeds. All intervals "
+    "are 95% intervals; what is neither shown to hold nor shown to fail cannot be told at this many runs. Claims "
+    "about cases that were not played are left out."
 )
 _ON_ATTEMPTS = (
-    "Each row changes one thing and applies the rule of the claim again, where there is one. This list, too, was fixed "
-    "beforehand. It explains; it changes no verdict."
+    "Each row changes one thing; where the rule of the claim can be applied again, its verdict stands at the end. "
+    "What is tried does not depend on the runs. It explains; it changes no verdict."
 )
 _ON_GROWTH = (
     "Mean regret over the upper half of the budgets, fitted to a + b ln B and to a + b B^(2/3). Unexplained is the "

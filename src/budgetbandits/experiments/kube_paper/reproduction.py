@@ -4,6 +4,7 @@ Three families of problems, KUBE and fractional KUBE in two readings of the conf
 and budgets that are spread evenly in ln B. From the runs come the figure, the claims and their verdicts, and a report.
 """
 
+import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetbandits.errors import InvalidInput
+from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.experiments.folder import Folder
 from budgetbandits.experiments.kube_paper.claims import Claim, findings
 from budgetbandits.experiments.kube_paper.evidence import KUBES, REWARD_RANGE, Evidence, Finding, Kube, Reading
@@ -45,8 +46,10 @@ READINGS: Final[Mapping[str, Reading]] = {
 """The two readings of the confidence bound: added to the rewards as they are, or to rewards rescaled to [0, 1]."""
 
 _RUNS_MOST: Final = 20_000
+_BUDGETS_MOST: Final = 1_000
 _PULL_ARMS: Final = (100, 1_000, 10_000)
 _PULL_BUDGET: Final = 1e6
+_PULL_FILE: Final = "pull-times.json"
 
 
 @dataclass(frozen=True)
@@ -104,10 +107,10 @@ class Settings:
                     f"the least budget is {self.budget_min:g}: it must be above the dearest arm, and arms of the "
                     f"{family} case cost up to {dearest:g}"
                 )
-        if self.budget_count < 1 or len(set(self.budgets)) < self.budget_count:
+        if not 1 <= self.budget_count <= _BUDGETS_MOST or len(set(self.budgets)) < self.budget_count:
             raise InvalidInput(
                 f"{self.budget_count} budgets from {self.budget_min:g} to {self.budget_max:g}: give at least one, and "
-                "not more than there are whole numbers"
+                f"not more than there are whole numbers or {_BUDGETS_MOST:,}"
             )
 
     @property
@@ -148,11 +151,13 @@ class Settings:
             value = getattr(self, setting.name)
             if value != setting.default:
                 values = value if isinstance(value, tuple) else (value,)
-                words += [
-                    f"--{setting.name.replace('_', '-')}",
-                    *(f"{each:g}" if isinstance(each, float) else str(each) for each in values),
-                ]
+                words += [f"--{setting.name.replace('_', '-')}", *map(_as_typed, values)]
         return " ".join(words)
+
+
+def _as_typed(value: object) -> str:
+    """Return a value as one would type it, to the last digit."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def epsilon_name(epsilon: float) -> str:
@@ -161,7 +166,12 @@ def epsilon_name(epsilon: float) -> str:
     >>> epsilon_name(0.05)
     'eps-first 0.05'
     """
-    return f"eps-first {epsilon:.2f}" if round(epsilon, 2) == epsilon else f"eps-first {epsilon:g}"
+    return f"eps-first {_share(epsilon)}"
+
+
+def _share(epsilon: float) -> str:
+    """Return a share with at least two digits, as the paper has them, and to the last one."""
+    return f"{epsilon:.2f}" if round(epsilon, 2) == epsilon else str(epsilon)
 
 
 def _check_choices(what: str, given: Sequence[str], allowed: Mapping[Any, object]) -> None:
@@ -249,7 +259,7 @@ def _evidence(settings: Settings, study: Study, folder: Folder, machine: Machine
         runs=play(study, folder, settings.runs, machine),
         readings=[READINGS[name] for name in settings.readings],
         epsilons=[epsilon_name(epsilon) for epsilon in settings.epsilons],
-        pull_seconds=_pull_seconds(),
+        pull_seconds=_kept_pull_seconds(folder),
     )
     if settings.settle is None:
         return evidence
@@ -283,10 +293,22 @@ def _is_settled(evidence: Evidence, reading: Reading, limit: float) -> bool:
     for case in evidence.runs:
         for budget in evidence.budgets:
             mine, theirs = (evidence.regrets(case, reading.of(kube), budget) for kube in KUBES)
-            _, low, high = ratio_interval(mine, theirs)
-            if not high - low <= 2 * limit:
+            ratio, low, high = ratio_interval(mine, theirs)
+            # No ratio where there is no regret, as with a single arm.
+            if not math.isnan(ratio) and high - low > 2 * limit:
                 return False
     return True
+
+
+def _settling(settings: Settings, evidence: Evidence) -> str:
+    if settings.settle is None:
+        return "not asked for"
+    missed = [
+        reading.name
+        for reading in evidence.readings
+        if not _is_settled(evidence.of_kubes(reading), reading, settings.settle)
+    ]
+    return f"{settings.settle:.2g}" + (f", not reached: {', '.join(missed)}" if missed else "")
 
 
 def _pull_seconds() -> dict[Kube, dict[int, float]]:
@@ -294,6 +316,18 @@ def _pull_seconds() -> dict[Kube, dict[int, float]]:
     width = READINGS["literal"].width
     policies: dict[Kube, Policy] = {"KUBE": kube(width), "fractional KUBE": fractional_kube(width)}
     return {name: {arms: _seconds_of_a_pull(policy, arms) for arms in _PULL_ARMS} for name, policy in policies.items()}
+
+
+def _kept_pull_seconds(folder: Folder) -> dict[Kube, dict[int, float]]:
+    """Return the times that were measured at the first start, so that the report stays the same at the next."""
+    file = folder.path / _PULL_FILE
+    if not file.exists():
+        folder.write_text(_PULL_FILE, json.dumps(_pull_seconds(), indent=2) + "\n")
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        return {name: {int(arms): float(value) for arms, value in kept[name].items()} for name in KUBES}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidState(f"{str(file)!r} is damaged ({error!r}): remove it to have it measured again") from error
 
 
 def _seconds_of_a_pull(policy: Policy, arms: int) -> float:
@@ -309,7 +343,7 @@ def _seconds_of_a_pull(policy: Policy, arms: int) -> float:
 
 def _picture(evidence: Evidence, reading: Reading, settings: Settings) -> Picture:
     labels = {reading.of("KUBE"): "KUBE", reading.of("fractional KUBE"): "fractional KUBE"}
-    labels |= {epsilon_name(epsilon): f"ε-first (ε = {epsilon:.2f})" for epsilon in settings.epsilons}
+    labels |= {epsilon_name(epsilon): f"ε-first (ε = {_share(epsilon)})" for epsilon in settings.epsilons}
     panels = [
         Panel(FAMILIES[name], curves(evidence.runs[name], labels, "optimum", per_log=True))
         for name in FAMILIES
@@ -331,6 +365,7 @@ def _settings_table(settings: Settings, evidence: Evidence) -> dict[str, str]:
         "budgets": ", ".join(f"{budget:,.0f}" for budget in settings.budgets),
         "instances of each case": f"{_run_count(evidence.runs):,}",
         "instances for comparing the two KUBEs": ", ".join(more) or "the same",
+        "settled to": _settling(settings, evidence),
         "policies": ", ".join(settings.policies),
         "widths of the confidence bound": ", ".join(f"{name}: {READINGS[name].width:g}" for name in settings.readings),
         "seed": str(settings.seed),

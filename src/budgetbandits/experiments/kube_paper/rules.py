@@ -16,7 +16,6 @@ from budgetbandits import bounds
 from budgetbandits.experiments.growth import upper_half
 from budgetbandits.experiments.kube_paper.evidence import (
     KUBES,
-    REWARD_RANGE,
     Evidence,
     Finding,
     Kube,
@@ -97,7 +96,8 @@ def _growth(evidence: Evidence, case: str, policy: str, reading: str, *, is_loga
     nearer_to_log, nearer_to_power = found.low > 0, found.high < 0
     expected, opposite = (nearer_to_log, nearer_to_power) if is_logarithmic else (nearer_to_power, nearer_to_log)
     left = percent(found.logarithm.unexplained), percent(found.power.unexplained)
-    text = f"ln B leaves {left[0]} unexplained, B^(2/3) {left[1]}"
+    difference = interval_text(found.advantage, found.low, found.high)
+    text = f"ln B leaves {left[0]} unexplained, B^(2/3) {left[1]}: {difference} more"
     return Finding(
         case,
         reading,
@@ -106,7 +106,6 @@ def _growth(evidence: Evidence, case: str, policy: str, reading: str, *, is_loga
         found.low,
         found.high,
         _verdict(holds=expected, fails=opposite),
-        f"difference {interval_text(found.advantage, found.low, found.high)}",
     )
 
 
@@ -160,13 +159,16 @@ def _largest_gain(
     evidence: Evidence, case: str, reading: Reading, policy: Kube, rivals: Sequence[str], share: float
 ) -> Finding:
     gains = _gains(evidence, case, reading.of(policy), rivals)
-    best = max(gains, key=lambda gain: gain.value)
+    needed = share - _SLACK
     verdict = _verdict(
-        holds=any(gain.low > share - _SLACK for gain in gains),
-        fails=all(gain.high < share - _SLACK for gain in gains),
+        holds=any(gain.low > needed for gain in gains),
+        fails=all(gain.high < needed for gain in gains),
     )
-    text = f"{best} at B = {best.budget:,.0f}{f' against {best.rival}' if len(rivals) > 1 else ''}"
-    return Finding(case, reading.name, text, best.value, best.low, best.high, verdict)
+    # The one that decides: the surest if the gain is reached, else the one that comes nearest to it.
+    shown = max(gains, key=lambda gain: gain.low if verdict is Verdict.HOLDS else gain.high)
+    text = f"{shown} at B = {shown.budget:,.0f}{f' against {shown.rival}' if len(rivals) > 1 else ''}"
+    remark = f"more than the paper's {percent(share)}" if shown.low > share + _SLACK else ""
+    return Finding(case, reading.name, text, shown.value, shown.low, shown.high, verdict, remark)
 
 
 def kube_gains_when_extreme(evidence: Evidence) -> Iterator[Finding]:
@@ -179,7 +181,9 @@ def kube_gains_when_extreme(evidence: Evidence) -> Iterator[Finding]:
         ]
         ratio, ratio_low, ratio_high = ratio_interval(*totals)
         value, low, high = 1 - ratio, 1 - ratio_high, 1 - ratio_low
-        verdict = _verdict(holds=low > 0.3 - _SLACK, fails=high < 0.3 - _SLACK)
+        verdict = _verdict(
+            holds=low > 0.3 - _SLACK and high < 0.3 + _SLACK, fails=high < 0.3 - _SLACK or low > 0.3 + _SLACK
+        )
         text = f"{interval_text(value, low, high)} over all budgets"
         yield Finding("extreme", reading.name, text, value, low, high, verdict)
 
@@ -192,7 +196,7 @@ def alike_when_homogeneous(evidence: Evidence) -> Iterator[Finding]:
             holds=all(gain.low > -_SLACK and gain.high < _SLACK for gain in gains),
             fails=any(gain.low > _SLACK or gain.high < -_SLACK for gain in gains),
         )
-        widest = max(gains, key=lambda gain: abs(gain.value))
+        widest = max(gains, key=lambda gain: max(-gain.low, gain.high))
         text = f"{widest} at most, at B = {widest.budget:,.0f}"
         yield Finding("homogeneous", reading.name, text, widest.value, widest.low, widest.high, verdict)
 
@@ -269,9 +273,9 @@ def kubes_below_curve(evidence: Evidence) -> Iterator[Finding]:
                 verdict = _verdict(
                     holds=all(high < 1 for _, _, high in shares), fails=any(low > 1 for _, low, _ in shares)
                 )
-                value, low, high = max(shares)
-                text = f"{policy}: at most {number(value)} times the curve"
-                yield Finding(case, reading.name, text, value, low, high, verdict, _in_units_of_range(value))
+                share = max(shares, key=lambda each: each[1] if verdict is Verdict.FAILS else each[2])
+                text = f"{policy}: at most {interval_text(*share, number)} times the curve"
+                yield Finding(case, reading.name, text, *share, verdict)
 
 
 def epsilon_first_above_curve(evidence: Evidence) -> Iterator[Finding]:
@@ -280,9 +284,9 @@ def epsilon_first_above_curve(evidence: Evidence) -> Iterator[Finding]:
         for case in evidence.runs:
             shares = _shares_of_curve(evidence, case, epsilon)
             verdict = _verdict(holds=all(low > 1 for _, low, _ in shares), fails=any(high < 1 for _, _, high in shares))
-            value, low, high = min(shares)
-            text = f"{epsilon}: at least {number(value)} times the curve"
-            yield Finding(case, "any", text, value, low, high, verdict, _in_units_of_range(value))
+            share = min(shares, key=lambda each: each[2] if verdict is Verdict.FAILS else each[1])
+            text = f"{epsilon}: at least {interval_text(*share, number)} times the curve"
+            yield Finding(case, "any", text, *share, verdict)
 
 
 def _shares_of_curve(evidence: Evidence, case: str, policy: str) -> list[tuple[float, float, float]]:
@@ -300,10 +304,6 @@ def curve(budget: float) -> float:
     return float(budget ** (2 / 3)) / math.log(budget)
 
 
-def _in_units_of_range(value: float) -> str:
-    return f"{number(value / REWARD_RANGE)} times with rewards in units of their range"
-
-
 # What the bounds say
 
 
@@ -319,7 +319,7 @@ def below_regret_bound(policy: Kube) -> Rule:
         says_nothing = limits >= [each.fractional_optimum(budget) for each in instances]
         return evidence.regrets(case, name, budget) / limits, says_nothing
 
-    return _bound_rule(policy, shares, lambda share: f"at most {number(share)} of the bound")
+    return _bound_rule(policy, shares, "of the bound")
 
 
 def pulls_within_lemma_3(policy: Kube) -> Rule:
@@ -335,7 +335,7 @@ def pulls_within_lemma_3(policy: Kube) -> Rule:
             says_nothing.append(bool(np.all(limits >= budget / instance.costs)))
         return np.array(found), np.array(says_nothing)
 
-    return _bound_rule(policy, shares, lambda share: f"at most {number(share)} of the bound")
+    return _bound_rule(policy, shares, "of the bound")
 
 
 def total_pulls_within_lemma_6(policy: Kube) -> Rule:
@@ -356,42 +356,44 @@ def total_pulls_within_lemma_6(policy: Kube) -> Rule:
         most = np.array([budget / each.costs[each.best_arm] for each in instances])
         return (most - evidence.runs[case].of("pulls", name, budget)) / (most - limits), limits <= 0
 
-    return _bound_rule(policy, shares, lambda share: f"at most {number(share)} of the pulls that may be missing")
+    return _bound_rule(policy, shares, "of the pulls that may be missing")
 
 
-def _bound_rule(
-    policy: Kube,
-    shares: Callable[[Evidence, str, str, float], tuple[Floats, Flags]],
-    words: Callable[[float], str],
-) -> Rule:
+def _bound_rule(policy: Kube, shares: Callable[[Evidence, str, str, float], tuple[Floats, Flags]], of: str) -> Rule:
     """Make a rule of what was measured as a share of its bound, in each instance."""
 
     def judge(evidence: Evidence) -> Iterator[Finding]:
         for reading in evidence.readings:
             for case in evidence.runs:
                 found = [shares(evidence, case, reading.of(policy), budget) for budget in evidence.budgets]
-                yield _below_one(case, reading, found, words)
+                yield _below_one(case, reading, found, of)
 
     return judge
 
 
-def _below_one(
-    case: str, reading: Reading, found: Sequence[tuple[Floats, Flags]], words: Callable[[float], str]
-) -> Finding:
+def _below_one(case: str, reading: Reading, found: Sequence[tuple[Floats, Flags]], of: str) -> Finding:
     rows = [(float(sample.mean()), *mean_interval(sample, level=_level(len(found)))) for sample, _ in found]
-    value, low, high = max(rows)
-    remark = f"the bound says nothing in {percent(float(np.mean([flags for _, flags in found])))} of the cases"
-    if reading.width != 1:
-        remark += "; it is proved for the normalised reading only"
     verdict = _verdict(holds=all(row[2] < 1 for row in rows), fails=any(row[1] > 1 for row in rows))
-    return Finding(case, reading.name, words(value), value, low, high, verdict, remark)
+    share = max(rows, key=lambda row: row[1] if verdict is Verdict.FAILS else row[2])
+    return Finding(
+        case,
+        reading.name,
+        f"at most {interval_text(*share, number)} {of}",
+        *share,
+        verdict,
+        remark="" if reading.width == 1 else "the bound is proved for the normalised reading only",
+        empty=float(np.mean([flags for _, flags in found])),
+    )
 
 
 # What a step costs
 
 
 def cost_of_a_step(policy: Kube) -> Rule:
-    """Make the rule that the time of a pull grows no faster than the number of arms."""
+    """Make the rule that the time of a pull grows no faster than the paper says: K log K for KUBE, K for the other.
+
+    A time has no interval here: it is the least of several, and noise only adds to it.
+    """
 
     def judge(evidence: Evidence) -> Iterator[Finding]:
         seconds = evidence.pull_seconds.get(policy)
@@ -399,9 +401,10 @@ def cost_of_a_step(policy: Kube) -> Rule:
             return
         (few, fast), (many, slow) = min(seconds.items()), max(seconds.items())
         factor = slow / fast
+        allowed = many / few * (math.log(many) / math.log(few) if policy == "KUBE" else 1)
         text = ", ".join(f"{1e9 * value:.0f} ns at K = {arms:,}" for arms, value in sorted(seconds.items()))
-        verdict = _verdict(holds=factor < many / few, fails=factor > many / few * math.log(many) / math.log(few))
-        remark = f"{factor:.2g} times for {many // few:,} times the arms; a time, so it differs from start to start"
-        yield Finding("moderate", "literal", text, factor, math.nan, math.nan, verdict, remark)
+        remark = f"{factor:.2g} times for {many // few:,} times the arms, where {allowed:.3g} times are allowed"
+        verdict = _verdict(holds=factor <= allowed, fails=factor > allowed)
+        yield Finding("moderate", "any", text, factor, math.nan, math.nan, verdict, remark)
 
     return judge

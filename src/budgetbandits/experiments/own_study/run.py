@@ -10,7 +10,7 @@ import numpy as np
 
 from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.experiments.folder import Folder
-from budgetbandits.experiments.growth import Growth, growth, upper_half
+from budgetbandits.experiments.growth import FEWEST_BUDGETS, Growth, growth, upper_half
 from budgetbandits.experiments.outputs import csv_text, curves, regret_csv, versions, write_page, write_picture
 from budgetbandits.experiments.own_study.study_file import CASE, StudyFile, read
 from budgetbandits.experiments.report import Block, Code, Document, Heading, Image, Rows, Text
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["AgainstFirst", "GrowthRow", "run_study"]
 
 _OPTIMA: Final = {"optimum": "the exact optimum", "fractional": "the fractional optimum, budget times best density"}
-_FEWEST_BUDGETS: Final = 3
-"""In the upper half of the budgets: with fewer, two curves cannot be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +170,7 @@ def _comparison(file: StudyFile, played: Runs) -> Iterable[AgainstFirst]:
 
 def _growth_rows(file: StudyFile, played: Runs) -> Iterable[GrowthRow]:
     budgets = upper_half(file.study.budgets)
-    if len(budgets) < _FEWEST_BUDGETS:
+    if len(budgets) < FEWEST_BUDGETS:
         return
     for policy in file.study.policies:
         columns = [regrets(played, policy, budget, against=file.against) for budget in budgets]
