@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,14 @@ def reproduce(out: Path, *options: str, runs: int = 6) -> int:
 def one_panel(out: Path, *options: str, runs: int = 2) -> int:
     """Reproduce one case in one reading: enough for what is about files and folders."""
     return reproduce(out, "--families", "moderate", "--readings", "literal", *options, runs=runs)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_times() -> Iterator[None]:
+    """Measure the time of a pull with few arms: what comes out is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("budgetbandits.experiments.kube_paper.reproduction._PULL_ARMS", (10, 20))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +121,7 @@ def test_the_report_tells_all_that_a_reader_needs(finished: Path) -> None:
         assert claim.rule.split(".")[0] in markdown
     for text in (
         "whole-number costs",
-        "one instance",
+        "instance 4 alone",
         "small budgets",
         "not on the same rewards",
         "unexplained",
