@@ -41,8 +41,7 @@ def test_the_committed_report_has_the_same_table_and_the_command() -> None:
     report = (RESULTS / "report.md").read_text(encoding="utf-8")
     assert to_markdown(Document("", [summary(judged())])).partition("\n\n")[2].strip() in report
     (command,) = re.findall(r"^    (budgetbandits reproduce.*)$", report, re.M)
-    assert command == "budgetbandits reproduce --runs 800 --settle 0.02"
-    assert "budgetbandits reproduce --preset full" in README
+    assert f"`{command}`" in README
 
 
 @pytest.mark.parametrize("name", ["figure-literal.png", "figure-normalised.png"])
