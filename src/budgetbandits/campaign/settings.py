@@ -140,6 +140,14 @@ class Settings:
             data["on_expire"],
         )
 
+    @staticmethod
+    def unit_of(text: str) -> Unit:
+        """Return the unit alone, also where the policy is unknown here."""
+        try:
+            return Unit(10, check_whole(json.loads(text)["decimal_places"], "the number of decimal places", 10))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidState(f"the settings of the campaign are damaged ({error!r})") from error
+
     def learner(self) -> Learner:
         """Return a learner that has not asked yet."""
         costs = [(name, self.unit.decimal(price)) for name, price in zip(self.names, self.prices, strict=True)]
