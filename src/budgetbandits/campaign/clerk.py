@@ -81,6 +81,8 @@ class Clerk:
 
     def _transact(self, requests: Sequence["_Request[object]"]) -> None:
         try:
+            if self._ledger is None:
+                self._caught_up(self.pages)  # a long journal is read before the transaction, which holds others up
             with self._backend.writing(self._campaign) as transaction:
                 ledger = self._caught_up(transaction.entries, transaction.totals)
                 ledger.advance(transaction.time() if self._clock is None else timestamp(self._clock()))

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, Engine, insert, select, update
+from sqlalchemy import Connection, Engine, bindparam, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from budgetbandits.campaign.backend import Backend, Record, Totals, Transaction
@@ -21,9 +21,27 @@ from budgetbandits.errors import (
 
 __all__ = ["SqlBackend"]
 
-_ENTRY_COLUMNS = list(entries.c)[1:]
+# Statements are built once: that takes SQLAlchemy longer than SQLite needs to run them.
 _RECORD = select(campaigns)
-_TOTALS = select(campaigns.c.entries, campaigns.c.spent, campaigns.c.reserved, campaigns.c.is_closed)
+_TOTALS = select(campaigns.c.entries, campaigns.c.spent, campaigns.c.reserved, campaigns.c.is_closed).where(
+    campaigns.c.id == bindparam("campaign")
+)
+_PAGE = (
+    select(*list(entries.c)[1:])
+    .where(entries.c.campaign == bindparam("campaign"), entries.c.number > bindparam("after"))
+    .order_by(entries.c.number)
+    .limit(bindparam("most"))
+)
+_APPEND = insert(entries)
+_SET_TOTALS = (
+    update(campaigns)
+    .where(
+        campaigns.c.id == bindparam("campaign"),
+        campaigns.c.entries == bindparam("known"),
+        campaigns.c.budget >= bindparam("held"),
+    )
+    .values({name: bindparam(f"new_{name}") for name in Totals._fields})
+)
 
 
 class SqlBackend(Backend):
@@ -138,7 +156,7 @@ class SqlTransaction(Transaction):
         self._backend = backend
         self._connection = connection
         self._campaign = campaign
-        self.totals = Totals(*connection.execute(_TOTALS.where(campaigns.c.id == campaign)).one())
+        self.totals = Totals(*connection.execute(_TOTALS, {"campaign": campaign}).one())
 
     def time(self) -> int:
         """Return the time by the database's clock."""
@@ -150,16 +168,10 @@ class SqlTransaction(Transaction):
 
     def append(self, entries: Sequence[Entry], totals: Totals) -> None:
         """Append entries and set the totals; the budget is checked here and, once more, by the table itself."""
-        rows = [{"campaign": self._campaign, **entry._asdict()} for entry in entries]
-        self._connection.execute(_INSERT, rows)
+        self._connection.execute(_APPEND, [{"campaign": self._campaign, **entry._asdict()} for entry in entries])
+        known = {"campaign": self._campaign, "known": self.totals.entries, "held": totals.spent + totals.reserved}
         changed = self._connection.execute(
-            update(campaigns)
-            .where(
-                campaigns.c.id == self._campaign,
-                campaigns.c.entries == self.totals.entries,
-                campaigns.c.budget >= totals.spent + totals.reserved,
-            )
-            .values(totals._asdict())
+            _SET_TOTALS, known | {f"new_{name}": value for name, value in totals._asdict().items()}
         )
         if changed.rowcount != 1:
             raise JournalDamaged(
@@ -168,14 +180,6 @@ class SqlTransaction(Transaction):
         self.totals = totals
 
 
-_INSERT = insert(entries)
-
-
 def _entries(connection: Connection, campaign: int, after: int, limit: int) -> Sequence[Entry]:
-    statement = (
-        select(*_ENTRY_COLUMNS)
-        .where(entries.c.campaign == campaign, entries.c.number > after)
-        .order_by(entries.c.number)
-        .limit(limit)
-    )
-    return [entry_of(row) for row in connection.execute(statement)]
+    rows = connection.execute(_PAGE, {"campaign": campaign, "after": after, "most": limit})
+    return [entry_of(row) for row in rows]
