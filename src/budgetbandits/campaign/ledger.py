@@ -20,6 +20,7 @@ from budgetbandits.errors import (
     CampaignClosed,
     InvalidAmount,
     InvalidInput,
+    InvalidReward,
     JournalDamaged,
     KeyReused,
     PolicyError,
@@ -160,7 +161,8 @@ class Ledger:
 
     def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
         """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing."""
-        number, reward = self._identify(pull), _as_float(reward)
+        number = self._identify(pull)
+        reward = self._as_float(number, reward)
         if told := self._told.get(number):
             self._check_repeated(number, told, reward, cost)
             return
@@ -242,6 +244,16 @@ class Ledger:
             f"pull {number} was told before, with the reward {told.reward!r}{at_cost}, and now with another: "
             "a pull is told once"
         )
+
+    def _as_float(self, number: int, reward: float) -> float:
+        """Return a reward as it is stored; whether it lies in the range is for the learner to say."""
+        try:
+            return float(reward)
+        except (TypeError, ValueError, OverflowError) as error:
+            low, high = self.settings.reward_range
+            raise InvalidReward(
+                f"reward of pull {number} is {reward!r}: it must be a number in the reward range ({low:g}, {high:g})"
+            ) from error
 
     def _identify(self, pull: Pull | int) -> int:
         number = pull.id if isinstance(pull, Pull) else pull
@@ -431,14 +443,6 @@ def _present(value: int | None) -> int:
     if value is None:
         raise InvalidInput("its pull or its arm is missing")
     return value
-
-
-def _as_float(reward: float) -> float:
-    """Return a reward as it is stored; what is no number stays as it is, for the learner to refuse."""
-    try:
-        return float(reward)
-    except (TypeError, ValueError, OverflowError):
-        return reward
 
 
 def _checked_wanted(wanted: int) -> int:
