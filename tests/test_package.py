@@ -65,7 +65,8 @@ def test_a_star_import_brings_them() -> None:
 
 PROMISED = """
 Learner Pull kube fractional_kube epsilon_first ucb1 epsilon_greedy poker IndexPolicy UCB1 Mean DensityGreedy Fractional
-open_store Store Campaign Exact TruncatedGaussian Bernoulli Beta Uniform Empirical Problem paper_problem sensor_problem knapsack bounds errors
+Exact TruncatedGaussian Bernoulli Beta Uniform Empirical Problem paper_problem sensor_problem knapsack bounds errors
+open_store Store Campaign
 """
 
 

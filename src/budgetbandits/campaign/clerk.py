@@ -1,5 +1,6 @@
 """The clerk of a campaign: keeps a ledger in step with the journal, and performs requests in transactions."""
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from budgetbandits.campaign.settings import Settings
 from budgetbandits.campaign.times import Clock, timestamp
 from budgetbandits.errors import BudgetBanditsError, JournalDamaged, StoreUnavailable
 
-__all__ = ["Clerk"]
+__all__ = ["Clerk", "Request"]
 
 Answer = TypeVar("Answer")
 
@@ -40,24 +41,27 @@ class Clerk:
     def __init__(self, backend: Backend, record: Record, clock: Clock | None) -> None:
         self.settings = Settings.from_json(record.settings)
         self.pages: Pages = partial(backend.entries, record.id)
+        self._process = os.getpid()
         self._backend = backend
         self._campaign = record.id
         self._clock = clock
         self._ledger: Ledger | None = None
         self._ledger_lock = threading.Lock()
-        self._group: Group[_Request[object]] = Group(self._perform)
+        self._group: Group[Request[object]] = Group(self.perform)
 
     def act(self, decide: Callable[[Ledger], Answer]) -> Answer:
         """Let a decision be made on the ledger as it stands, and return its answer once that is durable.
 
         An error of this package that the decision raises is handed on, and nothing has changed then.
         """
-        request = _Request(decide)
-        self._group.submit(cast(_Request[object], request))
+        self._check_process()
+        request = Request(decide)
+        self._group.submit(cast(Request[object], request))
         return request.answer()
 
     def look(self, view: Callable[[Ledger], Answer]) -> Answer:
         """Return a view of the ledger as the journal stands; nothing is written."""
+        self._check_process()
         with self._ledger_lock:
             try:
                 return view(self._caught_up(self.pages))
@@ -65,11 +69,17 @@ class Clerk:
                 self._ledger = None  # it may have been caught up in part
                 raise
 
+    def _check_process(self) -> None:
+        # Connections and locks do not survive a fork.
+        if os.getpid() != self._process:
+            raise StoreUnavailable("the store was opened by another process: open it in each process anew")
+
     def time(self) -> int:
         """Return the time, in microseconds since 1970."""
         return self._backend.time() if self._clock is None else timestamp(self._clock())
 
-    def _perform(self, requests: Sequence["_Request[object]"]) -> None:
+    def perform(self, requests: Sequence["Request[object]"]) -> None:
+        """Perform requests in one transaction, in order; each has its answer, or its error, after that."""
         try:
             with self._ledger_lock:
                 self._transact(requests)
@@ -79,7 +89,7 @@ class Clerk:
             if not isinstance(error, BudgetBanditsError):
                 raise
 
-    def _transact(self, requests: Sequence["_Request[object]"]) -> None:
+    def _transact(self, requests: Sequence["Request[object]"]) -> None:
         try:
             if self._ledger is None:
                 self._caught_up(self.pages)  # a long journal is read before the transaction, which holds others up
@@ -112,8 +122,14 @@ def _totals(ledger: Ledger) -> Totals:
     return Totals(ledger.entries, ledger.spent, ledger.reserved, ledger.is_closed)
 
 
-class _Request(Generic[Answer]):
-    """A decision to be made, and what came of it."""
+class Request(Generic[Answer]):
+    """A decision to be made, and what came of it.
+
+    Parameters
+    ----------
+    decision
+        Decides on the ledger; it raises an error of this package only if it has changed nothing.
+    """
 
     def __init__(self, decision: Callable[[Ledger], Answer]) -> None:
         self._decision = decision

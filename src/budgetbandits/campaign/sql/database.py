@@ -50,7 +50,7 @@ class SqlBackend(Backend):
     Parameters
     ----------
     engine
-        The database, with the newest schema.
+        The database.
     where
         Its address, for people, without a password.
     """
@@ -58,6 +58,19 @@ class SqlBackend(Backend):
     def __init__(self, engine: Engine, where: str) -> None:
         self.engine = engine
         self.where = where
+
+    def set_up(self) -> None:
+        """Bring the schema up to date; whatever fails, no connection stays open."""
+        try:
+            with self._in_words(), self.engine.connect() as connection:
+                self.bring_up(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    @abstractmethod
+    def bring_up(self, connection: Connection) -> None:
+        """Bring the schema up to date, and commit."""
 
     @abstractmethod
     def begin(self, connection: Connection, campaign: int | None) -> None:

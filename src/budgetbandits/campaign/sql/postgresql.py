@@ -43,11 +43,14 @@ class PostgresqlBackend(SqlBackend):
                 f"{error.name} is not installed: PostgreSQL takes pip install 'budgetbandits[postgresql]'"
             ) from error
         super().__init__(engine, str(url))
-        with self._in_words(), engine.connect() as connection:
-            connection.execute(select(func.pg_advisory_xact_lock(_CREATION)))
-            _check_schema(connection, self.where)
-            migrate(connection, self.where)
-            connection.commit()
+        self.set_up()
+
+    def bring_up(self, connection: Connection) -> None:
+        """Create or upgrade the tables, in a schema of their own."""
+        connection.execute(select(func.pg_advisory_xact_lock(_CREATION)))
+        _check_schema(connection, self.where)
+        migrate(connection, self.where)
+        connection.commit()
 
     def begin(self, connection: Connection, campaign: int | None) -> None:
         """Begin a transaction; the server lets those who wait for the campaign's row have it in turn."""

@@ -24,6 +24,7 @@ __all__ = ["SqliteBackend"]
 
 _APPLICATION: Final = 0x62756462  # "budb", in the header of every database of this package
 _OLDEST: Final = (3, 51, 3)  # before it, resetting the write-ahead log could corrupt the database
+_SMALLEST: Final = 512  # bytes of a page
 _PATIENCE: Final = 30.0  # seconds to wait for other processes
 _IN_LINE: Final = 0.001  # seconds between two looks of those who wait to be next
 _NEXT: Final = 0.0002  # and of the one who is
@@ -52,12 +53,15 @@ class SqliteBackend(SqlBackend):
         super().__init__(engine, str(url))
         event.listen(engine, "connect", _set_up)
         self._line = _Line(path.with_name(f"{path.name}-next"))
-        with self._in_words(), engine.connect() as connection:
-            _switch_to_wal(connection)
-            self.begin(connection, None)
-            migrate(connection, self.where)
-            connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION}")
-            connection.commit()
+        self.set_up()
+
+    def bring_up(self, connection: Connection) -> None:
+        """Create or upgrade the tables, and mark the file as one of this package."""
+        _switch_to_wal(connection)
+        self.begin(connection, None)
+        migrate(connection, self.where)
+        connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION}")
+        connection.commit()
 
     def begin(self, connection: Connection, campaign: int | None) -> None:
         """Begin a transaction as soon as no other is under way, in turn with other processes."""
@@ -126,6 +130,8 @@ def _check_file(driver: ModuleType, path: Path) -> None:
     """Raise if there is a file already that is no store. It is opened for reading only, so nothing is written."""
     if not path.exists() or path.stat().st_size == 0:
         return
+    if path.stat().st_size < _SMALLEST:  # SQLite would take it for an empty one
+        raise _damaged(str(path), ValueError(f"{path.stat().st_size} bytes"))
     try:
         # Not read as plain bytes: closing a file would end the locks that SQLite holds on it in this process.
         with contextlib.closing(driver.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
