@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from budgetbandits.campaign.backend import Backend, Record, Totals, Transaction
 from budgetbandits.campaign.journal import Entry
-from budgetbandits.campaign.sql.schema import campaigns, entries, entry_of, record_of
+from budgetbandits.campaign.sql.schema import NEWEST, campaigns, entries, entry_of, record_of, version_of
 from budgetbandits.errors import (
     CampaignExists,
     JournalDamaged,
@@ -60,10 +60,12 @@ class SqlBackend(Backend):
         self.where = where
 
     def set_up(self) -> None:
-        """Bring the schema up to date; whatever fails, no connection stays open."""
+        """Bring the schema up to date, unless it is; whatever fails, no connection stays open."""
         try:
             with self._in_words(), self.engine.connect() as connection:
-                self.bring_up(connection)
+                if version_of(connection) != NEWEST:
+                    connection.rollback()
+                    self.bring_up(connection)
         except BaseException:
             self.close()
             raise

@@ -23,7 +23,7 @@ from budgetbandits.campaign.backend import Record, Totals
 from budgetbandits.campaign.journal import Entry, Kind
 from budgetbandits.errors import WrongStore
 
-__all__ = ["NEWEST", "VERSION_TABLE", "campaigns", "entries", "entry_of", "migrate", "record_of"]
+__all__ = ["NEWEST", "VERSION_TABLE", "campaigns", "entries", "entry_of", "migrate", "record_of", "version_of"]
 
 NEWEST: Final = "0001"
 VERSION_TABLE: Final = "schema_version"
@@ -77,6 +77,13 @@ def entry_of(row: Sequence[Any]) -> Entry:
     return Entry(row[0], row[1], Kind(row[2]), *row[3:])
 
 
+def version_of(connection: Connection) -> str | None:
+    """Return the version of the schema, or None if there is none yet."""
+    from alembic.migration import MigrationContext
+
+    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+
+
 def migrate(connection: Connection, where: str) -> None:
     """Bring the database to the newest version, within the transaction of the connection.
 
@@ -85,9 +92,7 @@ def migrate(connection: Connection, where: str) -> None:
     WrongStore
         If it is of a version that this package does not know.
     """
-    from alembic.migration import MigrationContext
-
-    current = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    current = version_of(connection)
     if current == NEWEST:
         return
     # Loaded only when there is something to do: most stores are up to date.

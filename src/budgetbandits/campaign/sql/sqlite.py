@@ -42,8 +42,11 @@ class SqliteBackend(SqlBackend):
     def __init__(self, url: URL) -> None:
         driver = _driver()
         self._driver = driver
-        path = _path(url)
-        _check_file(driver, path)
+        try:
+            path = _path(url)
+            _check_file(driver, path)
+        except OSError as error:
+            raise StoreUnavailable(f"{url} cannot be opened: {error}") from error
         engine = create_engine(
             url.set(drivername="sqlite+pysqlite"),
             module=driver,
