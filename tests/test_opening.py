@@ -148,17 +148,26 @@ class TestSqlite:
 
     def test_many_processes_may_set_it_up_at_once(self, tmp_path: Path) -> None:
         program = f"""
+import os
 import budgetbandits as bb
-from budgetbandits.testing import new_campaign
-with bb.open_store("sqlite:///{tmp_path}/a.db") as store:
-    try:
-        ads = new_campaign(store)
-    except bb.errors.CampaignExists:
-        ads = store.open("ads")
-    assert ads.ask() is not None
+
+def open_and_ask(number):
+    with bb.open_store("sqlite:///{tmp_path}/a.db") as store:
+        try:
+            ads = store.create("ads", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1))
+        except bb.errors.CampaignExists:
+            ads = store.open("ads")
+        assert ads.ask() is not None
+
+bb.open_store("sqlite:///{tmp_path}/other.db").close()  # loads what all of them need
+for number in range(6):
+    if os.fork() == 0:
+        open_and_ask(number)
+        os._exit(0)
+for number in range(6):
+    assert os.wait()[1] == 0
 """
-        workers = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(6)]
-        assert [worker.wait() for worker in workers] == [0] * 6
+        subprocess.run([sys.executable, "-c", program], check=True)
         with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
             assert store.open("ads").verify().entries == 6
 

@@ -47,7 +47,7 @@ class CampaignRow:
     is_closed: bool
 
 
-def open_store(url: str, *, clock: Clock | None = None) -> "Store":
+def open_store(url: str, *, clock: Clock | None = None, create: bool = True) -> "Store":
     """Open the campaigns in a database. An empty one is set up, one of an older version is upgraded.
 
     Parameters
@@ -58,6 +58,8 @@ def open_store(url: str, *, clock: Clock | None = None) -> "Store":
     clock
         Tells the time, as a datetime with a time zone. By default it is this machine's for SQLite, and the server's
         for PostgreSQL.
+    create
+        Set an empty database up. Without it, one that is not there or empty is an error.
 
     Raises
     ------
@@ -78,7 +80,7 @@ def open_store(url: str, *, clock: Clock | None = None) -> "Store":
     ...     store.open("spring").money.spent
     Decimal('10')
     """
-    return Store(_backend(_parsed(url)), clock=clock)
+    return Store(_backend(_parsed(url), create), clock=clock)
 
 
 def _parsed(url: str) -> URL:
@@ -88,15 +90,15 @@ def _parsed(url: str) -> URL:
         raise InvalidInput(f"store address {url!r}: give one such as sqlite:///ads.db") from error
 
 
-def _backend(url: URL) -> Backend:
+def _backend(url: URL, create: bool) -> Backend:
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
         from budgetbandits.campaign.sql.sqlite import SqliteBackend
 
-        return SqliteBackend(url)
+        return SqliteBackend(url, create=create)
     if url.drivername in ("postgresql", "postgresql+psycopg"):
         from budgetbandits.campaign.sql.postgresql import PostgresqlBackend
 
-        return PostgresqlBackend(url)
+        return PostgresqlBackend(url, create=create)
     raise InvalidInput(
         f"store address {url}: there is no store of the kind {url.drivername!r}; give sqlite:///ads.db, "
         "or postgresql+psycopg://user@host/database"
@@ -112,10 +114,15 @@ class Store:
         The database. `open_store` finds one by its address.
     clock
         Tells the time; by default the backend does.
+
+    Attributes
+    ----------
+    backend
+        The same.
     """
 
     def __init__(self, backend: Backend, *, clock: Clock | None = None) -> None:
-        self._backend = backend
+        self.backend = backend
         self._clock = clock
         self._lock = threading.Lock()
         self._campaigns: dict[str, Campaign] = {}
@@ -159,7 +166,7 @@ class Store:
         """
         _check_name(name)
         settings = Settings.given(policy, costs, budget, reward_range, seed, lease, on_expire, unit)
-        self._backend.create(name, settings.to_json(), settings.budget)
+        self.backend.create(name, settings.to_json(), settings.budget)
         return self.open(name)
 
     def open(self, name: str) -> Campaign:
@@ -176,16 +183,16 @@ class Store:
         with self._lock:
             # One for all threads, so that they share its commits.
             if name not in self._campaigns:
-                self._campaigns[name] = Campaign(self._backend, self._backend.find(name), self._clock)
+                self._campaigns[name] = Campaign(self.backend, self.backend.find(name), self._clock)
             return self._campaigns[name]
 
     def list(self) -> Table[CampaignRow]:
         """Return all campaigns, the oldest first."""
-        return Table(_row(record) for record in self._backend.list())
+        return Table(_row(record) for record in self.backend.list())
 
     def close(self) -> None:
         """Let go of all connections."""
-        self._backend.close()
+        self.backend.close()
 
     def __enter__(self) -> Self:
         return self

@@ -59,11 +59,14 @@ class SqlBackend(Backend):
         self.engine = engine
         self.where = where
 
-    def set_up(self) -> None:
+    def set_up(self, *, create: bool) -> None:
         """Bring the schema up to date, unless it is; whatever fails, no connection stays open."""
         try:
             with self._in_words(), self.engine.connect() as connection:
-                if version_of(connection) != NEWEST:
+                version = version_of(connection)
+                if version is None and not create:
+                    raise StoreUnavailable(f"{self.where} is empty: there are no campaigns to look at")
+                if version != NEWEST:
                     connection.rollback()
                     self.bring_up(connection)
         except BaseException:

@@ -28,9 +28,11 @@ class PostgresqlBackend(SqlBackend):
     ----------
     url
         Its address: ``postgresql+psycopg://user:password@host/database``.
+    create
+        Set it up if it is empty; otherwise that is an error.
     """
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, *, create: bool = True) -> None:
         options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
         try:
             engine = create_engine(
@@ -43,7 +45,7 @@ class PostgresqlBackend(SqlBackend):
                 f"{error.name} is not installed: PostgreSQL takes pip install 'budgetbandits[postgresql]'"
             ) from error
         super().__init__(engine, str(url))
-        self.set_up()
+        self.set_up(create=create)
 
     def bring_up(self, connection: Connection) -> None:
         """Create or upgrade the tables, in a schema of their own."""

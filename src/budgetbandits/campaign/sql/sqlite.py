@@ -37,13 +37,15 @@ class SqliteBackend(SqlBackend):
     ----------
     url
         Its address: ``sqlite:///ads.db``, or ``sqlite:////home/me/ads.db`` for an absolute path.
+    create
+        Set it up if it is empty or not there; otherwise that is an error.
     """
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, *, create: bool = True) -> None:
         driver = _driver()
         self._driver = driver
         try:
-            path = _path(url)
+            path = _path(url, create)
             _check_file(driver, path)
         except OSError as error:
             raise StoreUnavailable(f"{url} cannot be opened: {error}") from error
@@ -56,7 +58,7 @@ class SqliteBackend(SqlBackend):
         super().__init__(engine, str(url))
         event.listen(engine, "connect", _set_up)
         self._line = _Line(path.with_name(f"{path.name}-next"))
-        self.set_up()
+        self.set_up(create=create)
 
     def bring_up(self, connection: Connection) -> None:
         """Create or upgrade the tables, and mark the file as one of this package."""
@@ -116,7 +118,7 @@ def _driver() -> ModuleType:
     return driver
 
 
-def _path(url: URL) -> Path:
+def _path(url: URL, create: bool) -> Path:
     if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
         raise InvalidInput(
             f"{url} names no file: give one, such as sqlite:///ads.db; a campaign must outlive its program"
@@ -124,6 +126,8 @@ def _path(url: URL) -> Path:
     path = Path(url.database)
     if not path.parent.is_dir():
         raise StoreUnavailable(f"{url} cannot be opened: there is no folder {path.parent}; create it")
+    if not path.exists() and not create:
+        raise StoreUnavailable(f"{url} cannot be opened: there is no file {path}")
     if path.exists() and not path.is_file():
         raise StoreUnavailable(f"{url} cannot be opened: {path} is not a file")
     return path
