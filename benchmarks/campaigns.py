@@ -1,7 +1,7 @@
 """Durable asks and tells a second: threads and processes, SQLite and PostgreSQL, beside the disk's own fsync rate.
 
-``python -m benchmarks campaigns``; with ``BUDGETBANDITS_FSYNC_MS=4`` each commit takes 4 ms longer than this disk needs,
-as on a slower one.
+``python -m benchmarks campaigns``; with ``BUDGETBANDITS_FSYNC_MS=4`` each commit takes 4 ms longer than this disk
+needs, as on a slower one.
 """
 
 import multiprocessing

@@ -1,4 +1,3 @@
-# pysqlite3 is Python's own sqlite3 module, built against a newer SQLite.
-from sqlite3 import *
-from sqlite3 import sqlite_version as sqlite_version
-from sqlite3 import sqlite_version_info as sqlite_version_info
+# Python's own sqlite3 module, built against a newer SQLite; SQLAlchemy does nearly all that is done with it.
+sqlite_version: str
+sqlite_version_info: tuple[int, int, int]

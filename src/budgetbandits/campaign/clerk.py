@@ -11,7 +11,7 @@ from budgetbandits.campaign.group import Group
 from budgetbandits.campaign.ledger import Ledger
 from budgetbandits.campaign.settings import Settings
 from budgetbandits.campaign.times import Clock, timestamp
-from budgetbandits.errors import BudgetBanditsError, JournalDamaged, StoreUnavailable
+from budgetbandits.errors import BudgetBanditsError, JournalDamaged, OutcomeUnknown, StoreUnavailable
 
 __all__ = ["Clerk", "Request"]
 
@@ -64,10 +64,11 @@ class Clerk:
         self._check_process()
         with self._ledger_lock:
             try:
-                return view(self._caught_up(self.pages))
+                ledger = self._caught_up(self.pages)
             except BaseException:
-                self._ledger = None  # it may have been caught up in part
+                self._ledger = None  # an entry may have been folded in half
                 raise
+            return view(ledger)
 
     def _check_process(self) -> None:
         # Connections and locks do not survive a fork.
@@ -151,7 +152,10 @@ class Request(Generic[Answer]):
         if isinstance(error, BudgetBanditsError):
             self._error = type(error)(*error.args)
         else:
-            self._error = StoreUnavailable(f"the transaction failed ({error!r}): nothing was changed; try again")
+            self._error = OutcomeUnknown(
+                f"the transaction was broken off ({error!r}): whether it was done is not known. "
+                "Repeat it: with the same key, or the same pull, that is safe"
+            )
         self._error.__cause__ = error
 
     def answer(self) -> Answer:

@@ -28,6 +28,7 @@ _SMALLEST: Final = 512  # bytes of a page
 _PATIENCE: Final = 30.0  # seconds to wait for other processes
 _IN_LINE: Final = 0.001  # seconds between two looks of those who wait to be next
 _NEXT: Final = 0.0002  # and of the one who is
+_LONG: Final = 0.005  # seconds of waiting after which one looks twice as often
 
 
 class SqliteBackend(SqlBackend):
@@ -72,19 +73,20 @@ class SqliteBackend(SqlBackend):
         """Begin a transaction as soon as no other is under way, in turn with other processes."""
         deadline = time.monotonic() + _PATIENCE
         raw: Any = connection.connection.dbapi_connection
-        with self._line.waited(deadline):
-            while True:
-                try:
-                    raw.execute("BEGIN IMMEDIATE")
-                except self._driver.OperationalError as error:
-                    is_busy = _primary_code(error) == self._driver.SQLITE_BUSY
-                    if not is_busy or time.monotonic() > deadline:
-                        raise StoreUnavailable(
-                            f"{self.where} cannot be written now: {error}. Nothing was changed; try again"
-                        ) from error
-                    time.sleep(_NEXT)
-                else:
-                    return
+        with self._line.waited(deadline), _impatient(raw):
+            while not self._has_begun(raw, is_last_try=time.monotonic() > deadline):
+                time.sleep(_NEXT)
+
+    def _has_begun(self, raw: Any, *, is_last_try: bool) -> bool:
+        try:
+            raw.execute("BEGIN IMMEDIATE")
+        except self._driver.OperationalError as error:
+            if _primary_code(error) == self._driver.SQLITE_BUSY and not is_last_try:
+                return False
+            raise StoreUnavailable(
+                f"{self.where} cannot be written now: {error}. Nothing was changed; try again"
+            ) from error
+        return True
 
     def time_of(self, connection: Connection) -> int:
         """Return the time of this machine."""
@@ -167,6 +169,16 @@ def _set_up(connection: Any, _: object) -> None:
         connection.execute(f"PRAGMA {setting}").close()
 
 
+@contextmanager
+def _impatient(raw: Any) -> Iterator[None]:
+    """Let SQLite say at once that it is busy: its own way of waiting is to sleep for longer and longer."""
+    raw.execute("PRAGMA busy_timeout = 0").close()
+    try:
+        yield
+    finally:
+        raw.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000:.0f}").close()
+
+
 def _switch_to_wal(connection: Connection) -> None:
     """Turn the write-ahead log on, unless it is; while others do the same, SQLite says that it is busy, and no more."""
     deadline = time.monotonic() + _PATIENCE
@@ -187,8 +199,8 @@ class _Line:
 
     SQLite lets whoever comes at the right moment begin a transaction, and that is nearly always the process that has
     just ended one. Here only the one who holds a lock file may wait for the database, and gives it up once it has its
-    transaction; whoever wants another one has to get hold of the file anew, at even chances with all who wait. The
-    file says nothing about the data: without it, turns are unfair, and transactions as safe as before.
+    transaction; whoever wants another one has to get hold of the file anew, and those who have waited longest are the
+    likeliest to get it. The file says nothing about the data: without it, turns are unfair, and transactions as safe as before.
 
     Parameters
     ----------
@@ -215,10 +227,13 @@ class _Line:
             self._threads.release()
 
     def _lock(self, deadline: float) -> None:
+        begin = time.monotonic()
         while self._file is not None and not _try_lock(self._file):
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if now > deadline:
                 raise StoreUnavailable(f"the database has been busy for {_PATIENCE:g} seconds: try again")
-            time.sleep(random.uniform(0, 2 * _IN_LINE))
+            # Who has waited long looks more often, and so is likely to come before those who have just arrived.
+            time.sleep(random.uniform(0, 2 * _IN_LINE) * _LONG / (_LONG + now - begin))
 
     def _unlock(self) -> None:
         if self._file is not None:
