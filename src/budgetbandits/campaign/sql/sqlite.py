@@ -143,7 +143,8 @@ def _check_file(driver: ModuleType, path: Path) -> None:
         raise _damaged(str(path), ValueError(f"{path.stat().st_size} bytes"))
     try:
         # Not read as plain bytes: closing a file would end the locks that SQLite holds on it in this process.
-        with contextlib.closing(driver.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        with contextlib.closing(driver.connect(address, uri=True, timeout=_PATIENCE)) as connection:
             [application] = connection.execute("PRAGMA application_id").fetchone()
             [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except driver.OperationalError as error:
@@ -200,7 +201,8 @@ class _Line:
     SQLite lets whoever comes at the right moment begin a transaction, and that is nearly always the process that has
     just ended one. Here only the one who holds a lock file may wait for the database, and gives it up once it has its
     transaction; whoever wants another one has to get hold of the file anew, and those who have waited longest are the
-    likeliest to get it. The file says nothing about the data: without it, turns are unfair, and transactions as safe as before.
+    likeliest to get it. The file says nothing about the data: without it, turns are unfair, and transactions as safe as
+    before.
 
     Parameters
     ----------
