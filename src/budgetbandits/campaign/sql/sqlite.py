@@ -26,9 +26,8 @@ _APPLICATION: Final = 0x62756462  # "budb", in the header of every database of t
 _OLDEST: Final = (3, 51, 3)  # before it, resetting the write-ahead log could corrupt the database
 _SMALLEST: Final = 512  # bytes of a page
 _PATIENCE: Final = 30.0  # seconds to wait for other processes
-_IN_LINE: Final = 0.001  # seconds between two looks of those who wait to be next
+_IN_LINE: Final = 0.001  # seconds, on average, between two looks of those who wait to be next
 _NEXT: Final = 0.0002  # and of the one who is
-_LONG: Final = 0.005  # seconds of waiting after which one looks twice as often
 
 
 class SqliteBackend(SqlBackend):
@@ -200,9 +199,8 @@ class _Line:
 
     SQLite lets whoever comes at the right moment begin a transaction, and that is nearly always the process that has
     just ended one. Here only the one who holds a lock file may wait for the database, and gives it up once it has its
-    transaction; whoever wants another one has to get hold of the file anew, and those who have waited longest are the
-    likeliest to get it. The file says nothing about the data: without it, turns are unfair, and transactions as safe as
-    before.
+    transaction; whoever wants another one has to get hold of the file anew, at even chances with all who wait. The
+    file says nothing about the data: without it, turns are unfair, and transactions as safe as before.
 
     Parameters
     ----------
@@ -212,6 +210,7 @@ class _Line:
 
     def __init__(self, path: Path) -> None:
         self._threads = threading.Lock()  # the file is locked for the whole process
+        self._is_crowded = False  # whether it was hard to get the last time
         self._file: int | None = None
         with contextlib.suppress(OSError):  # a folder that cannot be written to: there is nobody to take turns with
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -229,13 +228,15 @@ class _Line:
             self._threads.release()
 
     def _lock(self, deadline: float) -> None:
-        begin = time.monotonic()
+        if self._is_crowded:  # whoever had the last turn must not try before those who wait
+            time.sleep(random.uniform(0, 2 * _IN_LINE))
+        self._is_crowded = False
         while self._file is not None and not _try_lock(self._file):
-            now = time.monotonic()
-            if now > deadline:
+            self._is_crowded = True
+            if time.monotonic() > deadline:
                 raise StoreUnavailable(f"the database has been busy for {_PATIENCE:g} seconds: try again")
-            # Who has waited long looks more often, and so is likely to come before those who have just arrived.
-            time.sleep(random.uniform(0, 2 * _IN_LINE) * _LONG / (_LONG + now - begin))
+            # Not waited for in the kernel, which knows no deadline: a process that hangs must not hang all others.
+            time.sleep(random.uniform(0, 2 * _IN_LINE))
 
     def _unlock(self) -> None:
         if self._file is not None:
