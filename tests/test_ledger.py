@@ -195,6 +195,17 @@ class TestDecisions:
                 ledger.ask(3)
             assert ledger.unsaved == []
 
+    @pytest.mark.parametrize("fault", ["choose", "learns"])
+    def test_nor_does_one_that_raises_what_it_likes(self, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(Fixed, fault, fail)
+        ledger = new_ledger(policy=Fixed(0))
+        with pytest.raises(PolicyError, match=r"Fixed\(answer=0\) failed: ZeroDivisionError\(\)"):
+            ledger.ask(3)
+        assert (ledger.unsaved, ledger.learner.pulls) == ([], 0)
+
     def test_what_a_failing_policy_chose_before_stands(self) -> None:
         ledger = new_ledger(policy=Fixed(2), budget="2.50")
         assert len(ledger.ask(5, key="k")) == 2

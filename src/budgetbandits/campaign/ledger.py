@@ -9,7 +9,8 @@ exactly as a learner does.
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from budgetbandits.learner import Learner, Pull
 from budgetbandits.money import Amount
 
 __all__ = ["Ledger", "Outstanding", "replay"]
+
+Answer = TypeVar("Answer")
 
 _LONGEST_KEY: Final = 255
 _MOST_WANTED: Final = 10_000  # a transaction holds everyone else up
@@ -145,19 +148,26 @@ class Ledger:
         if self.is_closed:
             raise CampaignClosed("the campaign is closed: it hands out no more pulls; those outstanding can be told")
         pulls: list[Pull] = []
-        while len(pulls) < wanted and (arm := self._choose(is_first=not pulls)) is not None:
-            self._write(
-                Kind.ASKED,
-                pull=self._asked + 1,
-                arm=arm,
-                amount=self._price(arm),
-                until=self._lease_end(self._now),
-                key=key,
-                part=len(pulls),
-                wanted=wanted,
-            )
-            pulls.append(self._outstanding[self._asked].pull)
+        try:
+            while len(pulls) < wanted and (arm := self._policy_says(self.choice)) is not None:
+                self._write_asked(arm, key, len(pulls), wanted)
+                pulls.append(self._outstanding[self._asked].pull)
+        except PolicyError:  # what it chose before stands, and is the answer
+            if not pulls:
+                raise
         return pulls
+
+    def _write_asked(self, arm: int, key: str | None, part: int, wanted: int) -> None:
+        self._write(
+            Kind.ASKED,
+            pull=self._asked + 1,
+            arm=arm,
+            amount=self._price(arm),
+            until=self._lease_end(self._now),
+            key=key,
+            part=part,
+            wanted=wanted,
+        )
 
     def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
         """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing."""
@@ -201,17 +211,14 @@ class Ledger:
         self._fold(entry)
         self.unsaved.append(entry)
 
-    def _choose(self, *, is_first: bool) -> int | None:
-        """Return the arm to pull next. Where a policy fails in the midst of several, what it chose before stands."""
+    def _policy_says(self, call: Callable[[], Answer]) -> Answer:
+        """Return what a policy says; whatever it raises, if it is a user's own, is its own fault."""
         try:
-            name = self.learner.choose()
+            return call()
+        except BudgetBanditsError:
+            raise
         except Exception as error:
-            if not is_first:
-                return None
-            if isinstance(error, BudgetBanditsError):
-                raise
-            raise PolicyError(f"{self.settings.policy!r} failed to choose an arm: {error!r}") from error
-        return None if name is None else self._arms[name]
+            raise PolicyError(f"{self.settings.policy!r} failed: {error!r}") from error
 
     def _lease_end(self, begin: int) -> int | None:
         return None if self.settings.lease is None else begin + self.settings.lease
@@ -310,7 +317,7 @@ class Ledger:
             raise JournalDamaged(f"it should be pull {self._asked + 1}, of an arm that there is")
         if entry.amount != self._price(arm) or entry.until != self._lease_end(entry.time):
             raise JournalDamaged("its amount or its lease is not what the settings say")
-        pull = self.learner.ask(self.settings.names[arm])
+        pull = self._policy_says(partial(self.learner.ask, self.settings.names[arm]))
         if pull is None:
             raise JournalDamaged("the budget left does not pay this arm")
         self._asked += 1
