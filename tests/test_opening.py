@@ -16,12 +16,13 @@ from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError
 
 import budgetbandits as bb
+from budgetbandits.campaign.backend import Totals
 from budgetbandits.campaign.sql import schema, sqlite
 from budgetbandits.campaign.sql.database import SqlBackend
 from budgetbandits.campaign.sql.postgresql import PostgresqlBackend
 from budgetbandits.campaign.sql.sqlite import SqliteBackend
 from budgetbandits.errors import InvalidInput, JournalDamaged, StoreError, StoreUnavailable, WrongStore
-from budgetbandits.testing import PostgresqlServer, new_campaign
+from budgetbandits.testing import PostgresqlServer, asked, new_campaign
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -190,6 +191,12 @@ def make_newer(backend: SqlBackend) -> None:
         connection.execute(text(f"UPDATE {schema.VERSION_TABLE} SET version_num = '9999'"))
 
 
+def append_to_stale(backend: SqlBackend, campaign: int) -> None:
+    with backend.writing(campaign) as transaction:
+        transaction.totals = Totals()  # as if somebody else had written since
+        transaction.append([asked(2)], Totals(2, 0, 20))
+
+
 class TestPostgresql:
     def test_it_lives_beside_others(self, postgresql: PostgresqlServer) -> None:
         url = postgresql.new_database("beside")
@@ -262,6 +269,14 @@ class TestSchema:
         ads.ask()
         with pytest.raises(DBAPIError, match="budget_is_kept"), backend.engine.begin() as connection:
             connection.execute(text(f"UPDATE campaigns SET {change}"))
+
+    def test_totals_are_only_set_on_those_that_were_read(self, backend: SqlBackend) -> None:
+        ads = new_campaign(bb.Store(backend))
+        ads.ask()
+        campaign = backend.find("ads").id
+        with pytest.raises(JournalDamaged, match="are not those of its journal"):
+            append_to_stale(backend, campaign)
+        assert ads.verify().entries == 1
 
     @pytest.mark.parametrize(
         "change", ["spent = spent + 1", "reserved = 0", "entries = 2", "entries = 4", "is_closed = true"]
