@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import budgetbandits as bb
+from benchmarks.campaigns import campaigns
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
 
 LITERAL = 1 / 40
@@ -179,6 +180,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "workers": workers,
     "starts": starts,
     "memory": memory,
+    "campaigns": campaigns,
 }
 
 

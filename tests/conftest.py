@@ -1,10 +1,32 @@
-"""Settings of Hypothesis for all tests.
+"""Settings of Hypothesis, and a PostgreSQL server, for all tests.
 
 Builds are repeatable: the same examples each time. To look further, run ``pytest --hypothesis-profile=wide``.
 """
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+from budgetbandits.testing import PostgresqlServer
 
 settings.register_profile("workshop", deadline=None, derandomize=True)
 settings.register_profile("wide", deadline=None, max_examples=2000)
 settings.load_profile("workshop")
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresqlServer]:
+    """Return a PostgreSQL server of the tests' own.
+
+    Where there is none to be had, its tests are skipped, unless BUDGETBANDITS_POSTGRESQL=required forbids that.
+    """
+    if PostgresqlServer.binaries() is None:
+        missing = "there is no PostgreSQL server here: install it (Debian: apt-get install postgresql)"
+        if os.environ.get("BUDGETBANDITS_POSTGRESQL") == "required":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    server = PostgresqlServer()
+    yield server
+    server.close()

@@ -151,6 +151,164 @@ class TestAskTellCancel:
         assert learner.reward_total == 22.5
 
 
+class TestCostsThatComeCheaper:
+    def test_the_rest_is_given_back(self) -> None:
+        learner = new_learner()
+        learner.tell(asked(learner), 0.5, cost="1.5")
+        assert (learner.spent, learner.reserved, learner.budget_left) == (1.5, 0, 48.5)
+        learner.tell(asked(learner), 0.5, cost=0)
+        assert (learner.spent, learner.reserved, learner.budget_left) == (1.5, 0, 48.5)
+        assert [row.pulls for row in learner.arms] == [1, 1, 0]
+
+    @pytest.mark.parametrize("cost", [1.25, "1.25", "1.21", Decimal("1.2000001"), 1.3, Fraction(13, 10)])
+    def test_what_is_finer_than_the_unit_is_rounded_up(self, cost: Any) -> None:
+        learner = new_learner()
+        if isinstance(cost, Fraction):
+            cost = float(cost)
+        learner.tell(asked(learner), 0.5, cost=cost)
+        assert learner.spent == 1.3
+
+    def test_a_finer_unit_can_be_had(self) -> None:
+        learner = new_learner(unit="0.001")
+        learner.tell(asked(learner), 0.5, cost="1.234")
+        assert learner.spent == 1.234
+        assert Learner.from_json(learner.to_json()).spent == 1.234
+
+    def test_real_costs(self) -> None:
+        learner = new_learner(costs=[1 / 3, 2 / 3], budget=1)
+        learner.tell(asked(learner), 0.5, cost=1 / 7)
+        assert learner.spent == 1 / 7
+        learner.tell(asked(learner), 0.5, cost="0.1")
+        assert learner.spent == pytest.approx(1 / 7 + 0.1, abs=1e-15)
+
+    @pytest.mark.parametrize(
+        ("cost", "message"),
+        [
+            ("4.1", "cost of pull 1 is 4.1: it must be at most 4.0, which was reserved for it"),
+            (4.0000001, "cost of pull 1 is 4.0000001: it must be at most 4.0, which was reserved for it"),
+            (-1, "cost of pull 1 is -1: it must be 0 or more, and finite"),
+            (math.inf, "cost of pull 1 is inf: it must be 0 or more, and finite"),
+            (math.nan, "cost of pull 1 is nan: give a number"),
+            ("free", "cost of pull 1 is 'free': give a number, or text such as '2.50'"),
+            (True, "cost of pull 1 is True: give a number, or text such as '2.50'"),
+        ],
+    )
+    def test_a_cost_that_is_none(self, cost: Any, message: str) -> None:
+        learner = new_learner()
+        pull = asked(learner)
+        act = partial(Learner.tell, pull=pull, reward=0.5, cost=cost)
+        assert TestBadTells.refused(learner, InvalidAmount, act) == message
+
+    @pytest.mark.parametrize("unit", [0, -1, 10, "0.02", math.inf, 0.3])
+    def test_a_unit_that_is_none(self, unit: Any) -> None:
+        with pytest.raises(InvalidAmount, match=r"give 1 or a power of ten below it, such as '0\.01'"):
+            new_learner(unit=unit)
+
+
+class TestExpiry:
+    def test_the_cost_is_charged_and_a_late_reward_moves_no_money(self) -> None:
+        learner = new_learner()
+        pull = asked(learner)
+        learner.expire(pull)
+        assert (learner.spent, learner.reserved, learner.budget_left) == (4, 0, 46)
+        assert (learner.pulls, learner.pending, learner.reward_total) == (1, (), 0)
+        learner.tell(pull, 0.5, cost=1)
+        assert (learner.spent, learner.reserved, learner.budget_left) == (4, 0, 46)
+        assert (learner.pulls, learner.arms[0].mean, learner.reward_total) == (1, 0.5, 0.5)
+
+    def test_released_it_counts_only_if_its_reward_comes_after_all(self) -> None:
+        learner = new_learner()
+        pull = asked(learner)
+        learner.expire(pull.id, release=True)
+        assert (learner.spent, learner.reserved, learner.budget_left, learner.pulls) == (0, 0, 50, 0)
+        assert asked(learner).arm == pull.arm
+        learner.tell(pull.id, 0.5)
+        assert (learner.spent, learner.reserved, learner.budget_left, learner.pulls) == (0, 4, 46, 2)
+        assert (learner.arms[0].pulls, learner.arms[0].mean) == (2, 0.5)
+
+    def test_what_has_expired_is_told_at_most_once_and_neither_cancelled_nor_expired(self) -> None:
+        learner = new_learner()
+        pull = asked(learner)
+        learner.expire(pull)
+        for act in (Learner.cancel, Learner.expire):
+            message = TestBadTells.refused(learner, PullAlreadySettled, partial(act, pull=pull))
+            assert message.startswith("pull 1 has expired: it can be neither cancelled nor expire again, but its rewa")
+        changed_pull = Pull(pull.id, "radio", pull.cost, pull.number)
+        TestBadTells.refused(learner, UnknownPull, partial(Learner.tell, pull=changed_pull, reward=0.5))
+        TestBadTells.refused(learner, InvalidReward, partial(Learner.tell, pull=pull, reward=2))
+        learner.tell(pull, 0.5)
+        message = TestBadTells.refused(learner, PullAlreadySettled, partial(Learner.tell, pull=pull, reward=0.5))
+        assert message == "pull 1 was told before: a pull is settled once"
+
+    @settings(max_examples=60)
+    @given(st.lists(st.tuples(st.sampled_from("aaatclrx"), st.integers(0, 99), st.integers(0, 40)), max_size=80))
+    def test_the_money_adds_up_and_json_brings_everything_back(self, story: list[tuple[str, int, int]]) -> None:
+        learner = new_learner()
+        price = {"camera": 40, "radio": 25, "microphone": 1}
+        held: dict[int, int] = {}  # tenths, for each pull that was spent or is reserved
+        waiting: list[Pull] = []  # expired, and not told yet
+        for verb, which, share in story:
+            pending = learner.pending
+            if verb == "l" and waiting:
+                learner.tell(waiting.pop(which % len(waiting)), share / 40)
+            elif verb in "al" or not pending:
+                if pull := learner.ask():
+                    held[pull.id] = price[str(pull.arm)]
+            elif verb == "t":
+                pull = pending[which % len(pending)]
+                cost = held[pull.id] * share // 40
+                learner.tell(pull, 0.5, cost=Decimal(cost) / 10)
+                held[pull.id] = cost
+            elif verb == "c":
+                pull = pending[which % len(pending)]
+                learner.cancel(pull)
+                held[pull.id] = 0
+            else:
+                pull = pending[which % len(pending)]
+                learner.expire(pull, release=verb == "r")
+                held[pull.id] *= verb != "r"
+                waiting.append(pull)
+            assert learner.spent + learner.reserved == pytest.approx(sum(held.values()) / 10)
+            assert sum(held.values()) <= 500
+        restored = Learner.from_json(learner.to_json())
+        assert restored.to_json() == learner.to_json()
+        for pull in waiting:
+            restored.tell(pull, 0.5)
+            learner.tell(pull, 0.5)
+        assert [restored.ask() for _ in range(9)] == [learner.ask() for _ in range(9)]
+        assert restored.to_json() == learner.to_json()
+
+
+class TestChoosing:
+    def test_choose_says_what_ask_will_pull_and_changes_nothing(self) -> None:
+        learner = new_learner(bb.epsilon_greedy(50, 0.5))
+        while (arm := learner.choose()) is not None:
+            before = learner.to_json()
+            assert learner.choose() == arm
+            assert learner.to_json() == before
+            assert asked(learner).arm == arm
+        assert learner.ask() is None
+
+    def test_a_learner_that_is_given_the_same_arms_is_the_same(self) -> None:
+        learner, given = (new_learner(bb.epsilon_first(0.3), budget=500) for _ in range(2))
+        for number in range(30):
+            pull = asked(learner)
+            assert given.ask(pull.arm) == pull
+            if number % 3:
+                learner.tell(pull, number / 30)
+                given.tell(pull, number / 30)
+        assert given.to_json() == learner.to_json()
+
+    def test_an_arm_that_cannot_be_paid_or_is_none(self) -> None:
+        learner = new_learner(budget="2.6")
+        assert learner.ask("camera") is None
+        assert learner.ask("radio") is not None
+        strangers: list[Any] = ["Radio", 1, True, 1.0, []]
+        for arm in strangers:
+            act = partial(Learner.ask, arm=arm)
+            assert "there is no arm" in TestBadTells.refused(learner, InvalidInput, act)
+
+
 class TestPendingPulls:
     @pytest.mark.parametrize("policy", [bb.kube(), bb.fractional_kube(), bb.ucb1(), bb.kube(width=0.1)])
     def test_ten_asks_in_a_row_go_to_several_arms(self, policy: bb.Policy) -> None:
@@ -574,11 +732,17 @@ def changed(learner: Learner, **values: Any) -> str:
 class TestJson:
     def test_it_has_a_format_and_a_version(self) -> None:
         data = json.loads(busy_learner().to_json())
-        assert (data["format"], data["version"]) == ("budgetbandits.learner", 1)
+        assert (data["format"], data["version"]) == ("budgetbandits.learner", 2)
 
-    @pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
+    def test_the_first_version_is_still_read(self) -> None:
+        learner = busy_learner()
+        data = json.loads(learner.to_json()) | {"version": 1}
+        del data["saved"], data["expired"]
+        assert Learner.from_json(json.dumps(data)).to_json() == learner.to_json()
+
+    @pytest.mark.parametrize("version", [0, 3, "1", None, [1]])
     def test_another_version(self, version: Any) -> None:
-        message = f"the saved learner has the format version {version!r}, and this package reads 1: use the package"
+        message = f"the saved learner has the format version {version!r}, and this package reads 1 and 2: use the pack"
         with pytest.raises(InvalidState) as caught:
             Learner.from_json(changed(busy_learner(), version=version))
         assert str(caught.value).startswith(message)
@@ -680,6 +844,15 @@ class TestJson:
             ("pending", [[14, 9, 13, True], [15, 2, 14, True], [16, 2, 15, True]]),
             ("pending", [[14, 2, 13], [15, 2, 14], [16, 2, 15]]),
             ("pending", 3),
+            ("saved", 1),
+            ("saved", -1),
+            ("saved", None),
+            ("expired", [[14, 2, 13, True, False]]),
+            ("expired", [[1, 0, 1, True, False]]),
+            ("expired", [[13, 2, 13, True, True]]),
+            ("expired", [[17, 2, 13, True, True]]),
+            ("expired", [[14, 2, 13, True]]),
+            ("expired", 3),
             ("cancelled", []),
             ("cancelled", [17]),
             ("cancelled", [0]),

@@ -1,4 +1,6 @@
 from . import bounds, errors, knapsack
+from .campaign.campaign import Campaign, Money
+from .campaign.store import Store, open_store
 from .indices import UCB1, Index, LinearIndex, Mean
 from .learner import Learner, Pull
 from .oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
@@ -29,6 +31,7 @@ __all__ = [
     "Arms",
     "Bernoulli",
     "Beta",
+    "Campaign",
     "CostBlind",
     "Counts",
     "DensityGreedy",
@@ -44,6 +47,7 @@ __all__ = [
     "Learner",
     "LinearIndex",
     "Mean",
+    "Money",
     "Now",
     "Oracle",
     "Poker",
@@ -52,6 +56,7 @@ __all__ = [
     "Pull",
     "RewardLaw",
     "Runs",
+    "Store",
     "TruncatedGaussian",
     "Uniform",
     "bounds",
@@ -62,6 +67,7 @@ __all__ = [
     "fractional_kube",
     "knapsack",
     "kube",
+    "open_store",
     "paper_family",
     "paper_problem",
     "poker",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from budgetbandits import __version__
+from budgetbandits.campaign import commands as campaign_commands
 from budgetbandits.errors import BudgetBanditsError, SimulationInterrupted
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ in it.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status: 0, 2 for bad input, or 130 after Ctrl-C."""
+    """Run the command line and return the exit status: 0, 1 if a check failed, 2 for bad input, 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     # A terminal that cannot show a letter gets its code.
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_reproduce(commands)
     _add_simulate(commands)
     _add_policies(commands)
+    campaign_commands.add_parser(commands)
     return parser
 
 

@@ -11,6 +11,15 @@
     │   ├── UnknownPull         (also a LookupError)  this learner never handed it out
     │   └── PullAlreadySettled  it was told or cancelled before
     ├── PolicyError             a policy broke its contract (say, chose an arm it cannot pay)
+    ├── StoreError              something about a store of campaigns, or a campaign in it
+    │   ├── StoreUnavailable    it cannot be read or written now: no server, no room, no permission
+    │   │   └── OutcomeUnknown  the connection broke during a commit: repeat with the same key
+    │   ├── WrongStore          a database of another program, of a newer version, or a damaged one
+    │   ├── NoSuchCampaign      (also a LookupError)
+    │   ├── CampaignExists      the name is taken
+    │   ├── CampaignClosed      it hands out no more pulls
+    │   ├── KeyReused           the key was used before, with other contents
+    │   └── JournalDamaged      the entries of a campaign cannot have come about
     ├── OutputError             an output folder or file that cannot be written, or is not ours to write
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
     └── SimulationInterrupted   (also a KeyboardInterrupt)  Ctrl-C; it carries the runs that were finished
@@ -18,7 +27,7 @@
 Beside them there is one warning, `SlowPolicyWarning`.
 
 Each message names the value, the rule that it breaks and the way out. An operation that raises one of these
-has changed nothing.
+has changed nothing; `OutcomeUnknown` alone cannot promise that.
 
 >>> from budgetbandits import Learner, kube
 >>> Learner(kube(), costs={"a": 1, "b": -2}, budget=10, reward_range=(0, 1))
@@ -29,18 +38,27 @@ budgetbandits.errors.InvalidAmount: cost of arm 'b' is -2: a cost must be greate
 
 __all__ = [
     "BudgetBanditsError",
+    "CampaignClosed",
+    "CampaignExists",
     "InvalidAmount",
     "InvalidInput",
     "InvalidReward",
     "InvalidState",
+    "JournalDamaged",
+    "KeyReused",
     "KnapsackTooHard",
+    "NoSuchCampaign",
+    "OutcomeUnknown",
     "OutputError",
     "PolicyError",
     "PullAlreadySettled",
     "PullError",
     "SimulationInterrupted",
     "SlowPolicyWarning",
+    "StoreError",
+    "StoreUnavailable",
     "UnknownPull",
+    "WrongStore",
 ]
 
 
@@ -78,6 +96,42 @@ class PullAlreadySettled(PullError):
 
 class PolicyError(BudgetBanditsError):
     """A policy broke its contract: for example it chose an arm that the budget left cannot pay."""
+
+
+class StoreError(BudgetBanditsError):
+    """Something is wrong with a store of campaigns, or with a campaign in it."""
+
+
+class StoreUnavailable(StoreError):
+    """A store cannot be read or written now: no server, no room on the disk, no permission, or a busy database."""
+
+
+class OutcomeUnknown(StoreUnavailable):
+    """The connection broke during a commit: what was asked for was done, or was not."""
+
+
+class WrongStore(StoreError):
+    """A database that holds no campaigns this version can use: another program's, a newer one, or a damaged one."""
+
+
+class NoSuchCampaign(StoreError, LookupError):
+    """A store has no campaign of that name."""
+
+
+class CampaignExists(StoreError):
+    """A store has a campaign of that name already."""
+
+
+class CampaignClosed(StoreError):
+    """A campaign was closed and hands out no more pulls."""
+
+
+class KeyReused(StoreError):
+    """A key was used before, with other contents."""
+
+
+class JournalDamaged(StoreError):
+    """The entries of a campaign cannot have come about, or do not agree with its totals."""
 
 
 class OutputError(BudgetBanditsError):

@@ -1,7 +1,8 @@
 """The live learner: it says which arm to pull next, and learns from the reward.
 
 `Learner.ask` reserves the cost of a pull and hands the pull out, `Learner.tell` settles it with its reward, and
-`Learner.cancel` gives the reservation back. Any number of pulls may be outstanding, and be told in any order.
+`Learner.cancel` gives the reservation back. Any number of pulls may be outstanding, and be told in any order. A pull
+whose reward does not come is settled by `Learner.expire`; a reward that comes after all is learned from.
 """
 
 import json
@@ -10,12 +11,20 @@ import secrets
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeGuard
 
 import numpy as np
 
 from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named_costs
-from budgetbandits.errors import InvalidInput, InvalidReward, InvalidState, PolicyError, PullAlreadySettled, UnknownPull
+from budgetbandits.errors import (
+    InvalidAmount,
+    InvalidInput,
+    InvalidReward,
+    InvalidState,
+    PolicyError,
+    PullAlreadySettled,
+    UnknownPull,
+)
 from budgetbandits.money import Amount, PriceList, Unit, price_list
 from budgetbandits.policies import Policy
 from budgetbandits.state import Floats, Now, fresh_arms, learn
@@ -28,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
-_VERSION: Final = 1
+_VERSION: Final = 2  # version 1 knew neither pulls that expired nor costs that came cheaper
 _SEED_BITS: Final = 63
 _TOURNAMENT_ARMS: Final = 2_000  # from so many arms on, NumPy's scan takes longer than the compiled tournament
 
@@ -118,6 +127,9 @@ class Learner:
         Where the policy draws at random: the same seed gives the same draws. By default a new one each time.
     run
         Which of the seed's independent streams to use.
+    unit
+        The smallest amount to count in, a power of ten such as "0.01", if costs that are told may be finer than those
+        that are given here. By default the largest that holds all of these.
 
     Examples
     --------
@@ -138,10 +150,11 @@ class Learner:
         seed: int | None = None,
         *,
         run: int = 0,
+        unit: Amount | None = None,
     ) -> None:
         names, amounts = named_costs(costs)
-        seed = secrets.randbits(_SEED_BITS) if seed is None else seed
-        self._set_up(policy, names, price_list(amounts, names, budget), reward_range, seed, run)
+        seed = new_seed() if seed is None else seed
+        self._set_up(policy, names, price_list(amounts, names, budget, unit), reward_range, seed, run)
 
     def _set_up(
         self,
@@ -166,20 +179,55 @@ class Learner:
         # All else that changes. Amounts are whole numbers of units.
         self._spent = 0
         self._reserved = 0
+        self._saved = 0  # by how much the pulls that count came cheaper than their arms' costs
         self._reward_total = 0.0
         self._asked = 0
         self._pulls = 0
         self._pending: dict[int, _Pending] = {}
         self._cancelled: set[int] = set()
+        self._expired: dict[int, _Expired] = {}  # those whose reward has not been told
         self._lock = threading.RLock()
         self._tournament: LiveTournament | None = None
+        self._numbers: dict[ArmName, int] | None = None
 
     # Asking and telling
 
-    def ask(self) -> Pull | None:
+    def ask(self, arm: ArmName | None = None) -> Pull | None:
         """Return the next pull, its cost reserved, or None if the budget left pays no arm.
 
         None is final once no pull is outstanding; until then a `cancel` may free money for another pull.
+
+        Parameters
+        ----------
+        arm
+            The name of the arm to pull, where that was decided before or elsewhere: then the policy is not asked, and
+            None means that the budget left does not pay this arm.
+
+        Raises
+        ------
+        PolicyError
+            If the policy answers with something other than an affordable arm.
+        InvalidInput
+            If there is no arm of that name.
+        """
+        with self._lock:
+            now = self._now()
+            chosen = self._chosen(now) if arm is None else self._number_of(arm)
+            if chosen is None or self._arms.cost[chosen] > now.budget_left:
+                return None
+            learns = bool(self._policy.learns(self._arms, now))
+            price = self._unit.units(float(self._arms.cost[chosen]))
+            self._asked += 1
+            self._pulls += 1
+            self._reserved += price
+            self._arms.pulls[chosen] += 1
+            pull = Pull(self._asked, self._names[chosen], self._unit.amount(price), now.pull)
+            self._pending[pull.id] = _Pending(pull, chosen, price, learns)
+            self._note_change(chosen)
+            return pull
+
+    def choose(self) -> ArmName | None:
+        """Return the arm that the next `ask` will pull, or None if the budget left pays none; nothing is reserved.
 
         Raises
         ------
@@ -187,38 +235,47 @@ class Learner:
             If the policy answers with something other than an affordable arm.
         """
         with self._lock:
-            now = self._now()
-            if self._cost_min > now.budget_left:
-                return None
-            number = uniform(self._seed, CHOICE, self._run, 0, self._asked)
-            arm = self._choose(now, number)
-            price = self._price_of_chosen(arm, now)
-            learns = bool(self._policy.learns(self._arms, now))
-            self._asked += 1
-            self._pulls += 1
-            self._reserved += price
-            self._arms.pulls[arm] += 1
-            pull = Pull(self._asked, self._names[arm], self._unit.amount(price), now.pull)
-            self._pending[pull.id] = _Pending(pull, int(arm), price, learns)
-            self._note_change(int(arm))
-            return pull
+            chosen = self._chosen(self._now())
+            return None if chosen is None else self._names[chosen]
 
-    def tell(self, pull: Pull | int, reward: float) -> None:
+    def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
         """Settle a pull with the reward that it paid.
+
+        Parameters
+        ----------
+        pull
+            The pull, or its id. One that has expired may be told, too: its reward is learned from, and no money moves.
+        reward
+            What it paid.
+        cost
+            What it cost, if that was less than what was reserved: the rest is given back. What is finer than the unit
+            is rounded up.
 
         Raises
         ------
         InvalidReward
             If the reward is not a number in the reward range; the pull stays outstanding.
+        InvalidAmount
+            If the cost is not an amount of at most what was reserved; the pull stays outstanding.
         UnknownPull, PullAlreadySettled
-            If there is no such pull outstanding.
+            If there is no such pull, or it was told or cancelled before.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> learner = bb.Learner(bb.kube(), costs={"a": "0.25"}, budget=1, reward_range=(0, 1))
+        >>> learner.tell(learner.ask(), reward=0.7, cost="0.08")
+        >>> learner.spent, learner.budget_left
+        (0.08, 0.92)
         """
         with self._lock:
-            pending = self._find(pull)
+            pending, expired = self._find_told(pull)
             amount = self._check_reward(reward, pending.pull.arm)
-            del self._pending[pending.pull.id]
-            self._reserved -= pending.price
-            self._spent += pending.price
+            price = pending.price if cost is None else self._check_cost(cost, pending)
+            if expired is None:
+                self._settle(pending, price)
+            else:
+                self._count_late(expired)
             self._reward_total += amount
             if pending.learns:
                 learn(self._arms, pending.arm, amount)
@@ -234,12 +291,76 @@ class Learner:
         """
         with self._lock:
             pending = self._find(pull)
-            del self._pending[pending.pull.id]
             self._cancelled.add(pending.pull.id)
-            self._reserved -= pending.price
-            self._pulls -= 1
-            self._arms.pulls[pending.arm] -= 1
-            self._tournament = None  # its clock cannot be turned back
+            self._give_back(pending)
+
+    def expire(self, pull: Pull | int, *, release: bool = False) -> None:
+        """Wait no longer for the reward of a pull: charge its cost, since that may have been spent.
+
+        A reward that comes after all can be told. It is learned from, and moves no money.
+
+        Parameters
+        ----------
+        pull
+            The pull, or its id.
+        release
+            Give the cost back, for those who know that it was not spent. The pull no longer counts, as if cancelled,
+            unless its reward comes after all.
+
+        Raises
+        ------
+        UnknownPull, PullAlreadySettled
+            If there is no such pull outstanding.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> learner = bb.Learner(bb.kube(), costs={"a": 1}, budget=10, reward_range=(0, 1))
+        >>> pull = learner.ask()
+        >>> learner.expire(pull)
+        >>> learner.spent, learner.reserved
+        (1.0, 0.0)
+        >>> learner.tell(pull, reward=0.5)
+        >>> learner.spent, learner.reward_total
+        (1.0, 0.5)
+        """
+        with self._lock:
+            pending = self._find(pull)
+            self._expired[pending.pull.id] = _Expired(pending, release)
+            if release:
+                self._give_back(pending)
+            else:
+                self._settle(pending, pending.price)
+
+    def _settle(self, pending: "_Pending", price: int) -> None:
+        del self._pending[pending.pull.id]
+        self._reserved -= pending.price
+        self._spent += price
+        self._saved += pending.price - price
+
+    def _give_back(self, pending: "_Pending") -> None:
+        del self._pending[pending.pull.id]
+        self._reserved -= pending.price
+        self._pulls -= 1
+        self._arms.pulls[pending.arm] -= 1
+        self._tournament = None  # its clock cannot be turned back
+
+    def _count_late(self, expired: "_Expired") -> None:
+        pending = expired.pending
+        del self._expired[pending.pull.id]
+        if expired.is_released:  # it happened after all, and its cost was given back
+            self._pulls += 1
+            self._arms.pulls[pending.arm] += 1
+            self._saved += pending.price
+            self._note_change(pending.arm)
+
+    def _chosen(self, now: Now) -> int | None:
+        """Return the arm that the policy chooses now, or None if none is affordable."""
+        if self._cost_min > now.budget_left:
+            return None
+        arm = self._choose(now, uniform(self._seed, CHOICE, self._run, 0, self._asked))
+        self._check_chosen(arm, now)
+        return int(arm)
 
     def _choose(self, now: Now, number: float) -> int:
         if len(self._names) < _TOURNAMENT_ARMS:
@@ -267,30 +388,54 @@ class Learner:
             reward_high=self._reward_high,
         )
 
-    def _price_of_chosen(self, arm: object, now: Now) -> int:
+    def _check_chosen(self, arm: object, now: Now) -> None:
         if isinstance(arm, bool) or not (isinstance(arm, int | np.integer) and 0 <= arm < len(self._names)):
             raise PolicyError(
                 f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {len(self._names) - 1}"
             )
         price = float(self._arms.cost[arm])
-        units = self._unit.units(price)
         if price > now.budget_left:
             raise PolicyError(
-                f"{self._policy!r} chose arm {self._names[int(arm)]!r}, which costs {self._unit.amount(units)} "
-                f"with {self.budget_left} left: a policy may choose affordable arms only"
+                f"{self._policy!r} chose arm {self._names[int(arm)]!r}, which costs "
+                f"{self._unit.amount(self._unit.units(price))} with {self.budget_left} left: "
+                "a policy may choose affordable arms only"
             )
-        return units
+
+    def _number_of(self, arm: ArmName) -> int:
+        if self._numbers is None:  # most learners never need it, and a million names take their room
+            self._numbers = {name: number for number, name in enumerate(self._names)}
+        # True and 1.0 would find the arm named 1.
+        number = self._numbers.get(arm) if isinstance(arm, str | int) and not isinstance(arm, bool) else None
+        if number is None:
+            raise InvalidInput(f"there is no arm {arm!r}: give the name of an arm, such as {self._names[0]!r}")
+        return number
+
+    def _find_told(self, pull: Pull | int) -> "tuple[_Pending, _Expired | None]":
+        """Return a pull whose reward may be told, and how it expired, if it has."""
+        number = pull.id if isinstance(pull, Pull) else pull
+        expired = self._expired.get(number) if _is_whole(number) else None
+        if expired is None:
+            return self._find(pull), None
+        if pull is number or pull == expired.pending.pull:
+            return expired.pending, expired
+        raise _unknown(pull)
 
     def _find(self, pull: Pull | int) -> "_Pending":
         number = pull.id if isinstance(pull, Pull) else pull
-        is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        pending = self._pending.get(number) if is_number else None
+        pending = self._pending.get(number) if _is_whole(number) else None
         if pending is not None and (pull is number or pull == pending.pull):
             return pending
-        if pending is None and is_number and 1 <= number <= self._asked:
-            how = "cancelled" if number in self._cancelled else "told"
-            raise PullAlreadySettled(f"pull {number} was {how} before: a pull is settled once")
-        raise UnknownPull(f"{pull!r} is no pull of this learner: use what ask() returned, or its id")
+        if pending is None and _is_whole(number) and 1 <= number <= self._asked:
+            raise PullAlreadySettled(self._how_settled(number))
+        raise _unknown(pull)
+
+    def _how_settled(self, number: int) -> str:
+        if number in self._expired:
+            return (
+                f"pull {number} has expired: it can be neither cancelled nor expire again, but its reward can be told"
+            )
+        how = "cancelled" if number in self._cancelled else "told"
+        return f"pull {number} was {how} before: a pull is settled once"
 
     def _check_reward(self, reward: float, arm: ArmName) -> float:
         try:
@@ -303,6 +448,13 @@ class Learner:
                 f"({self._reward_low:g}, {self._reward_high:g}) that was declared"
             )
         return amount
+
+    def _check_cost(self, cost: Amount, pending: "_Pending") -> int:
+        what = f"cost of pull {pending.pull.id}"
+        units = self._unit.units_at_least(cost, what)
+        if units > pending.price:
+            raise InvalidAmount(f"{what} is {cost}: it must be at most {pending.pull.cost}, which was reserved for it")
+        return units
 
     # What it shows
 
@@ -323,7 +475,7 @@ class Learner:
 
     @property
     def spent(self) -> float:
-        """The cost of all pulls that were told."""
+        """The cost of all pulls that were told, or that expired and were charged."""
         return self._unit.amount(self._spent)
 
     @property
@@ -339,7 +491,7 @@ class Learner:
 
     @property
     def pulls(self) -> int:
-        """How many pulls were told or are outstanding."""
+        """How many pulls were made or are outstanding; those cancelled or released do not count."""
         return self._pulls
 
     @property
@@ -409,9 +561,10 @@ class Learner:
                     "told": arms.told.tolist(),
                     "reward_sum": arms.reward_sum.tolist(),
                     "reward_squares": arms.reward_squares.tolist(),
-                    "pending": [
-                        [pending.pull.id, pending.arm, pending.pull.number, pending.learns]
-                        for pending in self._pending.values()
+                    "saved": self._saved,
+                    "pending": [_saved_pull(pending) for pending in self._pending.values()],
+                    "expired": [
+                        [*_saved_pull(expired.pending), expired.is_released] for expired in self._expired.values()
                     ],
                     "cancelled": sorted(self._cancelled),
                 },
@@ -482,33 +635,44 @@ class Learner:
         self._spent = check_whole(data["spent"], "the money spent", 107)
         self._reward_total = float(data["reward_total"])
         self._cancelled = {check_whole(number, "a cancelled pull", 56) for number in data["cancelled"]}
-        for number, arm, position, learns in data["pending"]:
-            check_whole(number, "a pending pull", 56)
-            check_whole(arm, "a pending arm", 32)
-            check_whole(position, "the number of a pending pull", 56)
-            price = self._unit.units(float(self._arms.cost[arm]))
-            pull = Pull(number, self._names[arm], self._unit.amount(price), position)
-            if number in self._pending:
-                raise InvalidState(f"the saved learner is damaged: pull {number} is pending twice")
-            self._pending[number] = _Pending(pull, arm, price, bool(learns))
-            self._reserved += price
+        self._saved = check_whole(data["saved"], "the money saved", 107)
+        for saved in data["pending"]:
+            pending = self._restored_pull(*saved)
+            self._pending[pending.pull.id] = pending
+            self._reserved += pending.price
+        for *saved, is_released in data["expired"]:
+            expired = self._restored_pull(*saved)
+            self._expired[expired.pull.id] = _Expired(expired, bool(is_released))
         self._pulls = int(self._arms.pulls.sum())
+        self._check_pulls([saved[0] for saved in (*data["pending"], *data["expired"])] + data["cancelled"])
+
+    def _restored_pull(self, number: int, arm: int, position: int, learns: bool) -> "_Pending":
+        check_whole(number, "a pull that is not told", 56)
+        check_whole(arm, "the arm of a pull that is not told", 32)
+        check_whole(position, "the number of a pull that is not told", 56)
+        price = self._unit.units(float(self._arms.cost[arm]))
+        return _Pending(Pull(number, self._names[arm], self._unit.amount(price), position), arm, price, bool(learns))
+
+    def _check_pulls(self, ids: list[int]) -> None:
+        """Raise unless pulls, counts and money agree; `ids` are those of all pulls that are not told."""
         cost_of_pulls = sum(
             int(count) * self._unit.units(float(price))
             for count, price in zip(self._arms.pulls, self._arms.cost, strict=True)
             if count
         )
-        told_or_pending = self._arms.told.copy()
-        for pending in self._pending.values():
-            told_or_pending[pending.arm] += 1
-        ids = [*self._pending, *data["cancelled"]]
+        charged = [expired.pending for expired in self._expired.values() if not expired.is_released]
+        told_or_not = self._arms.told.copy()
+        for pending in (*self._pending.values(), *charged):
+            told_or_not[pending.arm] += 1
+        told = self._pulls - len(self._pending) - len(charged)
         if (
-            self._asked != self._pulls + len(self._cancelled)
-            or cost_of_pulls != self._spent + self._reserved
-            or (told_or_pending > self._arms.pulls).any()
+            self._asked != told + len(ids)
+            or cost_of_pulls != self._spent + self._reserved + self._saved
+            or sum(pending.price for pending in charged) > self._spent
+            or (told_or_not > self._arms.pulls).any()
             or len(ids) != len(set(ids))
             or not all(1 <= number <= self._asked for number in ids)
-            or not 0 <= self._reward_total <= (self._pulls - len(self._pending)) * self._reward_high * (1 + 1e-9)
+            or not 0 <= self._reward_total <= told * self._reward_high * (1 + 1e-9)
         ):
             raise InvalidState("the saved learner is damaged: its pulls do not add up")
 
@@ -523,6 +687,30 @@ class _Pending(NamedTuple):
     arm: int
     price: int
     learns: bool
+
+
+class _Expired(NamedTuple):
+    """A pull that expired before its reward was told, and whether its cost was given back."""
+
+    pending: _Pending
+    is_released: bool
+
+
+def new_seed() -> int:
+    """Return a seed that nobody has had before."""
+    return secrets.randbits(_SEED_BITS)
+
+
+def _is_whole(number: object) -> TypeGuard[int]:
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
+
+
+def _unknown(pull: object) -> UnknownPull:
+    return UnknownPull(f"{pull!r} is no pull of this learner: use what ask() returned, or its id")
+
+
+def _saved_pull(pending: _Pending) -> list[Any]:
+    return [pending.pull.id, pending.arm, pending.pull.number, pending.learns]
 
 
 def _restored_bill(data: dict[str, Any], prices: Sequence[Amount] | Floats) -> PriceList:
@@ -544,9 +732,11 @@ def _parse(text: str) -> dict[str, Any]:
         raise InvalidState(f"this is no complete JSON text ({error}): restore it from another copy") from error
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise InvalidState(f"this JSON text is no saved learner: its 'format' must be {_FORMAT!r}")
+    if data.get("version") == 1:
+        return {"saved": 0, "expired": []} | data
     if data.get("version") != _VERSION:
         raise InvalidState(
-            f"the saved learner has the format version {data.get('version')!r}, and this package reads {_VERSION}: "
-            "use the package version that wrote it"
+            f"the saved learner has the format version {data.get('version')!r}, and this package reads 1 and "
+            f"{_VERSION}: use the package version that wrote it"
         )
     return data

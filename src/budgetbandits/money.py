@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from budgetbandits.errors import InvalidAmount
 
-__all__ = ["Amount", "PriceList", "Unit", "pay", "price_list", "rounded_down"]
+__all__ = ["Amount", "PriceList", "Unit", "looks_real", "pay", "price_list", "rounded_down"]
 
 Number = int | float | Decimal
 Amount = int | float | str | Decimal
@@ -55,6 +55,14 @@ class Unit:
         """Return the float nearest to that many units."""
         return units / int(self.base**self.exponent)
 
+    def decimal(self, units: int) -> Decimal:
+        """Return exactly that many units of a power of ten, whatever precision the user has set for decimals.
+
+        >>> Unit(10, 2).decimal(250)
+        Decimal('2.50')
+        """
+        return Decimal(f"{units}E-{self.exponent}")
+
     def price(self, units: int) -> float:
         """Return that many units as a price; what a float64 cannot hold of it is cut off, never added."""
         if self.base == 10:
@@ -73,6 +81,20 @@ class Unit:
             return int(price)
         numerator, denominator = price.as_integer_ratio()
         return (numerator << self.exponent) // denominator
+
+    def units_at_least(self, amount: Amount, what: str) -> int:
+        """Return the least number of units that covers an amount: what is finer than the unit is rounded up.
+
+        >>> Unit(10, 2).units_at_least("0.08", "cost"), Unit(10, 2).units_at_least("0.081", "cost")
+        (8, 9)
+        """
+        number = _plain(amount, what)
+        if not (math.isfinite(number) and number >= 0):
+            raise InvalidAmount(f"{what} is {amount}: it must be 0 or more, and finite")
+        # A float that looks decimal stands for that decimal number: 0.08 is eight hundredths, and not a little more.
+        is_decimal_float = self.base == 10 and isinstance(number, float) and not looks_real(number)
+        numerator, denominator = (Decimal(repr(number)) if is_decimal_float else number).as_integer_ratio()
+        return int(-(-numerator * self.base**self.exponent // denominator))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +116,13 @@ class PriceList:
     budget: int
 
 
-def price_list(costs: Sequence[Amount] | NDArray[np.float64], names: Sequence[object], budget: Amount) -> PriceList:
-    """Find the unit that holds every cost and the budget exactly.
+def price_list(
+    costs: Sequence[Amount] | NDArray[np.float64],
+    names: Sequence[object],
+    budget: Amount,
+    unit: Amount | None = None,
+) -> PriceList:
+    """Find the unit that holds every cost and the budget exactly; it is no coarser than the one given.
 
     Examples
     --------
@@ -114,6 +141,7 @@ def price_list(costs: Sequence[Amount] | NDArray[np.float64], names: Sequence[ob
     whole = _plain(budget, "budget")
     if not (math.isfinite(whole) and whole >= 0):
         raise InvalidAmount(f"budget is {budget}: a budget must be 0 or more, and finite")
+    least_digits = _unit_digits(unit)
     if _are_real(costs):
         return _real_prices(costs, whole)
     if isinstance(costs, np.ndarray) and costs.ndim == 1 and costs.dtype.kind in "fiu":
@@ -125,8 +153,19 @@ def price_list(costs: Sequence[Amount] | NDArray[np.float64], names: Sequence[ob
         if not 0 < float(cost) < math.inf:
             rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else "greater than 0"
             raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be {rule}")
-    is_real = any(map(_looks_real, chain(amounts, (whole,))))
-    return _real_prices(amounts, whole) if is_real else _decimal_prices(amounts, whole)
+    is_real = any(map(looks_real, chain(amounts, (whole,))))
+    return _real_prices(amounts, whole) if is_real else _decimal_prices(amounts, whole, least_digits)
+
+
+def _unit_digits(unit: Amount | None) -> int:
+    """Return how many decimal places a unit asks for."""
+    if unit is None:
+        return 0
+    number = _plain(unit, "unit")
+    decimal = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    if not (decimal.is_finite() and decimal > 0) or decimal != Decimal(f"1E-{_decimal_places(decimal)}"):
+        raise InvalidAmount(f"unit is {unit!r}: give 1 or a power of ten below it, such as '0.01'")
+    return _decimal_places(decimal)
 
 
 def _plain(value: object, what: str) -> Number:
@@ -155,17 +194,18 @@ def _are_real(costs: object) -> TypeGuard[NDArray[np.float64]]:
         and costs.ndim == 1
         and costs.dtype == np.float64
         and bool(np.all((costs > 0) & (costs < math.inf)))
-        and any(map(_looks_real, costs))
+        and any(map(looks_real, costs))
     )
 
 
-def _looks_real(amount: Number) -> bool:
+def looks_real(amount: Amount) -> bool:
+    """Tell whether an amount is a float with too many digits to stand for a decimal number."""
     return isinstance(amount, float) and float(f"{amount:.{_DECIMAL_LOOKING_DIGITS}g}") != amount
 
 
-def _decimal_prices(costs: Sequence[Number], budget: Number) -> PriceList:
+def _decimal_prices(costs: Sequence[Number], budget: Number, least_digits: int) -> PriceList:
     decimals = [Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount) for amount in (*costs, budget)]
-    digits = max(map(_decimal_places, decimals))
+    digits = max(least_digits, *map(_decimal_places, decimals))
     # Numbers of 17 digits and more exceed 2^53; the first test keeps astronomic ones from being written out.
     is_vast = any(amount and amount.adjusted() + digits >= 16 for amount in decimals)
     units = [] if is_vast else [_scaled(amount, digits) for amount in decimals]

@@ -216,7 +216,16 @@ def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callab
     return compiled
 
 
-_NEVER_COMPILED: Final = {"bounds.py", "campaign", "cli.py", "experiments", "figures.py", "regrets.py", "simulation.py"}
+_NEVER_COMPILED: Final = {
+    "bounds.py",
+    "campaign",
+    "cli.py",
+    "experiments",
+    "figures.py",
+    "regrets.py",
+    "simulation.py",
+    "testing.py",
+}
 """What stands above the engine: a change there does not cost everyone a compilation."""
 
 

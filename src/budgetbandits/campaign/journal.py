@@ -1,0 +1,59 @@
+"""The journal of a campaign: what an entry is."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+__all__ = ["Entry", "Kind"]
+
+
+class Kind(StrEnum):
+    """What an entry says."""
+
+    ASKED = "asked"
+    TOLD = "told"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    EXTENDED = "extended"
+    CLOSED = "closed"
+
+
+class Entry(NamedTuple):
+    """One entry of a journal; it is never changed.
+
+    What was spent is the sum of the amounts of all entries but `Kind.ASKED`.
+
+    Attributes
+    ----------
+    number
+        1, 2, 3 and so on, without a gap.
+    time
+        Microseconds since 1970, UTC; never less than that of the entry before.
+    kind
+        What it says.
+    pull
+        The pull that it is about, or None for `Kind.CLOSED`.
+    arm
+        The number of the arm.
+    amount
+        Whole units of money: what was reserved by `Kind.ASKED`, and what was spent by all others.
+    reward
+        The reward that was told.
+    until
+        When the lease ends, for `Kind.ASKED` and `Kind.EXTENDED`; None if it does not.
+    key
+        The client's key for an ask.
+    part, wanted
+        Which part of the answer to that ask this pull is, from 0, and how many pulls were wanted.
+    """
+
+    number: int
+    time: int
+    kind: Kind
+    pull: int | None = None
+    arm: int | None = None
+    amount: int = 0
+    reward: float | None = None
+    until: int | None = None
+    key: str | None = None
+    part: int = 0
+    wanted: int = 1

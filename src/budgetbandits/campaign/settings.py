@@ -1,0 +1,167 @@
+"""What a campaign is made of: everything that is fixed when it is created."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self, get_args
+
+from budgetbandits.campaign.times import Duration, duration
+from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named_costs
+from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
+from budgetbandits.learner import Learner, new_seed
+from budgetbandits.money import Amount, PriceList, Unit, looks_real, price_list
+from budgetbandits.policies import Policy
+
+__all__ = ["OnExpire", "Settings"]
+
+OnExpire = Literal["charge", "release"]
+"""What becomes of the money of a pull that is not told in its lease."""
+
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a campaign that never changes.
+
+    Attributes
+    ----------
+    policy, reward_range, seed
+        As in `budgetbandits.Learner`.
+    names, prices
+        The arms, and what a pull of each costs in whole units.
+    unit
+        The smallest amount, a power of ten.
+    budget
+        What may be spent, in whole units.
+    lease
+        How long a pull may stay outstanding, in microseconds; None for as long as it likes.
+    on_expire
+        What becomes of its money after that.
+    """
+
+    policy: Policy
+    names: tuple[ArmName, ...]
+    prices: tuple[int, ...]
+    unit: Unit
+    budget: int
+    reward_range: tuple[float, float]
+    seed: int
+    lease: int | None
+    on_expire: OnExpire
+
+    @classmethod
+    def given(
+        cls,
+        policy: Policy,
+        costs: Costs,
+        budget: Amount,
+        reward_range: tuple[float, float],
+        seed: int | None,
+        lease: Duration | None,
+        on_expire: OnExpire,
+        unit: Amount | None,
+    ) -> Self:
+        """Check what a user gave, and return it as settings."""
+        if not isinstance(policy, Policy):
+            raise InvalidInput(f"policy is {policy!r}: give a policy such as kube()")
+        if on_expire not in get_args(OnExpire):
+            raise InvalidInput(f"on_expire is {on_expire!r}: give 'charge', or 'release' if you know better")
+        names, bill = _decimal_bill(costs, budget, unit)
+        settings = cls(
+            policy,
+            names,
+            tuple(int(price) for price in bill.prices),
+            bill.unit,
+            bill.budget,
+            check_range(reward_range),
+            check_whole(new_seed() if seed is None else seed, "seed", 63),
+            None if lease is None else duration(lease, "lease"),
+            on_expire,
+        )
+        if settings._stored_and_read() != settings:
+            raise InvalidInput(f"policy is {policy!r}: it does not come back from JSON as it was; use plain parameters")
+        return settings
+
+    def _stored_and_read(self) -> Self:
+        try:
+            return self.from_json(self.to_json())
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidInput(f"policy is {self.policy!r}: it cannot be stored as JSON ({error})") from error
+
+    def to_json(self) -> str:
+        """Return the settings as JSON text."""
+        return json.dumps(
+            {
+                "version": _VERSION,
+                "policy": self.policy.to_data(),
+                "names": self.names,
+                "prices": self.prices,
+                "decimal_places": self.unit.exponent,
+                "budget": self.budget,
+                "reward_range": self.reward_range,
+                "seed": self.seed,
+                "lease": self.lease,
+                "on_expire": self.on_expire,
+            },
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the settings that `to_json` described.
+
+        Raises
+        ------
+        InvalidState
+            If the text is damaged, of another version, or names a policy unknown here.
+        """
+        try:
+            data = json.loads(text)
+            if data["version"] != _VERSION:
+                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1")
+            return cls._restored(data)
+        except InvalidState:
+            raise
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise InvalidState(f"the settings of the campaign are damaged ({error!r})") from error
+
+    @classmethod
+    def _restored(cls, data: dict[str, Any]) -> Self:
+        low, high = data["reward_range"]
+        return cls(
+            Policy.from_data(data["policy"]),
+            tuple(data["names"]),
+            tuple(check_whole(price, "a price", 54) for price in data["prices"]),
+            Unit(10, check_whole(data["decimal_places"], "the number of decimal places", 10)),
+            check_whole(data["budget"], "the budget", 54),
+            (low, high),
+            check_whole(data["seed"], "the seed", 63),
+            None if data["lease"] is None else check_whole(data["lease"], "the lease", 63),
+            data["on_expire"],
+        )
+
+    @staticmethod
+    def unit_of(text: str) -> Unit:
+        """Return the unit alone, also where the policy is unknown here."""
+        try:
+            return Unit(10, check_whole(json.loads(text)["decimal_places"], "the number of decimal places", 10))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidState(f"the settings of the campaign are damaged ({error!r})") from error
+
+    def learner(self) -> Learner:
+        """Return a learner that has not asked yet."""
+        costs = [(name, self.unit.decimal(price)) for name, price in zip(self.names, self.prices, strict=True)]
+        budget, unit = self.unit.decimal(self.budget), self.unit.decimal(1)
+        return Learner(self.policy, costs, budget, self.reward_range, self.seed, unit=unit)
+
+
+def _decimal_bill(costs: Costs, budget: Amount, unit: Amount | None) -> tuple[tuple[ArmName, ...], PriceList]:
+    names, amounts = named_costs(costs)
+    bill = price_list(amounts, names, budget, unit)
+    if bill.unit.base == 10:
+        return tuple(names), bill
+    given = [(f"cost of arm {name!r}", float(cost)) for name, cost in zip(names, amounts, strict=True)]
+    what, amount = next((what, amount) for what, amount in [*given, ("budget", float(budget))] if looks_real(amount))
+    raise InvalidAmount(
+        f"{what} is {amount!r}: the money of a campaign is decimal; give text such as {f'{amount:.2f}'!r}, or round it"
+    )

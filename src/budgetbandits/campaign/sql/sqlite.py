@@ -1,0 +1,270 @@
+"""Campaigns in an SQLite file: embedded, durable, and fair to all processes that share it."""
+
+import contextlib
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from budgetbandits.campaign.sql.database import SqlBackend
+from budgetbandits.campaign.sql.schema import migrate
+from budgetbandits.campaign.times import system_clock, timestamp
+from budgetbandits.errors import InvalidInput, StoreError, StoreUnavailable, WrongStore
+
+__all__ = ["SqliteBackend"]
+
+_APPLICATION: Final = 0x62756462  # "budb", in the header of every database of this package
+_OLDEST: Final = (3, 51, 3)  # before it, resetting the write-ahead log could corrupt the database
+_SMALLEST: Final = 512  # bytes of a page
+_PATIENCE: Final = 30.0  # seconds to wait for other processes
+_IN_LINE: Final = 0.001  # seconds, on average, between two looks of those who wait to be next
+_NEXT: Final = 0.0002  # and of the one who is
+
+
+class SqliteBackend(SqlBackend):
+    """Campaigns in a file.
+
+    Parameters
+    ----------
+    url
+        Its address: ``sqlite:///ads.db``, or ``sqlite:////home/me/ads.db`` for an absolute path.
+    create
+        Set it up if it is empty or not there; otherwise that is an error.
+    """
+
+    def __init__(self, url: URL, *, create: bool = True) -> None:
+        driver = _driver()
+        self._driver = driver
+        try:
+            path = _path(url, create)
+            _check_file(driver, path)
+        except OSError as error:
+            raise StoreUnavailable(f"{url} cannot be opened: {error}") from error
+        engine = create_engine(
+            url.set(drivername="sqlite+pysqlite"),
+            module=driver,
+            # No transaction unless this module begins one.
+            connect_args={"isolation_level": None, "timeout": _PATIENCE},
+        )
+        super().__init__(engine, str(url))
+        event.listen(engine, "connect", _set_up)
+        self._line = _Line(path.with_name(f"{path.name}-next"))
+        self.set_up(create=create)
+
+    def bring_up(self, connection: Connection) -> None:
+        """Create or upgrade the tables, and mark the file as one of this package."""
+        _switch_to_wal(connection)
+        self.begin(connection, None)
+        migrate(connection, self.where)
+        connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION}")
+        connection.commit()
+
+    def begin(self, connection: Connection, campaign: int | None) -> None:
+        """Begin a transaction as soon as no other is under way, in turn with other processes."""
+        deadline = time.monotonic() + _PATIENCE
+        raw: Any = connection.connection.dbapi_connection
+        with self._line.waited(deadline), _impatient(raw):
+            while not self._has_begun(raw, is_last_try=time.monotonic() > deadline):
+                time.sleep(_NEXT)
+
+    def _has_begun(self, raw: Any, *, is_last_try: bool) -> bool:
+        try:
+            raw.execute("BEGIN IMMEDIATE")
+        except self._driver.OperationalError as error:
+            if _primary_code(error) == self._driver.SQLITE_BUSY and not is_last_try:
+                return False
+            raise StoreUnavailable(
+                f"{self.where} cannot be written now: {error}. Nothing was changed; try again"
+            ) from error
+        return True
+
+    def time_of(self, connection: Connection) -> int:
+        """Return the time of this machine."""
+        return timestamp(system_clock())
+
+    def is_outcome_unknown(self, error: DBAPIError) -> bool:
+        """Tell whether the disk failed: what was written may come back when the log is read again."""
+        return bool(_primary_code(error.orig) == self._driver.SQLITE_IOERR)
+
+    def explained(self, error: SQLAlchemyError) -> StoreError:
+        """Return an error in words: a damaged file is not one to try again."""
+        if _primary_code(getattr(error, "orig", None)) in (self._driver.SQLITE_CORRUPT, self._driver.SQLITE_NOTADB):
+            return _damaged(self.where, error)
+        return super().explained(error)
+
+    def close(self) -> None:
+        """Close all connections."""
+        super().close()
+        self._line.close()
+
+
+def _driver() -> ModuleType:
+    import pysqlite3
+
+    driver: ModuleType = pysqlite3
+    if driver.sqlite_version_info < _OLDEST:
+        raise StoreUnavailable(
+            f"pysqlite3 brings SQLite {driver.sqlite_version}, and versions before 3.51.3 can corrupt a database: "
+            "pip install --upgrade pysqlite3"
+        )
+    return driver
+
+
+def _path(url: URL, create: bool) -> Path:
+    if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+        raise InvalidInput(
+            f"{url} names no file: give one, such as sqlite:///ads.db; a campaign must outlive its program"
+        )
+    path = Path(url.database)
+    if not path.parent.is_dir():
+        raise StoreUnavailable(f"{url} cannot be opened: there is no folder {path.parent}; create it")
+    if not path.exists() and not create:
+        raise StoreUnavailable(f"{url} cannot be opened: there is no file {path}")
+    if path.exists() and not path.is_file():
+        raise StoreUnavailable(f"{url} cannot be opened: {path} is not a file")
+    return path
+
+
+def _check_file(driver: ModuleType, path: Path) -> None:
+    """Raise if there is a file already that is no store. It is opened for reading only, so nothing is written."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    if path.stat().st_size < _SMALLEST:  # SQLite would take it for an empty one
+        raise _damaged(str(path), ValueError(f"{path.stat().st_size} bytes"))
+    try:
+        # Not read as plain bytes: closing a file would end the locks that SQLite holds on it in this process.
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        with contextlib.closing(driver.connect(address, uri=True, timeout=_PATIENCE)) as connection:
+            [application] = connection.execute("PRAGMA application_id").fetchone()
+            [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except driver.OperationalError as error:
+        raise StoreUnavailable(f"{path} cannot be read: {error}") from error
+    except driver.DatabaseError as error:
+        raise _damaged(str(path), error) from error
+    if application != _APPLICATION and (application or tables):
+        raise WrongStore(f"{path} is the database of another program: give the name of a new file")
+
+
+def _primary_code(error: object) -> int:
+    """Return SQLite's code of an error, without the details in its upper bits."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _damaged(where: str, error: Exception) -> WrongStore:
+    reason = getattr(error, "orig", None) or error
+    return WrongStore(f"{where} is damaged, or no database ({reason}): restore it from a copy, or give a new file")
+
+
+def _set_up(connection: Any, _: object) -> None:
+    for setting in ("synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {setting}").close()
+
+
+@contextmanager
+def _impatient(raw: Any) -> Iterator[None]:
+    """Let SQLite say at once that it is busy: its own way of waiting is to sleep for longer and longer."""
+    raw.execute("PRAGMA busy_timeout = 0").close()
+    try:
+        yield
+    finally:
+        raw.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000:.0f}").close()
+
+
+def _switch_to_wal(connection: Connection) -> None:
+    """Turn the write-ahead log on, unless it is; while others do the same, SQLite says that it is busy, and no more."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL").close()
+        except DBAPIError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0, 0.02))
+        else:
+            connection.rollback()
+            return
+
+
+class _Line:
+    """Where processes wait for their turn to write.
+
+    SQLite lets whoever comes at the right moment begin a transaction, and that is nearly always the process that has
+    just ended one. Here only the one who holds a lock file may wait for the database, and gives it up once it has its
+    transaction; whoever wants another one has to get hold of the file anew, at even chances with all who wait. The
+    file says nothing about the data: without it, turns are unfair, and transactions as safe as before.
+
+    Parameters
+    ----------
+    path
+        The lock file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._threads = threading.Lock()  # the file is locked for the whole process
+        self._is_crowded = False  # whether it was hard to get the last time
+        self._file: int | None = None
+        with contextlib.suppress(OSError):  # a folder that cannot be written to: there is nobody to take turns with
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+    @contextmanager
+    def waited(self, deadline: float) -> Iterator[None]:
+        """Wait to be the next in line, and stay so within the context."""
+        if not self._threads.acquire(timeout=max(deadline - time.monotonic(), 0)):
+            raise StoreUnavailable(f"the database has been busy for {_PATIENCE:g} seconds: try again")
+        try:
+            self._lock(deadline)
+            yield
+        finally:
+            self._unlock()
+            self._threads.release()
+
+    def _lock(self, deadline: float) -> None:
+        if self._is_crowded:  # whoever had the last turn must not try before those who wait
+            time.sleep(random.uniform(0, 2 * _IN_LINE))
+        self._is_crowded = False
+        while self._file is not None and not _try_lock(self._file):
+            self._is_crowded = True
+            if time.monotonic() > deadline:
+                raise StoreUnavailable(f"the database has been busy for {_PATIENCE:g} seconds: try again")
+            # Not waited for in the kernel, which knows no deadline: a process that hangs must not hang all others.
+            time.sleep(random.uniform(0, 2 * _IN_LINE))
+
+    def _unlock(self) -> None:
+        if self._file is not None:
+            _unlock(self._file)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+if sys.platform == "win32":
+
+    def _try_lock(file: int) -> bool:
+        return True  # turns are unfair there
+
+    def _unlock(file: int) -> None: ...
+
+else:
+    import fcntl
+
+    def _try_lock(file: int) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)

@@ -1,0 +1,73 @@
+"""Moments and durations as whole microseconds, which databases, sums and comparisons keep exactly."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from budgetbandits.errors import InvalidInput
+
+__all__ = ["Clock", "Duration", "duration", "moment", "span", "system_clock", "timestamp"]
+
+Clock = Callable[[], datetime]
+"""Tells what time it is, with its time zone."""
+
+Duration = str | float | timedelta
+"""Text such as "10 minutes", a number of seconds, or a timedelta."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+_TEXT: Final = re.compile(rf"\s*(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})s?\s*")
+_LONGEST: Final = timedelta(days=36525)
+
+
+def system_clock() -> datetime:
+    """Return the time of this machine."""
+    return datetime.now(UTC)
+
+
+def timestamp(when: datetime) -> int:
+    """Return a moment as microseconds since 1970.
+
+    >>> timestamp(datetime(1970, 1, 2, tzinfo=UTC))
+    86400000000
+    """
+    if when.tzinfo is None:
+        raise InvalidInput(f"the clock said {when!r}: it must return a datetime with a time zone, such as UTC")
+    return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(microseconds: int) -> datetime:
+    """Return microseconds since 1970 as a moment, UTC."""
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def span(microseconds: int) -> timedelta:
+    """Return microseconds as a duration."""
+    return timedelta(microseconds=microseconds)
+
+
+def duration(value: Duration, what: str) -> int:
+    """Return a duration as microseconds.
+
+    >>> duration("10 minutes", "lease"), duration(1.5, "lease"), duration(timedelta(days=1), "lease")
+    (600000000, 1500000, 86400000000)
+    """
+    length = _as_timedelta(value)
+    if length is None or not timedelta(microseconds=1) <= length <= _LONGEST:
+        raise InvalidInput(
+            f"{what} is {value!r}: give text such as '10 minutes', a number of seconds or a timedelta, "
+            "longer than nothing and shorter than a hundred years"
+        )
+    return length // timedelta(microseconds=1)
+
+
+def _as_timedelta(value: object) -> timedelta | None:
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, str) and (match := _TEXT.fullmatch(value)):
+        value = float(match[1]) * _SECONDS[match[2]]
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    # Compared first: a timedelta of more than 10^9 days is an overflow.
+    return timedelta(seconds=value) if 0 <= value <= _LONGEST.total_seconds() else None

@@ -1,0 +1,125 @@
+"""The command `budgetbandits campaign`, as people use it."""
+
+import json
+import sqlite3
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.campaign.export import export
+from budgetbandits.cli import main
+from budgetbandits.errors import InvalidInput
+from budgetbandits.testing import new_campaign
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Return the address of a store with two campaigns."""
+    address = f"sqlite:///{tmp_path}/a.db"
+    with bb.open_store(address) as store:
+        spring = new_campaign(store, "spring")
+        pulls = spring.ask(n=3, key="k")
+        spring.tell(pulls[0], 0.5)
+        spring.cancel(pulls[1])
+        new_campaign(store, "empty", costs=[1, 2], budget=5).close()
+    return address
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["campaign", *arguments]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("budgetbandits: error: ")
+    assert output.err.count("\n") == 1
+    return output.err
+
+
+def test_list(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["campaign", "list", url]) == 0
+    header, spring, empty = capsys.readouterr().out.splitlines()
+    assert header.split() == ["name", "created", "budget", "spent", "reserved", "entries", "is_closed"]
+    assert spring.split()[-5:] == ["10.00", "0.10", "1.00", "5", "False"]
+    assert empty.split()[-5:] == ["5", "0", "0", "1", "True"]
+
+
+def test_show(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["campaign", "show", url, "spring"]) == 0
+    output = capsys.readouterr().out
+    assert "budget 10.00: spent 0.10, reserved 1.00, left 8.90" in output
+    assert "pending pulls: 1" in output
+    assert "upper_bound" in output
+    assert main(["campaign", "show", url, "empty"]) == 0
+    assert "closed" in capsys.readouterr().out
+
+
+def test_verify(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["campaign", "verify", url, "spring"]) == 0
+    assert capsys.readouterr().out == "spring: ok, 5 entries, spent 0.10 of 10.00\n"
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.execute("DROP TRIGGER entries_never_update")
+    connection.execute("UPDATE entries SET reward = 0.75, amount = 9 WHERE kind = 'told'")
+    connection.commit()
+    connection.close()
+    assert main(["campaign", "verify", url]) == 1
+    output = capsys.readouterr()
+    assert output.out == "empty: ok, 1 entries, spent 0 of 5\n"
+    assert output.err.startswith("budgetbandits: spring: the journal of 'spring' comes to Totals(entries=5, spent=9,")
+
+
+@pytest.mark.parametrize("form", [[], ["--format", "jsonl"]])
+def test_export_json_lines(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: list[str]) -> None:
+    file = tmp_path / ("x" if form else "x.jsonl")
+    assert main(["campaign", "export", url, "spring", str(file), *form]) == 0
+    assert capsys.readouterr().out == f"{file}: 5 entries\n"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [row["kind"] for row in rows] == ["asked", "asked", "asked", "told", "cancelled"]
+    assert (rows[0]["arm"], rows[0]["amount"], rows[0]["key"], rows[3]["reward"]) == ("a", "0.10", "k", 0.5)
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_export_parquet(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.parquet"
+    assert main(["campaign", "export", url, "spring", str(file)]) == 0
+    with bb.open_store(url) as store:
+        history = list(store.open("spring").history())
+    rows = pq.read_table(file).to_pylist()
+    assert [tuple(row.values()) for row in rows] == [
+        (row.number, row.time, row.kind, row.pull, row.arm, row.amount, row.reward, row.key) for row in history
+    ]
+    assert rows[0]["amount"] == Decimal("0.10")
+    assert main(["campaign", "export", url, "empty", str(tmp_path / "y.parquet")]) == 0
+
+
+def test_export_replaces_nothing_unasked(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_text("mine")
+    assert "is there already: give another name, or --force" in refused(capsys, "export", url, "spring", str(file))
+    assert file.read_text() == "mine"
+    assert main(["campaign", "export", url, "spring", str(file), "--force"]) == 0
+    assert file.read_text() != "mine"
+
+
+def test_bad_input(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(tmp_path.iterdir())
+    assert "there is no campaign named 'x'" in refused(capsys, "show", url, "x")
+    assert "there is no file" in refused(capsys, "list", f"sqlite:///{tmp_path}/typo.db")
+    assert "there is no store of the kind 'redis'" in refused(capsys, "list", "redis://host")
+    assert "says no format" in refused(capsys, "export", url, "spring", str(tmp_path / "x.csv"))
+    assert "cannot be written" in refused(capsys, "export", url, "spring", str(tmp_path / "none" / "x.jsonl"))
+    (tmp_path / "empty.db").touch()
+    assert "is empty: there are no campaigns" in refused(capsys, "list", f"sqlite:///{tmp_path}/empty.db")
+    (tmp_path / "empty.db").unlink()
+    assert [path for path in sorted(tmp_path.iterdir()) if "empty.db" not in path.name] == before
+    with bb.open_store(url) as store, pytest.raises(InvalidInput, match="says no format"):
+        export(store.open("spring"), tmp_path / "x", "csv")
+
+
+def test_help_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ([], ["list"], ["show"], ["verify"], ["export"]):
+        with pytest.raises(SystemExit) as caught:
+            main(["campaign", *verb, "--help"])
+        assert caught.value.code == 0
+        assert "store" in capsys.readouterr().out

@@ -1,0 +1,110 @@
+"""Many threads, one commit: order, errors, and leaders that fail or leave."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from budgetbandits.campaign.group import Group
+
+
+@dataclass(eq=False)
+class Task:
+    """A request that is answered with its number in the order of all."""
+
+    name: int
+    answer: int | None = None
+
+
+class Desk:
+    """Performs tasks, and keeps the batches in which they came."""
+
+    def __init__(self, seconds: float = 0.001) -> None:
+        self.batches: list[list[int]] = []
+        self.seconds = seconds
+        self.is_broken = False
+        self.group: Group[Task] = Group(self.perform)
+
+    def perform(self, tasks: Sequence[Task]) -> None:
+        self.batches.append([task.name for task in tasks])
+        time.sleep(self.seconds)
+        if self.is_broken:
+            raise ZeroDivisionError
+        for task in tasks:
+            task.answer = task.name
+
+    def submit(self, name: int) -> int | None:
+        task = Task(name)
+        self.group.submit(task)
+        return task.answer
+
+
+def run_threads(desk: Desk, threads: int, each: int) -> list[int | None]:
+    answers: list[int | None] = []
+
+    def work(first: int) -> None:
+        answers.extend(desk.submit(number) for number in range(first, first + each))
+
+    running = [threading.Thread(target=work, args=(each * index,)) for index in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in running)
+    return answers
+
+
+def test_all_are_performed_once_and_together() -> None:
+    desk = Desk()
+    answers = run_threads(desk, threads=16, each=20)
+    assert sorted(answer for answer in answers if answer is not None) == list(range(320))
+    assert sorted(name for batch in desk.batches for name in batch) == list(range(320))
+    assert len(desk.batches) < 160
+
+
+def test_threads_that_meet_in_the_middle_of_things() -> None:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        assert len(run_threads(Desk(seconds=0), threads=12, each=100)) == 1200
+    finally:
+        sys.setswitchinterval(usual)
+
+
+def test_one_alone_does_not_wait() -> None:
+    desk = Desk()
+    assert [desk.submit(number) for number in range(5)] == list(range(5))
+    assert desk.batches == [[0], [1], [2], [3], [4]]
+
+
+def test_a_leader_that_fails_raises_and_others_go_on() -> None:
+    desk = Desk()
+    desk.is_broken = True
+    with pytest.raises(ZeroDivisionError):
+        desk.submit(1)
+    desk.is_broken = False
+    assert desk.submit(2) == 2
+    assert len(run_threads(desk, threads=8, each=5)) == 40
+
+
+def test_ctrl_c_while_waiting_leaves_the_line_in_order() -> None:
+    desk = Desk(seconds=0.3)
+    others = [threading.Thread(target=desk.submit, args=(number,)) for number in range(3)]
+    others[0].start()
+    time.sleep(0.05)
+    interrupt = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        desk.submit(99)  # the next to lead
+    for other in others[1:]:
+        other.start()
+    for other in others:
+        other.join(10)
+    assert not any(other.is_alive() for other in others)
+    assert 99 not in {name for batch in desk.batches for name in batch}
+    assert desk.submit(5) == 5

@@ -1,0 +1,430 @@
+"""The ledger of a campaign: decisions as entries, the fold over them, and journals that cannot be."""
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import budgetbandits as bb
+from budgetbandits.campaign.journal import Entry, Kind
+from budgetbandits.campaign.ledger import Ledger, replay
+from budgetbandits.campaign.settings import Settings
+from budgetbandits.campaign.times import duration, moment, timestamp
+from budgetbandits.errors import (
+    CampaignClosed,
+    InvalidAmount,
+    InvalidInput,
+    InvalidReward,
+    InvalidState,
+    JournalDamaged,
+    KeyReused,
+    PolicyError,
+    PullAlreadySettled,
+    UnknownPull,
+)
+from test_learner import Fixed
+
+SECOND = 1_000_000
+
+
+def new_settings(**changed: Any) -> Settings:
+    arguments: dict[str, Any] = {
+        "policy": bb.kube(),
+        "costs": {"a": "0.10", "b": "0.25", "c": 1},
+        "budget": 10,
+        "reward_range": (0, 1),
+        "seed": 7,
+        "lease": "1 minute",
+        "on_expire": "charge",
+        "unit": None,
+    }
+    return Settings.given(**(arguments | changed))
+
+
+def new_ledger(**changed: Any) -> Ledger:
+    ledger = Ledger(new_settings(**changed))
+    ledger.advance(SECOND)
+    return ledger
+
+
+def busy_ledger(**changed: Any) -> Ledger:
+    """One whose journal has an entry of every kind."""
+    ledger = new_ledger(**changed)
+    first, second, third, fourth = ledger.ask(4, key="four")
+    ledger.tell(first, 0.5)
+    ledger.tell(second, 0.25, cost="0.05")
+    ledger.cancel(third)
+    ledger.advance(31 * SECOND)
+    late, extended = ledger.ask(2)
+    ledger.advance(61 * SECOND)  # the fourth expires
+    ledger.extend(extended)
+    ledger.advance(91 * SECOND)  # the late one as well
+    ledger.tell(fourth.id, 0.125)
+    ledger.tell(late.id, 1)
+    ledger.ask(key="last")
+    ledger.close()
+    ledger.tell(extended, 0)
+    assert {entry.kind for entry in ledger.unsaved} == set(Kind)
+    return ledger
+
+
+def state(ledger: Ledger) -> tuple[object, ...]:
+    return (
+        ledger.learner.to_json(),
+        ledger.entries,
+        ledger.spent,
+        ledger.reserved,
+        ledger.is_closed,
+        list(ledger.outstanding()),
+    )
+
+
+class TestDecisions:
+    def test_money_moves_as_the_entries_say(self) -> None:
+        ledger = busy_ledger()
+        spent = sum(entry.amount for entry in ledger.unsaved if entry.kind is not Kind.ASKED)
+        assert ledger.spent == spent
+        assert ledger.learner.spent == spent / 100
+        assert ledger.learner.reserved == ledger.reserved / 100
+        assert [entry.number for entry in ledger.unsaved] == list(range(1, len(ledger.unsaved) + 1))
+
+    def test_it_decides_as_a_learner_does(self) -> None:
+        ledger = new_ledger(policy=bb.epsilon_greedy(50, 0.5))
+        learner = ledger.settings.learner()
+        while pulls := ledger.ask():
+            assert learner.ask() == pulls[0]
+            ledger.tell(pulls[0], 0.5)
+            learner.tell(pulls[0], 0.5)
+        assert learner.ask() is None
+        assert learner.to_json() == ledger.learner.to_json()
+
+    def test_a_replayed_journal_gives_the_same_ledger_that_goes_on_the_same(self) -> None:
+        ledger = busy_ledger()
+        again = replay(ledger.settings, ledger.unsaved, with_choices=True)
+        assert state(again) == state(ledger)
+        assert again.unsaved == []
+        for one in (again, ledger):
+            one.advance(1000 * SECOND)
+            one.tell(7, 0.5)
+        assert state(again) == state(ledger)
+        assert again.unsaved == ledger.unsaved[-2:]
+
+    def test_a_key_gives_the_same_answer_also_when_it_is_told_closed_and_replayed(self) -> None:
+        ledger = busy_ledger()
+        for one in (ledger, replay(ledger.settings, ledger.unsaved)):
+            before = one.entries
+            assert [pull.id for pull in one.ask(4, key="four")] == [1, 2, 3, 4]
+            assert [pull.id for pull in one.ask(1, key="last")] == [7]
+            assert one.entries == before
+            with pytest.raises(KeyReused, match="the key 'four' was used to ask for 4 pulls, and now for 3"):
+                one.ask(3, key="four")
+            with pytest.raises(CampaignClosed, match="it hands out no more pulls"):
+                one.ask(key="new")
+
+    def test_an_answer_cut_short_by_the_budget_stays_short(self) -> None:
+        ledger = new_ledger(costs={"a": 3}, budget=7)
+        pulls = ledger.ask(5, key="five")
+        assert len(pulls) == 2
+        ledger.cancel(pulls[0])
+        assert ledger.ask(5, key="five") == pulls
+        assert len(ledger.ask(5, key="more")) == 1
+
+    def test_nothing_is_not_kept(self) -> None:
+        ledger = new_ledger(costs={"a": 3}, budget=3)
+        [pull] = ledger.ask()
+        assert ledger.ask(key="later") == []
+        ledger.cancel(pull)
+        assert len(ledger.ask(key="later")) == 1
+
+    def test_the_same_again_changes_nothing_and_something_else_is_an_error(self) -> None:
+        ledger = busy_ledger()
+        before = state(ledger)
+        ledger.tell(1, 0.5)
+        ledger.tell(1, float(Fraction(1, 2)), cost="0.1")
+        ledger.tell(2, float(np.float32(0.25)), cost=0.05)
+        ledger.tell(4, 0.125)
+        ledger.tell(4, 0.125, cost="0.01")  # it had expired: there is no cost that could differ
+        ledger.cancel(3)
+        ledger.close()
+        others: list[Any] = [(1, 0.6, None), (1, 0.5, "0.09"), (2, 0.25, None), (2, 0.25, "0.06"), (4, 0.5, None)]
+        for number, reward, cost in (*others, (1, math.nan, None)):
+            with pytest.raises(PullAlreadySettled, match="was told before, with the reward"):
+                ledger.tell(number, reward, cost)
+        assert state(ledger) == before
+
+    def test_bad_requests_change_nothing(self) -> None:
+        ledger = busy_ledger()
+        before = state(ledger)
+        anyhow: Any = ledger
+        bad: list[tuple[type[Exception], Any, str]] = [
+            (UnknownPull, lambda: anyhow.tell(8, 0.5), "8 is no pull of this campaign"),
+            (UnknownPull, lambda: anyhow.tell(True, 0.5), "True is no pull of this campaign"),
+            (UnknownPull, lambda: anyhow.cancel("1"), "'1' is no pull of this campaign"),
+            (UnknownPull, lambda: anyhow.tell(bb.Pull(7, "c", 0.1, 2), 0.5), "is no pull of this campaign"),
+            (InvalidReward, lambda: anyhow.tell(7, 2), "reward of arm .* is 2.0: it must be a number in the reward"),
+            (InvalidReward, lambda: anyhow.tell(7, "good"), "reward of pull 7 is 'good': it must be a number"),
+            (InvalidAmount, lambda: anyhow.tell(7, 0.5, "2"), "cost of pull 7 is 2: it must be at most 0.10"),
+            (InvalidAmount, lambda: anyhow.tell(7, 0.5, -1), "cost of pull 7 is -1: it must be 0 or more"),
+            (PullAlreadySettled, lambda: anyhow.cancel(1), "pull 1 was told before"),
+            (PullAlreadySettled, lambda: anyhow.tell(3, 0.5), "pull 3 was cancelled before"),
+            (PullAlreadySettled, lambda: anyhow.extend(3), "only a running lease can be extended"),
+            (InvalidInput, lambda: anyhow.ask(0), "n is 0: ask for 1 to 10000 pulls at a time"),
+            (InvalidInput, lambda: anyhow.ask(1.0), "n is 1.0"),
+            (InvalidInput, lambda: anyhow.ask(1, ""), "key is '': give a printable text of 1 to 255 characters"),
+            (InvalidInput, lambda: anyhow.ask(1, "a\0b"), "give a printable text"),
+            (InvalidInput, lambda: anyhow.ask(1, "\ud800"), "give a printable text"),
+            (InvalidInput, lambda: anyhow.ask(1, 5), "key is 5"),
+        ]
+        for error, act, message in bad:
+            with pytest.raises(error, match=message):
+                act()
+            assert state(ledger) == before
+        assert state(replay(ledger.settings, ledger.unsaved)) == before
+
+    def test_a_policy_that_fails_changes_nothing(self) -> None:
+        for policy in (Fixed("a"), Fixed(5)):
+            ledger = new_ledger(policy=policy)
+            with pytest.raises(PolicyError):
+                ledger.ask(3)
+            assert ledger.unsaved == []
+
+    @pytest.mark.parametrize("fault", ["choose", "learns"])
+    def test_nor_does_one_that_raises_what_it_likes(self, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(Fixed, fault, fail)
+        ledger = new_ledger(policy=Fixed(0))
+        with pytest.raises(PolicyError, match=r"Fixed\(answer=0\) failed: ZeroDivisionError\(\)"):
+            ledger.ask(3)
+        assert (ledger.unsaved, ledger.learner.pulls) == ([], 0)
+
+    def test_what_a_failing_policy_chose_before_stands(self) -> None:
+        ledger = new_ledger(policy=Fixed(2), budget="2.50")
+        assert len(ledger.ask(5, key="k")) == 2
+        with pytest.raises(PolicyError):
+            ledger.ask()
+
+
+class TestLeases:
+    def test_what_is_not_told_in_its_lease_is_charged(self) -> None:
+        ledger = new_ledger()
+        [pull] = ledger.ask()
+        ledger.advance(61 * SECOND - 1)
+        assert (ledger.spent, ledger.reserved) == (0, 10)
+        ledger.advance(61 * SECOND)
+        assert (ledger.spent, ledger.reserved) == (10, 0)
+        ledger.tell(pull, 0.5, cost="0.01")
+        assert (ledger.spent, ledger.reserved) == (10, 0)
+        assert ledger.learner.reward_total == 0.5
+
+    def test_or_released(self) -> None:
+        ledger = new_ledger(on_expire="release")
+        [pull] = ledger.ask()
+        ledger.advance(61 * SECOND)
+        assert (ledger.spent, ledger.reserved, ledger.learner.pulls) == (0, 0, 0)
+        ledger.tell(pull, 0.5)
+        assert (ledger.spent, ledger.reserved, ledger.learner.pulls) == (0, 0, 1)
+        assert state(replay(ledger.settings, ledger.unsaved, with_choices=True)) == state(ledger)
+
+    def test_or_lives_on_without_a_lease(self) -> None:
+        ledger = new_ledger(lease=None)
+        [pull] = ledger.ask()
+        ledger.advance(10**15)
+        assert ledger.extend(pull) is None
+        assert ledger.reserved == 10
+        assert len(ledger.unsaved) == 1
+
+    def test_a_clock_that_is_set_back_changes_nothing(self) -> None:
+        ledger = new_ledger()
+        [pull] = ledger.ask()
+        ledger.advance(0)
+        ledger.ask()
+        assert [entry.time for entry in ledger.unsaved] == [SECOND, SECOND]
+        assert ledger.extend(pull) == 61 * SECOND
+        assert len(ledger.unsaved) == 2  # put off to where it was
+
+    def test_they_expire_in_the_order_of_their_ends(self) -> None:
+        ledger = new_ledger()
+        first, second = ledger.ask(2)
+        ledger.advance(2 * SECOND)
+        ledger.extend(first)
+        ledger.advance(3 * SECOND)
+        ledger.extend(second)
+        ledger.extend(first)
+        ledger.advance(10**9)
+        expired = [entry.pull for entry in ledger.unsaved if entry.kind is Kind.EXPIRED]
+        assert expired == [1, 2]
+
+    @pytest.mark.parametrize(
+        ("value", "seconds"),
+        [("10 minutes", 600), ("1 hour", 3600), ("2.5days", 216000), (" 90 seconds ", 90), (3, 3), (0.25, 0.25)],
+    )
+    def test_ways_to_write_a_duration(self, value: Any, seconds: float) -> None:
+        assert duration(value, "lease") == seconds * SECOND
+        assert duration(timedelta(seconds=seconds), "lease") == seconds * SECOND
+
+    @pytest.mark.parametrize("value", [0, -1, "", "ten minutes", "5", math.nan, math.inf, True, "1 month", [], 1e20])
+    def test_what_is_no_duration(self, value: Any) -> None:
+        with pytest.raises(InvalidInput, match="give text such as '10 minutes', a number of seconds or a timedelta"):
+            new_settings(lease=value)
+
+    def test_moments(self) -> None:
+        when = datetime(2026, 2, 3, 4, 5, 6, 789, tzinfo=UTC)
+        assert moment(timestamp(when)) == when
+        with pytest.raises(InvalidInput, match="it must return a datetime with a time zone"):
+            timestamp(when.replace(tzinfo=None))
+
+
+class TestJournalsThatCannotBe:
+    @pytest.mark.parametrize(
+        ("number", "changes"),
+        [
+            (1, {"number": 2}),
+            (2, {"number": 1}),
+            (3, {"time": 0}),
+            (1, {"kind": Kind.TOLD}),
+            (1, {"kind": Kind.CLOSED}),
+            (1, {"pull": 2}),
+            (1, {"pull": None}),
+            (1, {"arm": 1}),
+            (1, {"arm": -1}),
+            (1, {"arm": 3}),
+            (1, {"arm": None}),
+            (1, {"amount": 9}),
+            (1, {"until": None}),
+            (1, {"until": 62 * SECOND}),
+            (2, {"key": "other"}),
+            (2, {"part": 0}),
+            (2, {"wanted": 3}),
+            (5, {"pull": 5}),
+            (5, {"arm": 1}),
+            (5, {"amount": 11}),
+            (5, {"amount": -1}),
+            (5, {"reward": None}),
+            (5, {"reward": 1.5}),
+            (5, {"reward": math.nan}),
+            (7, {"amount": 1}),
+            (7, {"pull": 1}),
+            (10, {"kind": Kind.CANCELLED, "amount": 0}),
+            (10, {"amount": 0}),
+            (10, {"pull": 5}),
+            (10, {"time": 60 * SECOND}),
+            (11, {"until": 200 * SECOND}),
+            (11, {"pull": 1}),
+            (12, {"pull": 6}),
+            (13, {"amount": 10}),
+            (16, {"amount": 1}),
+            (17, {"time": 500 * SECOND}),
+        ],
+    )
+    def test_tampered_with(self, number: int, changes: dict[str, Any]) -> None:
+        ledger = busy_ledger()
+        entries = list(ledger.unsaved)
+        assert entries[number - 1]._replace(**changes) != entries[number - 1]
+        entries[number - 1] = entries[number - 1]._replace(**changes)
+        with pytest.raises(JournalDamaged, match=r"entry \d+ of the journal \(.*\) cannot be: "):
+            replay(ledger.settings, entries, with_choices=False)
+
+    def test_left_out_or_put_in(self) -> None:
+        entries = busy_ledger().unsaved
+        for i in range(len(entries) - 1):
+            with pytest.raises(JournalDamaged, match="there is a gap"):
+                replay(new_settings(), entries[:i] + entries[i + 1 :])
+        asked_when_closed = entries[-3]._replace(number=18, pull=8, key=None, time=entries[-1].time)
+        with pytest.raises(JournalDamaged, match="the campaign was closed before"):
+            replay(new_settings(), [*entries, asked_when_closed])
+
+    def test_more_than_the_budget(self) -> None:
+        with pytest.raises(JournalDamaged, match="the budget left does not pay this arm"):
+            replay(new_settings(budget="0.30"), busy_ledger().unsaved)
+
+    def test_another_choice_than_the_policy_had_to_make(self) -> None:
+        asked = Entry(1, SECOND, Kind.ASKED, pull=1, arm=1, amount=25, until=61 * SECOND)
+        assert replay(new_settings(), [asked]).reserved == 25
+        message = "entry 1 of the journal asks for arm number 1, where the policy had to choose arm 'a'"
+        with pytest.raises(JournalDamaged, match=message):
+            replay(new_settings(), [asked], with_choices=True)
+        with pytest.raises(JournalDamaged, match="where the policy had to choose none"):
+            replay(new_settings(budget=0), [asked], with_choices=True)
+
+
+class TestSettings:
+    def test_they_come_back_from_json(self) -> None:
+        for one in (new_settings(), new_settings(lease=None, on_expire="release", costs=[1, 2, 3], unit="0.0001")):
+            assert Settings.from_json(one.to_json()) == one
+
+    def test_money_is_decimal(self) -> None:
+        one = new_settings(costs={"a": 0.1, "b": Decimal("0.250")}, budget="1000.00")
+        assert (one.unit.exponent, one.prices, one.budget) == (2, (10, 25), 100_000)
+        with pytest.raises(
+            InvalidAmount, match=r"cost of arm 'b' is 0\.333.*: the money of a campaign is decimal; give"
+        ):
+            new_settings(costs={"a": 1, "b": 1 / 3})
+        with pytest.raises(InvalidAmount, match=r"budget is 3\.333.*: the money of a campaign is decimal"):
+            new_settings(budget=10 / 3)
+        with pytest.raises(InvalidAmount, match="cost of arm 0 is"):
+            new_settings(costs=np.array([1 / 3, 2]))
+
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            ({"policy": "kube"}, "policy is 'kube': give a policy such as kube()"),
+            ({"on_expire": "forget"}, "on_expire is 'forget': give 'charge', or 'release' if you know better"),
+            ({"policy": Fixed(object())}, "it cannot be stored as JSON"),
+            ({"policy": Fixed((1, 2))}, "it does not come back from JSON as it was"),
+            ({"seed": -1}, "seed is -1"),
+            ({"reward_range": (1, 0)}, "reward_range is"),
+            ({"costs": {}}, "there are no arms"),
+        ],
+    )
+    def test_bad_ones(self, changed: dict[str, Any], message: str) -> None:
+        with pytest.raises(InvalidInput) as caught:
+            new_settings(**changed)
+        assert message in str(caught.value)
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2}', '{"version": 1}', "null", "{" * 9999])
+    def test_damaged_ones(self, text: str) -> None:
+        with pytest.raises(InvalidState):
+            Settings.from_json(text)
+
+    def test_nothing_in_them_is_run(self) -> None:
+        text = new_settings().to_json().replace('"IndexPolicy"', '"os.system"')
+        with pytest.raises(InvalidState, match=r"no Policy named 'os\.system' here"):
+            Settings.from_json(text)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.sampled_from("aaattceks"), st.integers(0, 9), st.integers(0, 50)), max_size=60),
+    st.sampled_from(["charge", "release"]),
+)
+def test_whatever_happens_the_fold_over_the_journal_is_the_ledger(
+    story: list[tuple[str, int, int]], on_expire: str
+) -> None:
+    ledger = Ledger(replace(new_settings(on_expire=on_expire), budget=200))
+    time = 0
+    for verb, which, number in story:
+        time += SECOND * number if verb == "s" else 0
+        ledger.advance(time)
+        pulls = [outstanding.pull for outstanding in ledger.outstanding()]
+        if verb == "a" or not pulls:
+            ledger.ask(which % 3 + 1)
+        elif verb == "k":
+            ledger.ask(2, key=str(which))
+        elif verb == "t":
+            pull = pulls[which % len(pulls)]
+            ledger.tell(pull, number / 50, cost=Decimal(number) / 500)
+        elif verb == "c":
+            ledger.cancel(pulls[which % len(pulls)])
+        elif verb == "e":
+            ledger.extend(pulls[which % len(pulls)])
+        assert ledger.spent + ledger.reserved <= 200
+    assert state(replay(ledger.settings, ledger.unsaved, with_choices=True)) == state(ledger)

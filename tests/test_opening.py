@@ -1,0 +1,293 @@
+"""Opening a store: an empty one is set up; what is not ours is refused, with one clear error and nothing written."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import DBAPIError
+
+import budgetbandits as bb
+from budgetbandits.campaign.backend import Totals
+from budgetbandits.campaign.sql import schema, sqlite
+from budgetbandits.campaign.sql.database import SqlBackend
+from budgetbandits.campaign.sql.postgresql import PostgresqlBackend
+from budgetbandits.campaign.sql.sqlite import SqliteBackend
+from budgetbandits.errors import InvalidInput, JournalDamaged, StoreError, StoreUnavailable, WrongStore
+from budgetbandits.testing import PostgresqlServer, asked, new_campaign
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def refused(url: str, error: type[Exception]) -> str:
+    with pytest.raises(error) as caught:
+        bb.open_store(url)
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+class TestAddresses:
+    @pytest.mark.parametrize(
+        ("url", "message"),
+        [
+            (
+                "redis://localhost",
+                "there is no store of the kind 'redis'; give sqlite:///ads.db, or postgresql+psycopg",
+            ),
+            ("mysql://me:secret@host/db", "store address mysql://me:***@host/db: there is no store of the kind"),
+            ("postgresql+asyncpg://host/db", "there is no store of the kind 'postgresql+asyncpg'"),
+            ("ads.db", "store address 'ads.db': give one such as sqlite:///ads.db"),
+            ("", "store address '': give one such as sqlite:///ads.db"),
+            ("sqlite://", "a campaign must outlive its program"),
+            ("sqlite:///:memory:", "a campaign must outlive its program"),
+        ],
+    )
+    def test_what_is_none(self, url: str, message: str) -> None:
+        assert message in refused(url, InvalidInput)
+
+    def test_a_driver_that_is_missing_is_named(self) -> None:
+        program = """
+import sys
+sys.modules["psycopg"] = None
+import budgetbandits as bb
+try:
+    bb.open_store("postgresql://localhost/db")
+except bb.errors.StoreUnavailable as error:
+    print(error)
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert "PostgreSQL takes pip install 'budgetbandits[postgresql]'" in done.stdout
+
+    def test_an_old_sqlite_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlite, "_OLDEST", (99, 0, 0))
+        assert "versions before 3.51.3 can corrupt a database" in refused(
+            f"sqlite:///{tmp_path}/a.db", StoreUnavailable
+        )
+        assert contents(tmp_path) == {}
+
+
+class TestSqlite:
+    def test_an_empty_file_is_set_up(self, tmp_path: Path) -> None:
+        (tmp_path / "a.db").touch()
+        with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
+            new_campaign(store).ask()
+        with bb.open_store(f"sqlite+pysqlite:///{tmp_path}/a.db") as store:
+            assert store.open("ads").verify().entries == 1
+
+    def test_it_is_durable_and_consistent(self, tmp_path: Path) -> None:
+        backend = SqliteBackend(make_url(f"sqlite:///{tmp_path}/a.db"))
+        with backend.engine.connect() as connection:
+            settings = [
+                connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+                for name in ("journal_mode", "synchronous", "foreign_keys", "application_id")
+            ]
+        backend.close()
+        assert settings == ["wal", 2, 1, 0x62756462]
+
+    def test_a_database_of_another_program(self, tmp_path: Path) -> None:
+        for journal in ("DELETE", "WAL"):
+            path = tmp_path / f"{journal}.db"
+            connection = sqlite3.connect(path)
+            connection.execute(f"PRAGMA journal_mode = {journal}").close()
+            connection.execute("CREATE TABLE mine (a)")
+            connection.commit()
+            connection.close()
+            before = path.read_bytes()
+            message = refused(f"sqlite:///{path}", WrongStore)
+            assert message == f"{path} is the database of another program: give the name of a new file"
+            assert path.read_bytes() == before
+        assert not any("next" in name for name in contents(tmp_path))
+
+    def test_a_marked_database_without_tables(self, tmp_path: Path) -> None:
+        connection = sqlite3.connect(tmp_path / "a.db")
+        connection.execute("PRAGMA application_id = 7")
+        connection.execute("PRAGMA user_version = 7")
+        connection.close()
+        refused(f"sqlite:///{tmp_path}/a.db", WrongStore)
+
+    @pytest.mark.parametrize(
+        "data", [b"not a database, but long enough " * 100, b"SQLite format 3\0" + b"\xff" * 5000, b"x"]
+    )
+    def test_a_corrupt_file(self, tmp_path: Path, data: bytes) -> None:
+        (tmp_path / "a.db").write_bytes(data)
+        assert "is damaged, or no database" in refused(f"sqlite:///{tmp_path}/a.db", WrongStore)
+        assert contents(tmp_path) == {"a.db": data}
+
+    def test_a_store_cut_short(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with bb.open_store(url) as store:
+            new_campaign(store).ask(n=100)
+        whole = (tmp_path / "a.db").read_bytes()
+        (tmp_path / "a.db").write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(WrongStore, match="is damaged"):
+            bb.open_store(url).open("ads").verify()
+
+    def test_no_folder_or_no_file(self, tmp_path: Path) -> None:
+        assert "there is no folder" in refused(f"sqlite:///{tmp_path}/none/a.db", StoreUnavailable)
+        (tmp_path / "folder").mkdir()
+        assert "is not a file" in refused(f"sqlite:///{tmp_path}/folder", StoreUnavailable)
+
+    def test_a_newer_version(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        backend = SqliteBackend(make_url(url))
+        make_newer(backend)
+        backend.close()
+        before = (tmp_path / "a.db").read_bytes()
+        message = refused(url, WrongStore)
+        assert "has the schema version '9999', and this package knows versions up to '0001': upgrade" in message
+        assert (tmp_path / "a.db").read_bytes() == before
+
+    def test_many_processes_may_set_it_up_at_once(self, tmp_path: Path) -> None:
+        program = f"""
+import os
+import budgetbandits as bb
+
+def open_and_ask(number):
+    with bb.open_store("sqlite:///{tmp_path}/a.db") as store:
+        try:
+            ads = store.create("ads", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1))
+        except bb.errors.CampaignExists:
+            ads = store.open("ads")
+        assert ads.ask() is not None
+
+bb.open_store("sqlite:///{tmp_path}/other.db").close()  # loads what all of them need
+for number in range(6):
+    if os.fork() == 0:
+        open_and_ask(number)
+        os._exit(0)
+for number in range(6):
+    assert os.wait()[1] == 0
+"""
+        subprocess.run([sys.executable, "-c", program], check=True)
+        with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
+            assert store.open("ads").verify().entries == 6
+
+    def test_a_fork_has_to_open_it_anew(self, tmp_path: Path) -> None:
+        with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
+            ads = new_campaign(store)
+            child = os.fork()
+            if child == 0:
+                try:
+                    ads.ask()
+                except StoreUnavailable as error:
+                    os._exit(7 if "open it in each process anew" in str(error) else 8)
+                os._exit(9)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            assert ads.ask() is not None
+
+
+def make_newer(backend: SqlBackend) -> None:
+    with backend.engine.begin() as connection:
+        connection.execute(text(f"UPDATE {schema.VERSION_TABLE} SET version_num = '9999'"))
+
+
+def append_to_stale(backend: SqlBackend, campaign: int) -> None:
+    with backend.writing(campaign) as transaction:
+        transaction.totals = Totals()  # as if somebody else had written since
+        transaction.append([asked(2)], Totals(2, 0, 20))
+
+
+class TestPostgresql:
+    def test_it_lives_beside_others(self, postgresql: PostgresqlServer) -> None:
+        url = postgresql.new_database("beside")
+        with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("CREATE TABLE entries (a int)")
+        with bb.open_store(url.replace("+psycopg", "")) as store:
+            new_campaign(store).ask()
+        with bb.open_store(url) as store:
+            assert store.open("ads").verify().entries == 1
+
+    def test_a_schema_of_another_program(self, postgresql: PostgresqlServer) -> None:
+        url = postgresql.new_database("foreign")
+        with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("CREATE SCHEMA budgetbandits CREATE TABLE mine (a int)")
+            assert "has a schema 'budgetbandits' of another program" in refused(url, WrongStore)
+            tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'budgetbandits'").fetchall()
+        assert tables == [("mine",)]
+
+    def test_a_newer_version(self, postgresql: PostgresqlServer) -> None:
+        url = postgresql.new_database("newer")
+        backend = PostgresqlBackend(make_url(url))
+        make_newer(backend)
+        backend.close()
+        assert "has the schema version '9999'" in refused(url, WrongStore)
+
+    def test_no_server_or_no_database(self, postgresql: PostgresqlServer) -> None:
+        assert "cannot be used now" in refused("postgresql://me:secret@127.0.0.1:1/db", StoreUnavailable)
+        message = refused(postgresql.address("none"), StoreUnavailable)
+        assert 'database "none" does not exist' in message
+
+    def test_the_password_is_not_shown(self) -> None:
+        assert "secret" not in refused("postgresql://me:secret@127.0.0.1:1/db", StoreUnavailable)
+
+
+class TestSchema:
+    @pytest.fixture(params=["sqlite", "postgresql"])
+    def backend(self, request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+        if request.param == "sqlite":
+            backend: SqlBackend = SqliteBackend(make_url(f"sqlite:///{tmp_path}/a.db"))
+        else:
+            backend = PostgresqlBackend(
+                make_url(request.getfixturevalue("postgresql").new_database(tmp_path.name[:40]))
+            )
+        yield backend
+        backend.close()
+
+    def test_the_migrations_make_the_tables_that_the_statements_use(self, backend: SqlBackend) -> None:
+        with backend.engine.connect() as connection:
+            context = MigrationContext.configure(connection, opts={"version_table": schema.VERSION_TABLE})
+            assert compare_metadata(context, schema.metadata) == []
+
+    def test_the_newest_version_is_the_last_migration(self) -> None:
+        folder = Path(schema.__file__).parent / "migrations"
+        assert ScriptDirectory(str(folder)).get_current_head() == schema.NEWEST
+
+    def test_a_journal_is_only_ever_appended_to(self, backend: SqlBackend) -> None:
+        ads = new_campaign(bb.Store(backend))
+        ads.ask(n=3)
+        for statement in ("UPDATE entries SET amount = 0", "DELETE FROM entries"):
+            with (
+                pytest.raises(Exception, match="a journal is only ever appended to"),
+                backend.engine.begin() as connection,
+            ):
+                connection.execute(text(statement))
+        assert ads.verify().entries == 3
+
+    @pytest.mark.parametrize("change", ["spent = budget + 1", "reserved = -1", "spent = budget"])
+    def test_the_table_keeps_the_budget(self, backend: SqlBackend, change: str) -> None:
+        ads = new_campaign(bb.Store(backend))
+        ads.ask()
+        with pytest.raises(DBAPIError, match="budget_is_kept"), backend.engine.begin() as connection:
+            connection.execute(text(f"UPDATE campaigns SET {change}"))
+
+    def test_totals_are_only_set_on_those_that_were_read(self, backend: SqlBackend) -> None:
+        ads = new_campaign(bb.Store(backend))
+        ads.ask()
+        campaign = backend.find("ads").id
+        with pytest.raises(JournalDamaged, match="are not those of its journal"):
+            append_to_stale(backend, campaign)
+        assert ads.verify().entries == 1
+
+    @pytest.mark.parametrize(
+        "change", ["spent = spent + 1", "reserved = 0", "entries = 2", "entries = 4", "is_closed = true"]
+    )
+    def test_totals_that_do_not_agree_are_noticed(self, backend: SqlBackend, change: str) -> None:
+        ads = new_campaign(bb.Store(backend))
+        ads.ask(n=3)
+        with backend.engine.begin() as connection:
+            connection.execute(text(f"UPDATE campaigns SET {change}"))
+        again = bb.Store(backend).open("ads")
+        for act in (again.verify, again.ask, ads.ask):
+            with pytest.raises(StoreError) as caught:
+                act()
+            assert type(caught.value) is JournalDamaged
