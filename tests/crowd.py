@@ -67,20 +67,32 @@ def start(url: str, folder: Path, name: str, life: int) -> int:
     os._exit(0)
 
 
+def diary_size(folder: Path, name: str) -> int:
+    path = folder / name
+    return path.stat().st_size if path.exists() else 0
+
+
 def run(url: str, folder: Path, workers: int, kills: int, seed: int) -> int:
     """Return how many workers were killed in the midst of their work."""
     chance = random.Random(seed)
     names = {start(url, folder, f"w{number}", 0): f"w{number}" for number in range(workers)}
+    written = dict.fromkeys(names, 0)  # how long a worker's diary was when it began
     killed = 0
     while killed < kills and names:
-        time.sleep(chance.uniform(0.02, 0.1))
-        victim = chance.choice(sorted(names))
+        time.sleep(chance.uniform(0.01, 0.05))
+        # Only those at work: a kill while a worker starts would prove little.
+        at_work = [child for child in sorted(names) if diary_size(folder, names[child]) > written[child]]
+        if not at_work:
+            continue
+        victim = chance.choice(at_work)
         os.kill(victim, signal.SIGKILL)
         _, status = os.waitpid(victim, 0)
         name = names.pop(victim)
         if os.waitstatus_to_exitcode(status) == -signal.SIGKILL:
             killed += 1
-            names[start(url, folder, name, killed)] = name
+            size = diary_size(folder, name)
+            child = start(url, folder, name, killed)
+            names[child], written[child] = name, size
     if kills:
         (folder / "stop").touch()
     trouble = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in names]
