@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -92,6 +92,15 @@ def test_a_leader_that_fails_raises_and_others_go_on() -> None:
     assert len(run_threads(desk, threads=8, each=5)) == 40
 
 
+@pytest.fixture
+def heeded_ctrl_c() -> Iterator[None]:
+    """Let Ctrl-C raise, also where a shell started the tests in the background and had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded_ctrl_c")
 def test_ctrl_c_while_waiting_leaves_the_line_in_order() -> None:
     desk = Desk(seconds=0.3)
     others = [threading.Thread(target=desk.submit, args=(number,)) for number in range(3)]

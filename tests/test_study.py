@@ -163,7 +163,9 @@ def test_what_does_not_fit_into_memory_is_refused_with_the_figure(monkeypatch: p
 
 def test_ctrl_c_ends_a_simulation_and_keeps_what_was_finished() -> None:
     program = (
+        "import signal\n"
         "import budgetbandits as bb\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored\n"
         "family = bb.paper_family('moderate', arms=20)\n"
         "bb.simulate(family, {'KUBE': bb.kube(1 / 40)}, [3000], runs=1, seed=3)\n"
         "print('ready', flush=True)\n"

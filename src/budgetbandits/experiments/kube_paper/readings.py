@@ -69,7 +69,7 @@ class WholeCosts:
         """Return the instance of a run.
 
         >>> WholeCosts(PaperFamily("moderate", 5)).problem(seed=1, run=0).costs
-        array([5., 8., 4., 3., 7.])
+        array([1., 4., 8., 2., 6.])
         """
         drawn = self.family.problem(seed, run)
         return Problem([round(cost) for cost in drawn.costs.tolist()], drawn.rewards, drawn.reward_range)
