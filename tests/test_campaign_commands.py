@@ -1,7 +1,9 @@
 """The command `budgetbandits campaign`, as people use it."""
 
+import importlib
 import json
 import sqlite3
+import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import budgetbandits as bb
 from budgetbandits.campaign.export import export
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput
+from budgetbandits.specs import Spec
 from budgetbandits.testing import new_campaign
 
 
@@ -123,3 +126,29 @@ def test_help_is_there(capsys: pytest.CaptureFixture[str]) -> None:
             main(["campaign", *verb, "--help"])
         assert caught.value.code == 0
         assert "store" in capsys.readouterr().out
+
+
+def test_verify_goes_on_after_a_campaign_that_it_cannot_read(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "house_policies.py").write_text(
+        "from dataclasses import dataclass\n"
+        "import budgetbandits as bb\n\n\n"
+        "@dataclass(frozen=True)\n"
+        "class House(bb.IndexPolicy):\n"
+        "    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with bb.open_store(url) as store:
+        new_campaign(store, "own", policy=importlib.import_module("house_policies").House()).ask()
+        new_campaign(store, "zebra").ask()
+    for name in [name for name in Spec._classes if name.startswith("house_policies")]:
+        monkeypatch.delitem(Spec._classes, name)
+    monkeypatch.delitem(sys.modules, "house_policies")
+    assert main(["campaign", "verify", url]) == 1
+    output = capsys.readouterr()
+    assert "own: " in output.err
+    assert "zebra: ok" in output.out
+    assert main(["campaign", "--import", "house_policies", "verify", url]) == 0
+    assert main(["campaign", "--import", "no_such_module", "verify", url]) == 2
+    assert "--import no_such_module: it cannot be imported" in capsys.readouterr().err

@@ -82,7 +82,7 @@ def test_one_alone_does_not_wait() -> None:
     assert desk.batches == [[0], [1], [2], [3], [4]]
 
 
-def test_a_leader_that_fails_raises_and_others_go_on() -> None:
+def test_a_failure_is_raised_and_others_go_on() -> None:
     desk = Desk()
     desk.is_broken = True
     with pytest.raises(ZeroDivisionError):
@@ -117,3 +117,43 @@ def test_ctrl_c_while_waiting_leaves_the_line_in_order() -> None:
     assert not any(other.is_alive() for other in others)
     assert 99 not in {name for batch in desk.batches for name in batch}
     assert desk.submit(5) == 5
+
+
+@pytest.mark.usefixtures("heeded_ctrl_c")
+def test_a_storm_of_ctrl_c_leaves_nobody_waiting() -> None:
+    """Interrupts come at every moment of a submit; the other threads must go on to the end."""
+    desk = Desk(seconds=0)
+    answers: list[int | None] = []
+    others = [threading.Thread(target=lambda: answers.extend(desk.submit(n) for n in range(300))) for _ in range(3)]
+    for other in others:
+        other.start()
+    storm = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    interrupted = 0
+    try:
+        for number in range(400):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-5 + number % 40 * 2e-5)
+                desk.submit(number)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, storm)
+    for other in others:
+        other.join(20)
+    assert not any(other.is_alive() for other in others)
+    assert len(answers) == 900
+    assert interrupted > 0
+    assert desk.submit(7) == 7
+
+
+def test_the_thread_ends_when_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("budgetbandits.campaign.group._IDLE", 0.01)
+    desk = Desk()
+    assert desk.submit(1) == 1
+    deadline = time.monotonic() + 10
+    while any(thread.name == "budgetbandits-commits" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert desk.submit(2) == 2

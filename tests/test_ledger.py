@@ -428,3 +428,20 @@ def test_whatever_happens_the_fold_over_the_journal_is_the_ledger(
             ledger.extend(pulls[which % len(pulls)])
         assert ledger.spent + ledger.reserved <= 200
     assert state(replay(ledger.settings, ledger.unsaved, with_choices=True)) == state(ledger)
+
+
+def test_what_is_told_late_is_checked_like_all_else() -> None:
+    ledger = Ledger(new_settings())
+    ledger.advance(1)
+    [pull] = ledger.ask()
+    ledger.advance(10**12)
+    before = len(ledger.unsaved)
+    for cost in ("1000", "many"):
+        with pytest.raises(InvalidAmount):
+            ledger.tell(pull.id, 0.5, cost=cost)
+    other = bb.Pull(pull.id, "c" if pull.arm != "c" else "a", pull.cost, pull.number)
+    with pytest.raises(UnknownPull):
+        ledger.tell(other, 0.5)
+    assert len(ledger.unsaved) == before
+    ledger.tell(pull, 0.5, cost="0.01")
+    assert ledger.unsaved[-1].amount == 0

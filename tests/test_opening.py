@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -172,18 +173,62 @@ for number in range(6):
         with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
             assert store.open("ads").verify().entries == 6
 
-    def test_a_fork_has_to_open_it_anew(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda store: store.open("ads").ask(),
+            lambda store: store.open("ads").money,
+            lambda store: store.open("ads").arms,
+            lambda store: list(store.open("ads").history()),
+            lambda store: store.open("ads").verify(),
+            lambda store: store.open("other"),
+            lambda store: store.list(),
+        ],
+        ids=["ask", "money", "arms", "history", "verify", "open", "list"],
+    )
+    def test_a_fork_has_to_open_it_anew(self, tmp_path: Path, use: Callable[[bb.Store], object]) -> None:
         with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
             ads = new_campaign(store)
+            assert ads.ask() is not None
             child = os.fork()
             if child == 0:
                 try:
-                    ads.ask()
+                    use(store)
                 except StoreUnavailable as error:
                     os._exit(7 if "open it in each process anew" in str(error) else 8)
                 os._exit(9)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
             assert ads.ask() is not None
+
+    def test_a_closed_store_says_so(self, tmp_path: Path) -> None:
+        store = bb.open_store(f"sqlite:///{tmp_path}/a.db")
+        ads = new_campaign(store)
+        store.close()
+        for use in (ads.ask, store.list, ads.pending):
+            with pytest.raises(StoreUnavailable, match="was closed: open it again"):
+                use()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "INSERT INTO entries SELECT campaign, 3, time, kind, 3, arm, amount, reward, until, NULL, part, wanted "
+            "FROM entries WHERE number = 1",
+            "INSERT INTO entries SELECT campaign, 3, time, 'eaten', 1, arm, 0, reward, until, NULL, part, wanted "
+            "FROM entries WHERE number = 1",
+        ],
+        ids=["surplus", "unknown kind"],
+    )
+    def test_what_stands_beyond_the_totals_is_noticed(self, tmp_path: Path, change: str) -> None:
+        with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
+            ads = new_campaign(store)
+            ads.ask(n=2)
+            assert ads.verify().entries == 2
+        raw = sqlite3.connect(tmp_path / "a.db")
+        with raw:
+            raw.execute(change)
+        raw.close()
+        with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store, pytest.raises(JournalDamaged):
+            store.open("ads").verify()
 
 
 def make_newer(backend: SqlBackend) -> None:
@@ -226,6 +271,14 @@ class TestPostgresql:
         assert "cannot be used now" in refused("postgresql://me:secret@127.0.0.1:1/db", StoreUnavailable)
         message = refused(postgresql.address("none"), StoreUnavailable)
         assert 'database "none" does not exist' in message
+
+    @pytest.mark.parametrize(
+        "url", ["postgresql+psycopg://me:secret@host:port/db", "postgresql://h:1/db?password=secret"]
+    )
+    def test_a_password_is_not_shown_in_a_bad_address(self, url: str) -> None:
+        with pytest.raises((InvalidInput, StoreUnavailable)) as refusal:
+            bb.open_store(url)
+        assert "secret" not in str(refusal.value)
 
     def test_the_password_is_not_shown(self) -> None:
         assert "secret" not in refused("postgresql://me:secret@127.0.0.1:1/db", StoreUnavailable)

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from itertools import takewhile
 from typing import overload
 
 from budgetbandits.campaign.backend import Backend, Record, Totals, entries_after
-from budgetbandits.campaign.clerk import Clerk
+from budgetbandits.campaign.clerk import Clerk, totals_of
 from budgetbandits.campaign.journal import Entry
 from budgetbandits.campaign.ledger import Ledger, Outstanding, replay
 from budgetbandits.campaign.settings import OnExpire
@@ -143,7 +142,9 @@ class Campaign:
         ----------
         key
             Makes it repeatable: the same key gives the same answer, also in another process. Without one, a pull
-            whose answer got lost stays outstanding until its lease ends. That there was none is not kept.
+            whose answer got lost stays outstanding until its lease ends. That there was none is not kept. The answer
+            stays the same when the pull is settled, cancelled or expired: who comes back late with a key should tell
+            what it did, not do it again.
         n
             Ask for up to so many at once, and get a list.
 
@@ -303,10 +304,17 @@ class Campaign:
         JournalDamaged
             If it cannot have come about, or does not come to the totals that the database keeps beside it.
         """
-        record = self._backend.find(self.name)
-        entries = takewhile(lambda entry: entry.number <= record.totals.entries, self.journal())
-        ledger = replay(self._settings, entries, with_choices=True)
-        totals = Totals(ledger.entries, ledger.spent, ledger.reserved, ledger.is_closed)
+        ledger, record = Ledger(self._settings), self._backend.find(self.name)
+        while ledger.entries < record.totals.entries:
+            before = ledger.entries
+            replay(self._settings, entries_after(self._clerk.pages, before), with_choices=True, ledger=ledger)
+            record = self._backend.find(self.name)  # others may have gone on meanwhile
+            if ledger.entries == before:
+                break
+        # Nothing may stand beyond what the totals count.
+        replay(self._settings, entries_after(self._clerk.pages, ledger.entries), with_choices=True, ledger=ledger)
+        record = self._backend.find(self.name) if ledger.entries > record.totals.entries else record
+        totals = totals_of(ledger)
         if totals != record.totals or record.budget != self._settings.budget:
             raise JournalDamaged(
                 f"the journal of {self.name!r} comes to {totals} of {self._settings.budget}, and its totals say "

@@ -13,7 +13,7 @@ from budgetbandits.campaign.settings import Settings
 from budgetbandits.campaign.times import Clock, timestamp
 from budgetbandits.errors import BudgetBanditsError, JournalDamaged, OutcomeUnknown, StoreUnavailable
 
-__all__ = ["Clerk", "Request"]
+__all__ = ["Clerk", "Request", "totals_of"]
 
 Answer = TypeVar("Answer")
 
@@ -54,14 +54,15 @@ class Clerk:
 
         An error of this package that the decision raises is handed on, and nothing has changed then.
         """
-        self._check_process()
+        # The backend would say so, too; but the thread that commits does not live on in a fork, and would never ask.
+        if os.getpid() != self._process:
+            raise StoreUnavailable("the store was opened by another process: open it in each process anew")
         request = Request(decide)
         self._group.submit(cast(Request[object], request))
         return request.answer()
 
     def look(self, view: Callable[[Ledger], Answer]) -> Answer:
         """Return a view of the ledger as the journal stands; nothing is written."""
-        self._check_process()
         with self._ledger_lock:
             try:
                 ledger = self._caught_up(self.pages)
@@ -69,11 +70,6 @@ class Clerk:
                 self._ledger = None  # an entry may have been folded in half
                 raise
             return view(ledger)
-
-    def _check_process(self) -> None:
-        # Connections and locks do not survive a fork.
-        if os.getpid() != self._process:
-            raise StoreUnavailable("the store was opened by another process: open it in each process anew")
 
     def time(self) -> int:
         """Return the time, in microseconds since 1970."""
@@ -84,26 +80,27 @@ class Clerk:
         try:
             with self._ledger_lock:
                 self._transact(requests)
-        except BaseException as error:
+        except BaseException as error:  # of any kind: whoever waits for an answer must get one
             for request in requests:
                 request.fail(error)
-            if not isinstance(error, BudgetBanditsError):
-                raise
 
     def _transact(self, requests: Sequence["Request[object]"]) -> None:
+        has_begun = False
         try:
             if self._ledger is None:
                 self._caught_up(self.pages)  # a long journal is read before the transaction, which holds others up
             with self._backend.writing(self._campaign) as transaction:
+                has_begun = True
                 ledger = self._caught_up(transaction.entries, transaction.totals)
                 ledger.advance(transaction.time() if self._clock is None else timestamp(self._clock()))
                 for request in requests:
                     request.decide(ledger)
                 if ledger.unsaved:
-                    transaction.append(ledger.unsaved, _totals(ledger))
+                    transaction.append(ledger.unsaved, totals_of(ledger))
             ledger.unsaved.clear()
         except BaseException:
-            self._ledger = None  # it is ahead of the journal now, or nobody knows
+            if has_begun:  # else the ledger is as it was: a long journal need not be read again
+                self._ledger = None  # it is ahead of the journal now, or nobody knows
             raise
 
     def _caught_up(self, pages: Pages, totals: Totals | None = None) -> Ledger:
@@ -113,13 +110,14 @@ class Clerk:
         if totals is None or ledger.entries < totals.entries:
             for entry in entries_after(pages, ledger.entries):
                 ledger.apply(entry)
-        if totals is not None and _totals(ledger) != totals:
-            raise JournalDamaged(f"the journal comes to {_totals(ledger)}, and the campaign's totals say {totals}")
+        if totals is not None and totals_of(ledger) != totals:
+            raise JournalDamaged(f"the journal comes to {totals_of(ledger)}, and the campaign's totals say {totals}")
         self._ledger = ledger
         return ledger
 
 
-def _totals(ledger: Ledger) -> Totals:
+def totals_of(ledger: Ledger) -> Totals:
+    """Return what a journal comes to."""
     return Totals(ledger.entries, ledger.spent, ledger.reserved, ledger.is_closed)
 
 

@@ -33,6 +33,14 @@ def add_parser(commands: Any) -> None:
     campaign = commands.add_parser(
         "campaign", help="list, show, verify and export campaigns", description=_DESCRIPTION, formatter_class=text
     )
+    campaign.add_argument(
+        "--import",
+        dest="modules",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import a module first that defines a policy of your own; may be given several times",
+    )
     verbs = campaign.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     listing = verbs.add_parser("list", help="list all campaigns", description="List the campaigns of a store.")
@@ -62,20 +70,28 @@ def add_parser(commands: Any) -> None:
     export.set_defaults(run=_export)
 
 
-def _open(address: str) -> "Store":
-    from budgetbandits.campaign.store import open_store
+def _open(options: argparse.Namespace) -> "Store":
+    from importlib import import_module
 
-    return open_store(address, create=False)
+    from budgetbandits.campaign.store import open_store
+    from budgetbandits.errors import InvalidInput
+
+    for module in options.modules:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise InvalidInput(f"--import {module}: it cannot be imported: {error}") from error
+    return open_store(options.store, create=False)
 
 
 def _list(options: argparse.Namespace) -> int:
-    with _open(options.store) as store:
+    with _open(options) as store:
         print(store.list())
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
-    with _open(options.store) as store:
+    with _open(options) as store:
         ads = store.open(options.name)
         money, pending = ads.money, ads.pending()
         print(f"{ads.name}: {ads.policy!r}, seed {ads.seed}, {'closed' if ads.is_closed else 'open'}")
@@ -89,14 +105,16 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from budgetbandits.errors import JournalDamaged
+    from budgetbandits.errors import BudgetBanditsError, StoreUnavailable
 
     status = 0
-    with _open(options.store) as store:
+    with _open(options) as store:
         for name in [options.name] if options.name else [row.name for row in store.list()]:
             try:
                 totals = store.open(name).verify()
-            except JournalDamaged as error:
+            except StoreUnavailable:
+                raise
+            except BudgetBanditsError as error:  # the others are verified all the same
                 print(f"budgetbandits: {name}: {error}", file=sys.stderr)
                 status = 1
             else:
@@ -108,7 +126,7 @@ def _verify(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     from budgetbandits.campaign.export import export
 
-    with _open(options.store) as store:
+    with _open(options) as store:
         rows = export(store.open(options.name), options.file, options.format, force=options.force)
     print(f"{options.file}: {rows} entries")
     return 0

@@ -1,8 +1,8 @@
 """Many threads, one commit: whoever comes while a transaction is under way goes into the next one together."""
 
+import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
@@ -10,96 +10,100 @@ __all__ = ["Group"]
 
 Request = TypeVar("Request")
 
-_LONGEST_WAIT: Final = 0.005  # seconds
+_LONGEST_WAIT: Final = 0.005  # seconds for more requests to come
+_IDLE: Final = 10.0  # seconds without requests after which the thread ends
 
 
 class Group(Generic[Request]):
-    """Lets threads perform their requests together, in the order in which they came.
+    """Performs the requests of many threads together, in the order in which they came.
 
-    A thread puts its request in line. The first one leads: it takes all that wait, performs them at once, and wakes
-    their threads; the next one in line leads next. A leader that finds fewer requests than were performed last time
-    waits a little, no longer than half of what that took: threads whose requests were performed a moment ago are
-    about to come back, and sharing their commit is worth more than being early.
+    A thread of the group's own performs them. Ctrl-C is raised in the main thread of a program and nowhere else, so it
+    can end a wait, but never leave the others without someone who performs. The thread begins with the first request
+    and ends when there have been none for a while.
+
+    If it finds fewer requests than were performed last time, it waits a little, no longer than half of what that took:
+    threads whose requests were performed a moment ago are about to come back, and sharing their commit is worth more
+    than being early.
 
     Parameters
     ----------
     perform
-        Performs requests; whatever it raises goes to the thread that leads, and it must have told all others.
+        Performs requests; whatever it raises goes to all threads whose requests these are.
     """
 
     def __init__(self, perform: Callable[[Sequence[Request]], None]) -> None:
         self._perform = perform
+        self._line: queue.SimpleQueue[_Place[Request]] = queue.SimpleQueue()
         self._mutex = threading.Lock()
-        self._line: deque[_Place[Request]] = deque()
-        self._is_led = False
+        self._thread: threading.Thread | None = None
         self._usual_size = 1
         self._usual_time = 0.0
-        self._enough = threading.Event()
 
     def submit(self, request: Request) -> None:
         """Return when the request was performed."""
         place = _Place(request)
-        with self._mutex:
-            self._line.append(place)
-            place.leads = not self._is_led
-            self._is_led = True
-            if len(self._line) >= self._usual_size:
-                self._enough.set()
         try:
-            if not place.leads:
-                place.called.acquire()
-            if not place.is_performed:
-                self._lead()
-        except BaseException:  # Ctrl-C while waiting, too: somebody else must lead then
-            self._leave(place)
+            self._line.put(place)
+            self._ensure_thread()
+            place.done.acquire()
+        except BaseException:
+            place.is_abandoned = True  # nobody waits for it: if it has not begun, it shall not
             raise
+        if place.error is not None:
+            raise place.error
 
-    def _lead(self) -> None:
-        places: list[_Place[Request]] = []
-        try:
-            self._wait_for_more()
-            with self._mutex:
-                places.extend(self._line)
-                self._line.clear()
-                self._enough.clear()
-            begin = time.perf_counter()
-            self._perform([place.request for place in places])
-            self._usual_time = time.perf_counter() - begin
-            self._usual_size = len(places)
-        finally:
-            with self._mutex:
-                self._appoint()
-            for place in places:
-                place.is_performed = True
-                place.called.release()
-
-    def _leave(self, place: "_Place[Request]") -> None:
+    def _ensure_thread(self) -> None:
         with self._mutex:
-            if place in self._line:
-                self._line.remove(place)
-                if place.leads:
-                    self._appoint()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
+                self._thread.start()
 
-    def _wait_for_more(self) -> None:
-        if len(self._line) < self._usual_size:
-            self._enough.wait(min(self._usual_time / 2, _LONGEST_WAIT))
+    def _work(self) -> None:
+        while True:
+            try:
+                first = self._line.get(timeout=_IDLE)
+            except queue.Empty:
+                with self._mutex:
+                    if self._line.empty():
+                        self._thread = None
+                        return
+                continue
+            self._perform_together(self._gathered(first))
 
-    def _appoint(self) -> None:
-        """Let the next in line lead, if there is one."""
-        self._is_led = bool(self._line)
-        if self._is_led:
-            self._line[0].leads = True
-            self._line[0].called.release()
+    def _gathered(self, first: "_Place[Request]") -> list["_Place[Request]"]:
+        """Return all that wait, and those that come in a moment."""
+        places = [first]
+        deadline = time.perf_counter() + min(self._usual_time / 2, _LONGEST_WAIT)
+        while True:
+            wait = deadline - time.perf_counter() if len(places) < self._usual_size else 0
+            try:
+                places.append(self._line.get(wait > 0, max(wait, 0)))
+            except queue.Empty:
+                return places
+
+    def _perform_together(self, places: Sequence["_Place[Request]"]) -> None:
+        wanted = [place for place in places if not place.is_abandoned]
+        begin = time.perf_counter()
+        try:
+            if wanted:
+                self._perform([place.request for place in wanted])
+        except BaseException as error:
+            for place in wanted:
+                place.error = error
+        self._usual_time = time.perf_counter() - begin
+        self._usual_size = max(1, len(wanted))
+        for place in places:
+            place.done.release()
 
 
 class _Place(Generic[Request]):
     """A place in line."""
 
-    __slots__ = ("called", "is_performed", "leads", "request")
+    __slots__ = ("done", "error", "is_abandoned", "request")
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.is_performed = False
-        self.leads = False
-        self.called = threading.Lock()  # released to call its thread: several times quicker than an Event
-        self.called.acquire()
+        self.is_abandoned = False
+        self.error: BaseException | None = None
+        self.done = threading.Lock()  # held until it is done; unlike an Event it takes Ctrl-C at any moment
+        self.done.acquire()

@@ -178,9 +178,10 @@ class Ledger:
             return
         outstanding = self._outstanding.get(number)
         if outstanding is None:
+            self._check_late(pull, number, cost)
             self._write(Kind.TOLD, pull=number, arm=self._expired.get(number), reward=reward)
             return
-        amount = self._price(outstanding.arm) if cost is None else self._checked_cost(outstanding, cost)
+        amount = self._price(outstanding.arm) if cost is None else self._checked_cost(number, outstanding.arm, cost)
         self._write(Kind.TOLD, pull=number, arm=outstanding.arm, amount=amount, reward=reward)
 
     def cancel(self, pull: Pull | int) -> None:
@@ -234,11 +235,21 @@ class Ledger:
             )
         return list(answer.pulls)
 
-    def _checked_cost(self, outstanding: Outstanding, cost: Amount) -> int:
-        what = f"cost of pull {outstanding.pull.id}"
+    def _check_late(self, pull: Pull | int, number: int, cost: Amount | None) -> None:
+        """Check what is told of a pull that has expired as if it had not, although its cost moves no money."""
+        arm = self._expired.get(number)
+        if arm is None:
+            return  # it was settled in another way, as the learner will say
+        if isinstance(pull, Pull) and pull.arm != self.settings.names[arm]:
+            raise UnknownPull(f"{pull!r} is no pull of this campaign: use what ask() returned, or its id")
+        if cost is not None:
+            self._checked_cost(number, arm, cost)
+
+    def _checked_cost(self, number: int, arm: int, cost: Amount) -> int:
+        what = f"cost of pull {number}"
         units = self.settings.unit.units_at_least(cost, what)
-        if units > self._price(outstanding.arm):
-            reserved = self.settings.unit.decimal(self._price(outstanding.arm))
+        if units > self._price(arm):
+            reserved = self.settings.unit.decimal(self._price(arm))
             raise InvalidAmount(f"{what} is {cost}: it must be at most {reserved}, which was reserved for it")
         return units
 
@@ -412,7 +423,9 @@ class Ledger:
         return None
 
 
-def replay(settings: Settings, entries: Iterable[Entry], *, with_choices: bool = False) -> Ledger:
+def replay(
+    settings: Settings, entries: Iterable[Entry], *, with_choices: bool = False, ledger: Ledger | None = None
+) -> Ledger:
     """Return the ledger that follows from a journal, checked entry by entry.
 
     Parameters
@@ -423,13 +436,15 @@ def replay(settings: Settings, entries: Iterable[Entry], *, with_choices: bool =
         Its journal.
     with_choices
         Let the policy choose anew at every ask, and compare.
+    ledger
+        Where to begin; with an empty ledger by default.
 
     Raises
     ------
     JournalDamaged
         If the entries cannot have come about.
     """
-    ledger = Ledger(settings)
+    ledger = Ledger(settings) if ledger is None else ledger
     for entry in entries:
         if with_choices and entry.kind is Kind.ASKED:
             _check_choice(ledger, entry)

@@ -86,8 +86,10 @@ def open_store(url: str, *, clock: Clock | None = None, create: bool = True) -> 
 def _parsed(url: str) -> URL:
     try:
         return make_url(url)
-    except (ArgumentError, ValueError) as error:
-        raise InvalidInput(f"store address {url!r}: give one such as sqlite:///ads.db") from error
+    except (ArgumentError, ValueError):
+        # Not the whole address where it may hold a password.
+        shown = f"{str(url).partition('://')[0]}://..." if "@" in str(url) else url
+        raise InvalidInput(f"store address {shown!r}: give one such as sqlite:///ads.db") from None
 
 
 def _backend(url: URL, create: bool) -> Backend:

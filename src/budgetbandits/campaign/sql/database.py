@@ -1,5 +1,6 @@
 """What SQLite and PostgreSQL have in common: statements, transactions, and errors in words."""
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from budgetbandits.errors import (
     OutcomeUnknown,
     StoreError,
     StoreUnavailable,
+    WrongStore,
 )
 
 __all__ = ["SqlBackend"]
@@ -58,6 +60,8 @@ class SqlBackend(Backend):
     def __init__(self, engine: Engine, where: str) -> None:
         self.engine = engine
         self.where = where
+        self._process = os.getpid()
+        self._is_closed = False
 
     def set_up(self, *, create: bool) -> None:
         """Bring the schema up to date, unless it is; whatever fails, no connection stays open."""
@@ -131,15 +135,25 @@ class SqlBackend(Backend):
 
     def close(self) -> None:
         """Close all connections."""
+        self._is_closed = True
         self.engine.dispose()
+
+    def _check_usable(self) -> None:
+        if self._is_closed:
+            raise StoreUnavailable(f"the store {self.where} was closed: open it again")
+        # Connections and locks do not survive a fork.
+        if os.getpid() != self._process:
+            raise StoreUnavailable("the store was opened by another process: open it in each process anew")
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
+        self._check_usable()
         with self._in_words(), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def _committing(self, campaign: int | None) -> Iterator[Connection]:
+        self._check_usable()
         with self._in_words(), self.engine.connect() as connection:
             self.begin(connection, campaign)
             yield connection  # by an exception it is left without a commit: the connection rolls back when it closes
@@ -160,6 +174,8 @@ class SqlBackend(Backend):
             yield
         except SQLAlchemyError as error:
             raise self.explained(error) from error
+        except (UnicodeError, OverflowError) as error:  # a text or a number that this program never wrote
+            raise WrongStore(f"{self.where} is damaged ({error}): restore it from a copy") from error
 
     def explained(self, error: SQLAlchemyError) -> StoreError:
         """Return an error of SQLAlchemy as one of this package."""
@@ -200,4 +216,7 @@ class SqlTransaction(Transaction):
 
 def _entries(connection: Connection, campaign: int, after: int, limit: int) -> Sequence[Entry]:
     rows = connection.execute(_PAGE, {"campaign": campaign, "after": after, "most": limit})
-    return [entry_of(row) for row in rows]
+    try:
+        return [entry_of(row) for row in rows]
+    except (ValueError, TypeError) as error:
+        raise JournalDamaged(f"the journal has an entry that cannot be read: {error}") from error

@@ -44,7 +44,7 @@ class PostgresqlBackend(SqlBackend):
             raise StoreUnavailable(
                 f"{error.name} is not installed: PostgreSQL takes pip install 'budgetbandits[postgresql]'"
             ) from error
-        super().__init__(engine, str(url))
+        super().__init__(engine, str(url.set(query={})))  # a password may stand in the query, too
         self.set_up(create=create)
 
     def bring_up(self, connection: Connection) -> None:
