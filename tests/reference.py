@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
+from scipy import stats
+
 from budgetbandits.streams import CHOICE, uniform
 
 Given = int | float | str | Decimal
@@ -130,6 +132,131 @@ def mean(account: Account, i: int) -> float:
     return account.mean(i)
 
 
+def scaled_mean(account: Account, i: int) -> float:
+    """Return the mean on a scale on which the rewards lie in [0, 1]; sums of floats may end a little outside."""
+    return min(max((account.mean(i) - account.low) / (account.high - account.low), 0.0), 1.0)
+
+
+def scaled_variance(account: Account, i: int) -> float:
+    arm = account.arms[i]
+    if arm.told == 0:
+        return 0.0
+    variance = arm.reward_squares / arm.told - account.mean(i) * account.mean(i)
+    most = scaled_mean(account, i) * (1 - scaled_mean(account, i))  # that of a coin
+    return min(max(variance / (account.high - account.low) ** 2, 0.0), most)
+
+
+def in_units_of_rewards(account: Account, value: float) -> float:
+    return account.low + value * (account.high - account.low)
+
+
+def coin_divergence(p: float, q: float) -> float:
+    """Return kl(p, q) of two Bernoulli laws."""
+    heads = 0.0 if p == 0 else math.inf if q <= 0 else p * math.log(p / q)
+    tails = 0.0 if p == 1 else math.inf if q >= 1 else (1 - p) * math.log((1 - p) / (1 - q))
+    return heads + tails
+
+
+def two_moment_divergence(m: float, v: float, u: float) -> float:
+    """Return D2(m, v, u), in the words of its definition."""
+    if u <= m:
+        return 0.0
+    spread = (1 - m) ** 2 + v
+    return coin_divergence(v / spread, (u - m + v / (1 - m)) * (1 - m) / spread)
+
+
+def largest_mean(divergence: Callable[[float], float], start: float, level: float) -> float:
+    """Return the largest u in [start, 1] whose divergence does not exceed the level, by halving."""
+    low, high = start, 1.0
+    if divergence(high) <= level:
+        return high
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if divergence(middle) <= level else (low, middle)
+    return low
+
+
+Exploration = Callable[[Account, int], float]
+"""How much evidence against a mean is needed to rule it out."""
+
+
+def kl_ucb(exploration: Exploration) -> Index:
+    def bound(account: Account, i: int) -> float:
+        m = scaled_mean(account, i)
+        level = exploration(account, i) / account.arms[i].pulls
+        return in_units_of_rewards(account, largest_mean(lambda u: coin_divergence(m, u), m, level))
+
+    return bound
+
+
+def two_moment_kl_ucb(a: float) -> Index:
+    def bound(account: Account, i: int) -> float:
+        arm = account.arms[i]
+        m, v = scaled_mean(account, i), scaled_variance(account, i)
+        if m == 1:
+            return account.high
+        level = a * max(math.log(account.price(account.left) / (arm.price * arm.pulls)), 0.0) / arm.pulls
+        return in_units_of_rewards(account, largest_mean(lambda u: two_moment_divergence(m, v, u), m, level))
+
+    return bound
+
+
+def log_time(account: Account, i: int) -> float:
+    return math.log(account.pull)
+
+
+def log_time_per_pull(account: Account, i: int) -> float:
+    return max(math.log(account.pull / account.arms[i].pulls), 0.0)
+
+
+def minimax_exploration(account: Account, i: int) -> float:
+    """Return ln+(x (ln+^2 x + 1)) with x = B / (c K n)."""
+    x = pulls_to_come(account, i)
+    return max(math.log(x * (max(math.log(x), 0.0) ** 2 + 1)), 0.0)
+
+
+def pulls_to_come(account: Account, i: int) -> float:
+    """Return B / (c K n), the horizon over the number of arms and of pulls."""
+    arm = account.arms[i]
+    return account.price(account.budget) / (arm.price * len(account.arms) * arm.pulls)
+
+
+def ucb_v(account: Account, i: int) -> float:
+    rate = math.log(account.pull) / account.arms[i].pulls
+    margin = math.sqrt(2 * scaled_variance(account, i) * rate) + 3 * rate
+    return account.mean(i) + (account.high - account.low) * margin
+
+
+def ucb_tuned(account: Account, i: int) -> float:
+    rate = math.log(account.pull) / account.arms[i].pulls
+    spread = min(1 / 4, scaled_variance(account, i) + math.sqrt(2 * rate))
+    return account.mean(i) + (account.high - account.low) * math.sqrt(rate * spread)
+
+
+def moss(account: Account, i: int) -> float:
+    margin = math.sqrt(max(math.log(pulls_to_come(account, i)), 0.0) / account.arms[i].pulls)
+    return account.mean(i) + (account.high - account.low) * margin
+
+
+def omega_ucb(rho: float, star: bool = False) -> Index:
+    def bound(account: Account, i: int) -> float:
+        """Solve (m - u)^2 = z^2 u (1 - u) / n for the larger u."""
+        n, m = account.arms[i].pulls, scaled_mean(account, i)
+        z2 = 2 * rho * math.log(account.pull + 1)
+        if star and n >= 30 and 0 < m < 1:
+            z2 *= min(1.0, scaled_variance(account, i) / (m * (1 - m)))
+        a, b, c = n + z2, -(2 * n * m + z2), n * m * m
+        return in_units_of_rewards(account, (-b + math.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a))
+
+    return bound
+
+
+def bayes_ucb(account: Account, i: int) -> float:
+    n, m = account.arms[i].pulls, scaled_mean(account, i)
+    quantile = float(stats.beta.ppf(1 - 1 / account.pull, 1 + n * m, 1 + n * (1 - m)))
+    return in_units_of_rewards(account, quantile)
+
+
 # --- Oracles ------------------------------------------------------------------------------------------------
 
 BestSet = list[tuple[int, int]]
@@ -168,6 +295,12 @@ def fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
     arm = densest(account, values, account.left)
     assert arm is not None
     return [[(arm, 1)]]
+
+
+def about_fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
+    """Permit every arm that is the densest but for the rounding of values that are found in different ways."""
+    densities = {i: value / account.arms[i].price for i, value in values.items()}
+    return [[(i, 1)] for i, density in densities.items() if density >= max(densities.values()) * (1 - 1e-9)]
 
 
 def cost_blind(account: Account, values: dict[int, float]) -> list[BestSet]:
@@ -227,13 +360,17 @@ class IndexTwin(Twin):
 
     index: Index
     oracle: Oracle
+    clip: bool = False
+    lazy: bool = False
 
     def permitted(self, account: Account, chance: float) -> set[int]:
         affordable = account.affordable()
         for i in affordable:
-            if account.arms[i].pulls == 0:
+            if account.arms[i].pulls == 0 and not self.lazy:
                 return {i}
-        values = {i: self.index(account, i) for i in affordable}
+        values = {i: self.index(account, i) if account.arms[i].pulls > 0 else account.high for i in affordable}
+        if self.clip:
+            values = {i: min(value, account.high) for i, value in values.items()}
         sets = self.oracle(account, values)
         # An arm worth nothing may fill up an optimal set or not; a set of nothing at all draws no arm.
         return {draw(taken, chance) for taken in sets if taken}

@@ -1,7 +1,22 @@
 from . import bounds, errors, knapsack
 from .campaign.campaign import Campaign, Money
 from .campaign.store import Store, open_store
-from .indices import UCB1, Index, LinearIndex, Mean
+from .indices import (
+    KLUCB,
+    MOSS,
+    UCB1,
+    UCBV,
+    BayesUCB,
+    Index,
+    KLUCBPlus,
+    KLUCBPlusPlus,
+    LinearIndex,
+    Mean,
+    OmegaUCB,
+    ScalarIndex,
+    TwoMomentKLUCB,
+    UCBTuned,
+)
 from .learner import Learner, Pull
 from .oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
 from .policies import (
@@ -22,13 +37,18 @@ from .regrets import compare, regret, regret_bounds
 from .rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
 from .runs import Runs
 from .simulation import simulate
-from .state import Arms, Counts, Floats, Now
+from .state import Arm, Arms, Counts, Floats, Now
 
 __version__: str
 
 __all__ = [
+    "KLUCB",
+    "MOSS",
     "UCB1",
+    "UCBV",
+    "Arm",
     "Arms",
+    "BayesUCB",
     "Bernoulli",
     "Beta",
     "Campaign",
@@ -44,11 +64,14 @@ __all__ = [
     "Fractional",
     "Index",
     "IndexPolicy",
+    "KLUCBPlus",
+    "KLUCBPlusPlus",
     "Learner",
     "LinearIndex",
     "Mean",
     "Money",
     "Now",
+    "OmegaUCB",
     "Oracle",
     "Poker",
     "Policy",
@@ -56,8 +79,11 @@ __all__ = [
     "Pull",
     "RewardLaw",
     "Runs",
+    "ScalarIndex",
     "Store",
     "TruncatedGaussian",
+    "TwoMomentKLUCB",
+    "UCBTuned",
     "Uniform",
     "bounds",
     "compare",

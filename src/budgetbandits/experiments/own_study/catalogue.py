@@ -13,7 +13,20 @@ from typing import Any, Final, TypeVar
 
 from budgetbandits.errors import InvalidInput
 from budgetbandits.experiments.own_study.keys import check_keys, choice, inside, shown
-from budgetbandits.indices import UCB1, Index, Mean
+from budgetbandits.indices import (
+    KLUCB,
+    MOSS,
+    UCB1,
+    UCBV,
+    BayesUCB,
+    Index,
+    KLUCBPlus,
+    KLUCBPlusPlus,
+    Mean,
+    OmegaUCB,
+    TwoMomentKLUCB,
+    UCBTuned,
+)
 from budgetbandits.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
 from budgetbandits.policies import (
     IndexPolicy,
@@ -34,7 +47,7 @@ __all__ = ["INDICES", "LAWS", "ORACLES", "POLICIES", "Entry", "entries", "listin
 Made = TypeVar("Made")
 
 
-def index_policy(index: Index, oracle: Oracle) -> IndexPolicy:
+def index_policy(index: Index, oracle: Oracle, clip: bool = False, lazy: bool = False) -> IndexPolicy:
     """Any index (what is a pull worth?) with any oracle (what should the budget left buy?).
 
     Examples
@@ -42,7 +55,7 @@ def index_policy(index: Index, oracle: Oracle) -> IndexPolicy:
     >>> index_policy(UCB1(0.5), Exact()).oracle
     Exact()
     """
-    return IndexPolicy(index, oracle)
+    return IndexPolicy(index, oracle, clip, lazy)
 
 
 POLICIES: Final[Mapping[str, Callable[..., Policy]]] = {
@@ -57,6 +70,15 @@ POLICIES: Final[Mapping[str, Callable[..., Policy]]] = {
 INDICES: Final[Mapping[str, Callable[..., Index]]] = {
     "UCB1": UCB1,
     "Mean": Mean,
+    "UCBV": UCBV,
+    "UCBTuned": UCBTuned,
+    "MOSS": MOSS,
+    "OmegaUCB": OmegaUCB,
+    "KLUCB": KLUCB,
+    "KLUCBPlus": KLUCBPlus,
+    "KLUCBPlusPlus": KLUCBPlusPlus,
+    "TwoMomentKLUCB": TwoMomentKLUCB,
+    "BayesUCB": BayesUCB,
 }
 ORACLES: Final[Mapping[str, Callable[..., Oracle]]] = {
     "DensityGreedy": DensityGreedy,
@@ -134,6 +156,8 @@ def _made(
 
 
 def _argument(parameter: inspect.Parameter, value: object, where: str) -> object:
+    if parameter.annotation is bool:
+        return value
     kinds = _PARTS.get(parameter.annotation)
     return _unconfused(value, where) if kinds is None else _part(kinds, value, where)
 
