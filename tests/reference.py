@@ -9,6 +9,7 @@ optimal sets tie: the paper does not say which to take.
 """
 
 import math
+import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from fractions import Fraction
 
 from scipy import stats
 
-from budgetbandits.streams import CHOICE, uniform
+from budgetbandits.streams import CHOICE, POSTERIOR, uniform, uniform_pair
 
 Given = int | float | str | Decimal
 """A cost or a budget, as a user gives it."""
@@ -463,6 +464,127 @@ class PokerTwin(Twin):
         arm = account.arms[i]
         variance = (arm.reward_squares - arm.told * account.mean(i) * account.mean(i)) / (arm.told - 1)
         return math.sqrt(max(variance, 0.0))
+
+
+@dataclass
+class ThompsonTwin(Twin):
+    """Draw a mean for each arm from its Beta law, and take the densest."""
+
+    w: float | None = None
+    """None for BTS; otherwise the weight of the variance-aware kind."""
+
+    lazy: bool = False
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        densities = {i: self.mean(account, i, chance) / account.arms[i].price for i in account.affordable()}
+        # The normal numbers behind the draws come from another routine, so that the last digits differ.
+        return {i for i, density in densities.items() if density >= max(densities.values()) * (1 - 1e-9)}
+
+    def mean(self, account: Account, i: int, chance: float) -> float:
+        if self.lazy and account.arms[i].pulls == 0:
+            return account.high
+        a, b = self.shapes(account, i)
+        key = math.floor(chance * 2**52)
+        heads, tails = gamma(a, key, 0, i), gamma(b, key, 1, i)
+        return in_units_of_rewards(account, heads / (heads + tails))
+
+    def shapes(self, account: Account, i: int) -> tuple[float, float]:
+        arm, span = account.arms[i], account.high - account.low
+        rewards = (arm.reward_sum - arm.told * account.low) / span
+        if self.w is None:
+            rewards = min(max(rewards, 0.0), arm.told)
+            return rewards + 1, arm.told - rewards + 1
+        squares = arm.reward_squares - 2 * account.low * arm.reward_sum + arm.told * account.low**2
+        m = (rewards + self.w) / (arm.told + 2 * self.w)
+        q = (squares / span**2 + self.w) / (arm.told + 2 * self.w)
+        s2 = (q - m * m) / (arm.told + 2 * self.w + 1)
+        size = m * (1 - m) / s2 - 1
+        return m * size, (1 - m) * size
+
+
+def gamma(shape: float, key: int, which: int, arm: int) -> float:
+    """Marsaglia and Tsang (2000), section 2 and, for shapes below 1, the note at its end."""
+    if shape < 1:
+        return gamma(shape + 1, key, which, arm) * math.pow(uniform(key, POSTERIOR, which + 2, arm, 0), 1 / shape)
+    d = shape - 1 / 3
+    c = 1 / math.sqrt(9 * d)
+    attempt = 0
+    while True:
+        u, limit = uniform_pair(key, POSTERIOR, which, arm, attempt)
+        x = statistics.NormalDist().inv_cdf(u)
+        v = (1 + c * x) ** 3
+        if v > 0 and math.log(limit) < x * x / 2 + d - d * v + d * math.log(v):
+            return d * v
+        attempt += 1
+
+
+@dataclass
+class ImedTwin(Twin):
+    """The least n D(m, rho c) + ln n, with rho the best density of means."""
+
+    two_moments: bool = False
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        densities = {i: account.mean(i) / account.arms[i].price for i in affordable if account.arms[i].pulls > 0}
+        rho = max(densities.values(), default=0.0)
+        hopeful = [i for i in affordable if i not in densities and rho * account.arms[i].price < account.high]
+        if hopeful:
+            least = min(account.arms[i].price for i in hopeful)
+            return {next(i for i in hopeful if account.arms[i].price == least)}
+        indices = {i: self.index(account, i, rho) for i, density in densities.items()}
+        least = min(indices.values())
+        return {i for i, index in indices.items() if index <= least + 1e-9 * abs(least)}
+
+    def index(self, account: Account, i: int, rho: float) -> float:
+        arm, m, v = account.arms[i], scaled_mean(account, i), scaled_variance(account, i)
+        if account.mean(i) / arm.price == rho:
+            return math.log(arm.pulls)
+        target = (rho * arm.price - account.low) / (account.high - account.low)
+        if target >= 1:
+            return math.inf
+        divergence = two_moment_divergence(m, v, target) if self.two_moments else coin_divergence(m, target)
+        return arm.pulls * divergence + math.log(arm.pulls)
+
+
+@dataclass
+class KdeTwin(Twin):
+    """A random arm with probability min(1, gamma / t), else what the oracle says of the means."""
+
+    gamma: float
+    oracle: Oracle
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        epsilon = min(1.0, self.gamma / account.pull)
+        fresh = [i for i in affordable if account.arms[i].pulls == 0]
+        taken = [(fresh[0], 1)] if fresh else self.oracle(account, {i: account.mean(i) for i in affordable})[0]
+        counts = dict(taken)
+        share = epsilon / len(affordable)
+        size = sum(counts.values())
+        weights = [(i, share + (1.0 - epsilon) * (counts.get(i, 0) / size)) for i in affordable]
+        return {draw(weights, chance)}
+
+
+@dataclass
+class AboveAverageTwin(Twin):
+    """Of the arms that do at least 1 + x times as well as all money so far, the one pulled least."""
+
+    x: float = 0.0
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        for i in affordable:
+            if account.arms[i].pulls == 0:
+                return {i}
+        rewards = total(arm.reward_sum for arm in account.arms)
+        money = total(arm.told * arm.price for arm in account.arms)
+        level = (1.0 + self.x) * (rewards / money if money else 0.0)
+        densities = {i: account.mean(i) / account.arms[i].price for i in affordable}
+        above = [i for i in affordable if densities[i] >= level]
+        if above:
+            return {min(above, key=lambda i: (account.arms[i].pulls, i))}
+        return {max(affordable, key=lambda i: (densities[i], -i))}
 
 
 def normal_tail(level: float, mean: float, error: float) -> float:

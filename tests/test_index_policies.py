@@ -93,8 +93,8 @@ class TestOmegaStarUcb(PolicyContract):
 
 
 class TestUcbV(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCBV(), bb.Fractional(), clip=True, lazy=True)
-    twin = IndexTwin(ucb_v, about_fractional, clip=True, lazy=True)
+    policy = bb.IndexPolicy(bb.UCBV(), bb.Fractional(), clip=True)
+    twin = IndexTwin(ucb_v, about_fractional, clip=True)
 
 
 class TestUcbTuned(PolicyContract):

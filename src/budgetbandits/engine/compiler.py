@@ -25,7 +25,7 @@ from numba.core.datamodel import models
 from numba.extending import NativeValue, overload_method, register_jitable, register_model, typeof_impl, unbox
 
 from budgetbandits import distributions, indices, knapsack, money, oracles, rewards, state, streams
-from budgetbandits.policies import epsilon, index_policy, knowledge
+from budgetbandits.policies import average, epsilon, evidence, index_policy, knowledge, posterior
 from budgetbandits.specs import Spec
 
 __all__ = [
@@ -84,6 +84,7 @@ def inlined(function: Function) -> Function:
 _INLINED: Final[tuple[Callable[..., Any], ...]] = (streams.philox, streams._number, distributions.normal_centre)
 _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
     streams.uniform,
+    streams.uniform_pair,
     streams.uniforms,
     *(function for function in distributions.COMPILABLE if function not in _INLINED),
     *rewards.COMPILABLE,
@@ -95,7 +96,11 @@ _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
     knapsack.exact_sum,
     knapsack.fill_up,
     *indices.COMPILABLE,
+    average.average_density,
     epsilon.share,
+    evidence.best_density,
+    evidence.cheapest_fresh,
+    *posterior.COMPILABLE,
     knowledge.chance_above,
 )
 _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (

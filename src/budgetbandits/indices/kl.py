@@ -83,12 +83,34 @@ def two_moment_upper(mean: float, variance: float, level: float) -> float:
     return min(mean + (kl_upper(coin, level) - coin) * moment / room, 1.0)
 
 
+def two_moment_divergence(mean: float, variance: float, target: float) -> float:
+    """Return D2(mean, variance, target), and 0 for a target below the mean; see `TwoMomentKLUCB`.
+
+    >>> two_moment_divergence(0.5, 0.25, 0.75) == bernoulli_divergence(0.5, 0.75)
+    True
+    """
+    if target <= mean:
+        return 0.0
+    room = 1.0 - mean
+    if target >= 1.0:
+        return math.inf
+    moment = room * room + variance
+    coin = variance / moment
+    return bernoulli_divergence(coin, coin + (target - mean) * room / moment)
+
+
 def log_plus(x: float) -> float:
     """Return the logarithm, and 0 where it would be less."""
     return math.log(x) if x > 1.0 else 0.0
 
 
-COMPILABLE: Final[tuple[Callable[..., float], ...]] = (bernoulli_divergence, kl_upper, two_moment_upper, log_plus)
+COMPILABLE: Final[tuple[Callable[..., float], ...]] = (
+    bernoulli_divergence,
+    kl_upper,
+    two_moment_upper,
+    two_moment_divergence,
+    log_plus,
+)
 """The functions above, to be compiled as they are."""
 
 

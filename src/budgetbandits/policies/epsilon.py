@@ -7,10 +7,11 @@ import numpy as np
 
 from budgetbandits.oracles import DensityGreedy, Oracle
 from budgetbandits.policies.base import Policy
+from budgetbandits.policies.index_policy import first_fresh
 from budgetbandits.specs import require, require_spec
 from budgetbandits.state import Arms, Counts, Floats, Now
 
-__all__ = ["EpsilonFirst", "EpsilonGreedy"]
+__all__ = ["KDE", "EpsilonFirst", "EpsilonGreedy"]
 
 
 @dataclass(frozen=True)
@@ -118,4 +119,42 @@ class EpsilonGreedy(Policy):
         weights = np.where(affordable, epsilon / np.sum(affordable), 0.0)
         means = np.where(arms.pulls > 0, arms.mean, math.inf)
         weights[np.argmax(np.where(affordable, means, -math.inf))] += 1.0 - epsilon
+        return weights
+
+
+@dataclass(frozen=True)
+class KDE(Policy):
+    """KDE, knapsack-based decreasing ε-greedy (Tran-Thanh 2012, doctoral thesis).
+
+    At the pull number t, with probability min(1, γ / t) an affordable arm at random; otherwise what KUBE does with
+    plain means in place of upper confidence bounds. An affordable arm that was never pulled comes before the latter. As
+    with `EpsilonGreedy`, the regret is logarithmic only if γ is large enough for the gaps between the arms.
+
+    Parameters
+    ----------
+    gamma
+        Greater than 0: more explores longer.
+    exploit
+        The oracle that finds the best set: `DensityGreedy`, or `Fractional` for fractional KDE.
+    """
+
+    gamma: float
+    exploit: Oracle = field(default_factory=DensityGreedy)
+
+    def __post_init__(self) -> None:
+        require(self.gamma, "gamma", "it must be greater than 0 and finite", above=0)
+        require_spec(self.exploit, "exploit", Oracle)
+
+    def weights(self, arms: Arms, now: Now) -> Floats:
+        """Return the probability of each arm."""
+        epsilon = min(1.0, self.gamma / now.pull)
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
+        weights = np.zeros(len(arms.cost))
+        weights[affordable] = epsilon / len(affordable)
+        fresh = first_fresh(arms, now)
+        if fresh >= 0:
+            weights[fresh] += 1.0 - epsilon
+            return weights
+        counts = self.exploit.solve(arms.mean[affordable], arms.cost[affordable], now.budget_left)
+        weights[affordable] += (1.0 - epsilon) * (counts / np.sum(counts))
         return weights
