@@ -2,8 +2,8 @@
 
     python -m benchmarks.evidence --runs 200 --seed 62
 
-Regret is against the fractional optimum, as a share of the mean regret of KUBE with width 1 on the same runs. The list of
-policies and problems is fixed here.
+Regret is against the fractional optimum, as a share of the mean regret of KUBE with width 1 on the same runs. The list
+of policies and problems is fixed here.
 """
 
 import argparse
