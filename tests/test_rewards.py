@@ -418,8 +418,9 @@ def test_table_refuses_what_is_not_a_law() -> None:
 
 def test_compilable_functions_use_only_what_can_be_compiled() -> None:
     known: set[str] = {"math", *dir(math), *dir(builtins)}
-    known |= {key for key, value in vars(rewards).items() if isinstance(value, int | float)}
-    for function in COMPILABLE:
+    for module in (distributions, rewards):
+        known |= {key for key, value in vars(module).items() if isinstance(value, int | float)}
+    for function in (*distributions.COMPILABLE, *COMPILABLE):
         assert set(function.__code__.co_names) <= known
         known.add(function.__name__)
 
@@ -427,7 +428,7 @@ def test_compilable_functions_use_only_what_can_be_compiled() -> None:
 @pytest.fixture(scope="module")
 def compiled() -> Callable[..., None]:
     numba = pytest.importorskip("numba")
-    for function in COMPILABLE:
+    for function in (*distributions.COMPILABLE, *COMPILABLE):
         numba.extending.register_jitable(function)
 
     def fill(
