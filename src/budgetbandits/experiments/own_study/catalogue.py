@@ -46,6 +46,7 @@ from budgetbandits.policies import (
     moss,
     omega_ucb,
     poker,
+    recommended,
     thompson,
     two_moment_imed,
     two_moment_kl_ucb,
@@ -97,6 +98,7 @@ POLICIES: Final[Mapping[str, Callable[..., Policy]]] = {
     "two_moment_imed": two_moment_imed,
     "thompson": thompson,
     "variance_aware_thompson": variance_aware_thompson,
+    "recommended": recommended,
     "index_policy": index_policy,
 }
 INDICES: Final[Mapping[str, Callable[..., Index]]] = {
