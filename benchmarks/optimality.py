@@ -2,8 +2,8 @@
 
     python -m benchmarks.optimality --runs 200 --seed 64 --figure docs/optimality.svg
 
-The regret grows like C ln B at best, with the C of `bounds.lower_bound_constant`. A figure at one budget still has terms
-that do not grow; what the regret gains from one budget to the next, over what ln B gains, is therefore shown as well.
+The regret grows like C ln B at best, with the C of `bounds.lower_bound_constant`. A figure at one budget still has
+terms that do not grow; what the regret gains from one budget to the next, over what ln B gains, is shown as well.
 """
 
 import argparse
