@@ -17,8 +17,9 @@ from benchmarks.evidence import Coins, shown
 
 POLICIES: Final[Mapping[str, bb.Policy]] = {
     "KUBE": bb.kube(),
+    "KUBE, width 1/40": bb.kube(1 / 40),
     "recommended": bb.recommended(),
-    "recommended, cautious": bb.recommended(cautious=True),
+    "two-moment KL-UCB, a = 1": bb.two_moment_kl_ucb(1.0),
     "variance-aware TS, w = 0.25": bb.variance_aware_thompson(0.25),
     "variance-aware TS, w = 1": bb.variance_aware_thompson(1.0),
     "BTS, lazy": bb.thompson(lazy=True),

@@ -180,14 +180,4 @@ def test_the_recommended_policy_loses_a_twentieth_of_what_kube_loses() -> None:
     kube, recommended = bb.regret(runs, against="fractional")
     assert (kube.policy, recommended.policy) == ("KUBE", "recommended")
     assert recommended.worst < 0.05 * kube.mean
-
-
-def test_a_cautious_one_explores_more() -> None:
     assert bb.recommended() == bb.two_moment_kl_ucb(0.7)
-    assert bb.recommended(cautious=True) == bb.two_moment_kl_ucb(1.0)
-    with pytest.raises(InvalidInput, match=r"^cautious is 1: it must be True or False"):
-        bb.recommended(cautious=bad_flag())
-
-
-def bad_flag() -> Any:
-    return 1

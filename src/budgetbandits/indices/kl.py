@@ -170,7 +170,7 @@ class TwoMomentKLUCB(ScalarIndex):
     Parameters
     ----------
     a
-        Greater than 0: more explores longer. 1 is for who minds the worst case, 0.5 has a low mean and a fat tail.
+        Greater than 0: more explores longer. 0.5 loses a little less on average, and now and then far more.
     """
 
     a: float = 0.7

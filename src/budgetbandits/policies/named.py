@@ -19,7 +19,6 @@ from budgetbandits.policies.evidence import IMED, TwoMomentIMED
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.knowledge import Poker
 from budgetbandits.policies.posterior import Thompson, VarianceAwareThompson
-from budgetbandits.specs import require_flag
 
 __all__ = [
     "above_average",
@@ -295,21 +294,15 @@ def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareT
     return VarianceAwareThompson(lazy=lazy, w=w)
 
 
-def recommended(cautious: bool = False) -> IndexPolicy:
-    """Return the policy to begin with: two-moment KL-UCB with the budget as horizon; see `TwoMomentKLUCB`.
+def recommended() -> IndexPolicy:
+    """Two-moment KL-UCB with the budget as horizon: the policy to begin with; see `TwoMomentKLUCB`.
 
     It had the least regret, or nearly, on all problems of ``docs/policies.md``, which shows the evidence and when
-    another policy is better: rewards without a known upper end, rare large rewards, and many pulls out at a time.
-
-    Parameters
-    ----------
-    cautious
-        Explore more (a = 1 in place of 0.7): somewhat more regret on average, and fewer runs that go badly.
+    another policy is better: rewards without a known upper end, and many pulls out at a time.
 
     Examples
     --------
     >>> recommended()
     IndexPolicy(index=TwoMomentKLUCB(a=0.7), oracle=Fractional(), lazy=True)
     """
-    require_flag(cautious, "cautious")
-    return two_moment_kl_ucb(1.0 if cautious else 0.7)
+    return two_moment_kl_ucb(0.7)
