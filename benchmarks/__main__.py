@@ -16,6 +16,37 @@ from benchmarks.campaigns import campaigns
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
 
 LITERAL = 1 / 40
+EVERY_POLICY: dict[str, bb.Policy] = {
+    "recommended": bb.recommended(),
+    "kube(1/40)": bb.kube(LITERAL),
+    "kube()": bb.kube(),
+    "fractional_kube(1/40)": bb.fractional_kube(LITERAL),
+    "fractional_kube()": bb.fractional_kube(),
+    "epsilon_first(0.1)": bb.epsilon_first(0.1),
+    "ucb1()": bb.ucb1(),
+    "epsilon_greedy(5, 0.5)": bb.epsilon_greedy(5, 0.5),
+    "poker()": bb.poker(),
+    "kde(100)": bb.kde(100),
+    "fractional_kde(100)": bb.fractional_kde(100),
+    "above_average()": bb.above_average(),
+    "ucb_v()": bb.ucb_v(),
+    "ucb_tuned()": bb.ucb_tuned(),
+    "moss()": bb.moss(),
+    "bayes_ucb()": bb.bayes_ucb(),
+    "kl_ucb()": bb.kl_ucb(),
+    "kl_ucb_plus()": bb.kl_ucb_plus(),
+    "kl_ucb_plus_plus()": bb.kl_ucb_plus_plus(),
+    "omega_ucb()": bb.omega_ucb(),
+    "omega_ucb(lazy=True)": bb.omega_ucb(lazy=True),
+    "two_moment_kl_ucb()": bb.two_moment_kl_ucb(),
+    "imed()": bb.imed(),
+    "two_moment_imed()": bb.two_moment_imed(),
+    "thompson()": bb.thompson(),
+    "variance_aware_thompson()": bb.variance_aware_thompson(),
+    "fractional KUBE, clip and lazy": bb.IndexPolicy(bb.UCB1(), bb.Fractional(), clip=True, lazy=True),
+    "Mean with DensityGreedy": bb.IndexPolicy(bb.Mean(), bb.DensityGreedy()),
+    "UCB1 with Exact (B = 1e3)": bb.IndexPolicy(bb.UCB1(), bb.Exact()),
+}
 
 
 def cpu_seconds(work: Callable[[], object], repeats: int = 5) -> float:
@@ -118,20 +149,12 @@ def growth() -> None:
 
 
 def policies() -> None:
-    print("\nOne pull of every policy, K = 100, B = 1e5, moderate family")
+    print("\nPulls a second of every policy, one core, K = 100, B = 1e5, moderate family")
     family = bb.paper_family("moderate", 100)
-    for policy in (
-        bb.kube(LITERAL),
-        bb.fractional_kube(LITERAL),
-        bb.epsilon_first(0.1),
-        bb.ucb1(),
-        bb.epsilon_greedy(5, 0.5),
-        bb.poker(),
-        bb.IndexPolicy(bb.Mean(), bb.DensityGreedy()),
-        bb.IndexPolicy(bb.UCB1(), bb.Exact()),
-    ):
+    for name, policy in EVERY_POLICY.items():
         budget = 1e3 if isinstance(policy, bb.IndexPolicy) and isinstance(policy.oracle, bb.Exact) else 1e5
-        print(f"  {policy!r:70} {engine_pull(policy, family, budget, 3) * 1e9:10.0f} ns")
+        seconds = engine_pull(policy, family, budget, 3)
+        print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
 
 
 def workers() -> None:

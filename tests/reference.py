@@ -9,13 +9,16 @@ optimal sets tie: the paper does not say which to take.
 """
 
 import math
+import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
-from budgetbandits.streams import CHOICE, uniform
+from scipy import stats
+
+from budgetbandits.streams import CHOICE, POSTERIOR, uniform, uniform_pair
 
 Given = int | float | str | Decimal
 """A cost or a budget, as a user gives it."""
@@ -130,6 +133,131 @@ def mean(account: Account, i: int) -> float:
     return account.mean(i)
 
 
+def scaled_mean(account: Account, i: int) -> float:
+    """Return the mean on a scale on which the rewards lie in [0, 1]; sums of floats may end a little outside."""
+    return min(max((account.mean(i) - account.low) / (account.high - account.low), 0.0), 1.0)
+
+
+def scaled_variance(account: Account, i: int) -> float:
+    arm = account.arms[i]
+    if arm.told == 0:
+        return 0.0
+    variance = arm.reward_squares / arm.told - account.mean(i) * account.mean(i)
+    most = scaled_mean(account, i) * (1 - scaled_mean(account, i))  # that of a coin
+    return min(max(variance / (account.high - account.low) ** 2, 0.0), most)
+
+
+def in_units_of_rewards(account: Account, value: float) -> float:
+    return account.low + value * (account.high - account.low)
+
+
+def coin_divergence(p: float, q: float) -> float:
+    """Return kl(p, q) of two Bernoulli laws."""
+    heads = 0.0 if p == 0 else math.inf if q <= 0 else p * math.log(p / q)
+    tails = 0.0 if p == 1 else math.inf if q >= 1 else (1 - p) * math.log((1 - p) / (1 - q))
+    return heads + tails
+
+
+def two_moment_divergence(m: float, v: float, u: float) -> float:
+    """Return D2(m, v, u), in the words of its definition."""
+    if u <= m:
+        return 0.0
+    spread = (1 - m) ** 2 + v
+    return coin_divergence(v / spread, (u - m + v / (1 - m)) * (1 - m) / spread)
+
+
+def largest_mean(divergence: Callable[[float], float], start: float, level: float) -> float:
+    """Return the largest u in [start, 1] whose divergence does not exceed the level, by halving."""
+    low, high = start, 1.0
+    if divergence(high) <= level:
+        return high
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if divergence(middle) <= level else (low, middle)
+    return low
+
+
+Exploration = Callable[[Account, int], float]
+"""How much evidence against a mean is needed to rule it out."""
+
+
+def kl_ucb(exploration: Exploration) -> Index:
+    def bound(account: Account, i: int) -> float:
+        m = scaled_mean(account, i)
+        level = exploration(account, i) / account.arms[i].pulls
+        return in_units_of_rewards(account, largest_mean(lambda u: coin_divergence(m, u), m, level))
+
+    return bound
+
+
+def two_moment_kl_ucb(a: float) -> Index:
+    def bound(account: Account, i: int) -> float:
+        arm = account.arms[i]
+        m, v = scaled_mean(account, i), scaled_variance(account, i)
+        if m == 1:
+            return account.high
+        level = a * max(math.log(account.price(account.left) / (arm.price * arm.pulls)), 0.0) / arm.pulls
+        return in_units_of_rewards(account, largest_mean(lambda u: two_moment_divergence(m, v, u), m, level))
+
+    return bound
+
+
+def log_time(account: Account, i: int) -> float:
+    return math.log(account.pull)
+
+
+def log_time_per_pull(account: Account, i: int) -> float:
+    return max(math.log(account.pull / account.arms[i].pulls), 0.0)
+
+
+def minimax_exploration(account: Account, i: int) -> float:
+    """Return ln+(x (ln+^2 x + 1)) with x = B / (c K n)."""
+    x = pulls_to_come(account, i)
+    return max(math.log(x * (max(math.log(x), 0.0) ** 2 + 1)), 0.0)
+
+
+def pulls_to_come(account: Account, i: int) -> float:
+    """Return B / (c K n), the horizon over the number of arms and of pulls."""
+    arm = account.arms[i]
+    return account.price(account.budget) / (arm.price * len(account.arms) * arm.pulls)
+
+
+def ucb_v(account: Account, i: int) -> float:
+    rate = math.log(account.pull) / account.arms[i].pulls
+    margin = math.sqrt(2 * scaled_variance(account, i) * rate) + 3 * rate
+    return account.mean(i) + (account.high - account.low) * margin
+
+
+def ucb_tuned(account: Account, i: int) -> float:
+    rate = math.log(account.pull) / account.arms[i].pulls
+    spread = min(1 / 4, scaled_variance(account, i) + math.sqrt(2 * rate))
+    return account.mean(i) + (account.high - account.low) * math.sqrt(rate * spread)
+
+
+def moss(account: Account, i: int) -> float:
+    margin = math.sqrt(max(math.log(pulls_to_come(account, i)), 0.0) / account.arms[i].pulls)
+    return account.mean(i) + (account.high - account.low) * margin
+
+
+def omega_ucb(rho: float, star: bool = False) -> Index:
+    def bound(account: Account, i: int) -> float:
+        """Solve (m - u)^2 = z^2 u (1 - u) / n for the larger u."""
+        n, m = account.arms[i].pulls, scaled_mean(account, i)
+        z2 = 2 * rho * math.log(account.pull + 1)
+        if star and n >= 30 and 0 < m < 1:
+            z2 *= min(1.0, scaled_variance(account, i) / (m * (1 - m)))
+        a, b, c = n + z2, -(2 * n * m + z2), n * m * m
+        return in_units_of_rewards(account, (-b + math.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a))
+
+    return bound
+
+
+def bayes_ucb(account: Account, i: int) -> float:
+    n, m = account.arms[i].pulls, scaled_mean(account, i)
+    quantile = float(stats.beta.ppf(1 - 1 / account.pull, 1 + n * m, 1 + n * (1 - m)))
+    return in_units_of_rewards(account, quantile)
+
+
 # --- Oracles ------------------------------------------------------------------------------------------------
 
 BestSet = list[tuple[int, int]]
@@ -168,6 +296,12 @@ def fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
     arm = densest(account, values, account.left)
     assert arm is not None
     return [[(arm, 1)]]
+
+
+def about_fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
+    """Permit every arm that is the densest but for the rounding of values that are found in different ways."""
+    densities = {i: value / account.arms[i].price for i, value in values.items()}
+    return [[(i, 1)] for i, density in densities.items() if density >= max(densities.values()) * (1 - 1e-9)]
 
 
 def cost_blind(account: Account, values: dict[int, float]) -> list[BestSet]:
@@ -227,13 +361,17 @@ class IndexTwin(Twin):
 
     index: Index
     oracle: Oracle
+    clip: bool = False
+    lazy: bool = False
 
     def permitted(self, account: Account, chance: float) -> set[int]:
         affordable = account.affordable()
         for i in affordable:
-            if account.arms[i].pulls == 0:
+            if account.arms[i].pulls == 0 and not self.lazy:
                 return {i}
-        values = {i: self.index(account, i) for i in affordable}
+        values = {i: self.index(account, i) if account.arms[i].pulls > 0 else account.high for i in affordable}
+        if self.clip:
+            values = {i: min(value, account.high) for i, value in values.items()}
         sets = self.oracle(account, values)
         # An arm worth nothing may fill up an optimal set or not; a set of nothing at all draws no arm.
         return {draw(taken, chance) for taken in sets if taken}
@@ -326,6 +464,127 @@ class PokerTwin(Twin):
         arm = account.arms[i]
         variance = (arm.reward_squares - arm.told * account.mean(i) * account.mean(i)) / (arm.told - 1)
         return math.sqrt(max(variance, 0.0))
+
+
+@dataclass
+class ThompsonTwin(Twin):
+    """Draw a mean for each arm from its Beta law, and take the densest."""
+
+    w: float | None = None
+    """None for BTS; otherwise the weight of the variance-aware kind."""
+
+    lazy: bool = False
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        densities = {i: self.mean(account, i, chance) / account.arms[i].price for i in account.affordable()}
+        # The normal numbers behind the draws come from another routine, so that the last digits differ.
+        return {i for i, density in densities.items() if density >= max(densities.values()) * (1 - 1e-9)}
+
+    def mean(self, account: Account, i: int, chance: float) -> float:
+        if self.lazy and account.arms[i].pulls == 0:
+            return account.high
+        a, b = self.shapes(account, i)
+        key = math.floor(chance * 2**52)
+        heads, tails = gamma(a, key, 0, i), gamma(b, key, 1, i)
+        return in_units_of_rewards(account, heads / (heads + tails))
+
+    def shapes(self, account: Account, i: int) -> tuple[float, float]:
+        arm, span = account.arms[i], account.high - account.low
+        rewards = (arm.reward_sum - arm.told * account.low) / span
+        if self.w is None:
+            rewards = min(max(rewards, 0.0), arm.told)
+            return rewards + 1, arm.told - rewards + 1
+        squares = arm.reward_squares - 2 * account.low * arm.reward_sum + arm.told * account.low**2
+        m = (rewards + self.w) / (arm.told + 2 * self.w)
+        q = (squares / span**2 + self.w) / (arm.told + 2 * self.w)
+        s2 = (q - m * m) / (arm.told + 2 * self.w + 1)
+        size = m * (1 - m) / s2 - 1
+        return m * size, (1 - m) * size
+
+
+def gamma(shape: float, key: int, which: int, arm: int) -> float:
+    """Marsaglia and Tsang (2000), section 2 and, for shapes below 1, the note at its end."""
+    if shape < 1:
+        return gamma(shape + 1, key, which, arm) * math.pow(uniform(key, POSTERIOR, which + 2, arm, 0), 1 / shape)
+    d = shape - 1 / 3
+    c = 1 / math.sqrt(9 * d)
+    attempt = 0
+    while True:
+        u, limit = uniform_pair(key, POSTERIOR, which, arm, attempt)
+        x = statistics.NormalDist().inv_cdf(u)
+        v = (1 + c * x) ** 3
+        if v > 0 and math.log(limit) < x * x / 2 + d - d * v + d * math.log(v):
+            return d * v
+        attempt += 1
+
+
+@dataclass
+class ImedTwin(Twin):
+    """The least n D(m, rho c) + ln n, with rho the best density of means."""
+
+    two_moments: bool = False
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        densities = {i: account.mean(i) / account.arms[i].price for i in affordable if account.arms[i].pulls > 0}
+        rho = max(densities.values(), default=0.0)
+        hopeful = [i for i in affordable if i not in densities and rho * account.arms[i].price < account.high]
+        if hopeful:
+            least = min(account.arms[i].price for i in hopeful)
+            return {next(i for i in hopeful if account.arms[i].price == least)}
+        indices = {i: self.index(account, i, rho) for i, density in densities.items()}
+        least = min(indices.values())
+        return {i for i, index in indices.items() if index <= least + 1e-9 * abs(least)}
+
+    def index(self, account: Account, i: int, rho: float) -> float:
+        arm, m, v = account.arms[i], scaled_mean(account, i), scaled_variance(account, i)
+        if account.mean(i) / arm.price == rho:
+            return math.log(arm.pulls)
+        target = (rho * arm.price - account.low) / (account.high - account.low)
+        if target >= 1:
+            return math.inf
+        divergence = two_moment_divergence(m, v, target) if self.two_moments else coin_divergence(m, target)
+        return arm.pulls * divergence + math.log(arm.pulls)
+
+
+@dataclass
+class KdeTwin(Twin):
+    """A random arm with probability min(1, gamma / t), else what the oracle says of the means."""
+
+    gamma: float
+    oracle: Oracle
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        epsilon = min(1.0, self.gamma / account.pull)
+        fresh = [i for i in affordable if account.arms[i].pulls == 0]
+        taken = [(fresh[0], 1)] if fresh else self.oracle(account, {i: account.mean(i) for i in affordable})[0]
+        counts = dict(taken)
+        share = epsilon / len(affordable)
+        size = sum(counts.values())
+        weights = [(i, share + (1.0 - epsilon) * (counts.get(i, 0) / size)) for i in affordable]
+        return {draw(weights, chance)}
+
+
+@dataclass
+class AboveAverageTwin(Twin):
+    """Of the arms that do at least 1 + x times as well as all money so far, the one pulled least."""
+
+    x: float = 0.0
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        for i in affordable:
+            if account.arms[i].pulls == 0:
+                return {i}
+        rewards = total(arm.reward_sum for arm in account.arms)
+        money = total(arm.told * arm.price for arm in account.arms)
+        level = (1.0 + self.x) * (rewards / money if money else 0.0)
+        densities = {i: account.mean(i) / account.arms[i].price for i in affordable}
+        above = [i for i in affordable if densities[i] >= level]
+        if above:
+            return {min(above, key=lambda i: (account.arms[i].pulls, i))}
+        return {max(affordable, key=lambda i: (densities[i], -i))}
 
 
 def normal_tail(level: float, mean: float, error: float) -> float:

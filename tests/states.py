@@ -23,8 +23,10 @@ def arms_of(
     )
 
 
-def now_of(pull: int, budget_left: float, *, budget: float = 1000.0, low: float = 0.0, high: float = 1.0) -> Now:
-    return Now(pull, budget, budget_left, low, high)
+def now_of(
+    pull: int, budget_left: float, *, budget: float = 1000.0, low: float = 0.0, high: float = 1.0, arm_count: int = 10
+) -> Now:
+    return Now(pull, budget, budget_left, low, high, arm_count)
 
 
 def asked(learner: Learner) -> Pull:

@@ -38,6 +38,15 @@ from budgetbandits.experiments.own_study.catalogue import (
             bb.IndexPolicy(bb.UCB1(0.5), bb.Exact()),
         ),
         ("index_policy", {"index": "Mean", "oracle": "CostBlind"}, bb.IndexPolicy(bb.Mean(), bb.CostBlind())),
+        (
+            "index_policy",
+            {"index": "KLUCB", "oracle": "Fractional", "clip": False, "lazy": True},
+            bb.IndexPolicy(bb.KLUCB(), bb.Fractional(), lazy=True),
+        ),
+        ("two_moment_kl_ucb", {"a": 1}, bb.two_moment_kl_ucb(1)),
+        ("omega_ucb", {"rho": 1, "star": True}, bb.omega_ucb(1, star=True)),
+        ("thompson", {"lazy": True}, bb.thompson(lazy=True)),
+        ("kde", {"gamma": 50}, bb.kde(50)),
     ],
 )
 def test_a_policy_is_made_from_its_name_and_parameters(
@@ -70,7 +79,7 @@ def test_a_law_is_made_from_its_name_and_parameters(name: str, parameters: dict[
     [
         ("kub", {}, "at.policy is 'kub': did you mean 'kube'? it must be one of kube, fractional_kube, epsilon_first"),
         ("KUBE", {}, "at.policy is 'KUBE': did you mean 'kube'?"),
-        ("thompson", {}, "at.policy is 'thompson': it must be one of kube,"),
+        ("gittins", {}, "at.policy is 'gittins': it must be one of kube,"),
         (3, {}, "at.policy is 3: it must be one of kube,"),
         (None, {}, "at.policy is missing: it must be one of kube,"),
         (
@@ -97,6 +106,7 @@ def test_a_law_is_made_from_its_name_and_parameters(name: str, parameters: dict[
             "at.exploit.width is 1, but there is no such key: allowed are type",
         ),
         ("index_policy", {"index": "UCB1"}, "at.oracle is missing"),
+        ("thompson", {"lazy": 1}, "at.lazy is 1: it must be True or False"),
         (
             "index_policy",
             {"index": {"width": 1}, "oracle": "Exact"},
@@ -104,8 +114,8 @@ def test_a_law_is_made_from_its_name_and_parameters(name: str, parameters: dict[
         ),
         (
             "index_policy",
-            {"index": {"type": "UCB2"}, "oracle": "Exact"},
-            "at.index.type is 'UCB2': did you mean 'UCB1'? it must be one of UCB1, Mean",
+            {"index": {"type": "UCB11"}, "oracle": "Exact"},
+            "at.index.type is 'UCB11': did you mean 'UCB1'? it must be one of UCB1, Mean",
         ),
         (
             "index_policy",
@@ -153,13 +163,15 @@ def test_a_mistake_in_a_law_is_named(name: object, parameters: dict[str, Any], m
 def test_every_public_part_is_there(base: type[Any], makers: dict[str, Callable[..., object]]) -> None:
     public = (getattr(bb, name) for name in bb.__all__)
     classes = {value for value in public if inspect.isclass(value) and issubclass(value, base)}
-    assert classes - {base, bb.LinearIndex} == set(makers.values())
+    assert classes - {base, bb.ScalarIndex, bb.LinearIndex} == set(makers.values())
 
 
 def test_every_public_policy_function_is_there() -> None:
     public = {getattr(bb, name) for name in bb.__all__}
     functions = {
-        value for value in public if inspect.isfunction(value) and value.__module__ == "budgetbandits.policies"
+        value
+        for value in public
+        if inspect.isfunction(value) and value.__module__.startswith("budgetbandits.policies.")
     }
     assert functions < set(POLICIES.values())
     assert len(POLICIES) == len(functions) + 1  # and any index with any oracle

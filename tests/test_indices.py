@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
 from budgetbandits.indices import LinearIndex
+from budgetbandits.indices.kl import bernoulli_divergence, kl_upper, two_moment_divergence, two_moment_upper
 from budgetbandits.state import Floats
 from states import arms_of, now_of
 
@@ -76,6 +78,87 @@ def test_a_width_that_is_no_width(width: Any) -> None:
     for make in (bb.kube, bb.fractional_kube, bb.ucb1):
         with pytest.raises(InvalidInput, match="width"):
             make(width)
+
+
+# --- Indices of the KL kind -------------------------------------------------------------------------------
+
+
+@given(st.floats(0, 1), st.floats(0, 50))
+def test_kl_upper_is_the_largest_mean_that_is_not_ruled_out(p: float, level: float) -> None:
+    upper = kl_upper(p, level)
+    assert p <= upper <= 1
+    assert bernoulli_divergence(p, max(upper - 1e-9, p)) <= level
+    above = min(upper + 1e-6, 1.0)
+    assert above == 1.0 or bernoulli_divergence(p, above) > level
+
+
+@given(st.floats(0, 1), st.floats(0, 20), st.floats(0, 20))
+def test_more_exploration_never_lowers_the_bound(p: float, one: float, other: float) -> None:
+    lower, higher = sorted([one, other])
+    assert kl_upper(p, lower) <= kl_upper(p, higher) * (1 + 1e-11)
+
+
+def test_the_two_moment_divergence_is_least() -> None:
+    """No law on three points below 1 with that mean and variance is nearer to a mean of u than D2 says."""
+    m, v, u = 0.4, 0.06, 0.55
+    least = two_moment_divergence(m, v, u)
+    for x in (0.0, 0.1, 0.2, 0.3):
+        # The law with that mean and variance on the points x, y and 1 that has no weight at 1 is on x and y alone.
+        y = m + v / (m - x)
+        weight = (y - m) / (y - x)
+        if y <= 1:
+            assert smallest_divergence([x, y, 1.0], [weight, 1 - weight, 0.0], u) >= least - 1e-9
+    # It is reached by the law on 1 and the one other point.
+    x = m - v / (1 - m)
+    weight = (1 - m) / (1 - x)
+    assert smallest_divergence([x, 1.0], [weight, 1 - weight], u) == pytest.approx(least, rel=1e-6)
+
+
+def smallest_divergence(points: list[float], weights: list[float], mean: float) -> float:
+    """Return the least divergence from a law to laws up to 1 of that mean: the largest E ln(1 - s (X - mean))."""
+    shares = [i / 20000 / (1 - mean) for i in range(20000)]
+    return max(
+        sum(w * math.log(1 - s * (x - mean)) for x, w in zip(points, weights, strict=True) if w > 0) for s in shares
+    )
+
+
+def test_for_coins_the_two_moment_divergence_is_the_usual_one() -> None:
+    assert two_moment_divergence(0.3, 0.21, 0.6) == pytest.approx(bernoulli_divergence(0.3, 0.6), rel=1e-12)
+    assert two_moment_upper(0.3, 0.21, 0.2) == pytest.approx(kl_upper(0.3, 0.2), rel=1e-12)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 10))
+def test_less_variance_means_a_tighter_bound(m: float, share: float, level: float) -> None:
+    coin = two_moment_upper(m, m * (1 - m), level)
+    assert m <= two_moment_upper(m, share * m * (1 - m), level) <= coin * (1 + 1e-9) + 1e-12
+
+
+def test_two_moment_kl_ucb_turns_greedy_as_the_money_runs_out() -> None:
+    arms = arms_of([2, 2], [0.5, 0.5], pulls=[10, 40])
+    bounds = [bb.TwoMomentKLUCB().bounds(arms, now_of(51, left)).tolist() for left in (1000, 100, 20)]
+    assert bounds[0][0] > bounds[1][0] > bounds[2][0] == 0.5
+    assert bounds[0][1] > bounds[1][1] > bounds[2][1] == 0.5
+
+
+def test_omega_ucb_is_wilsons_interval() -> None:
+    arms = arms_of([1, 1], [0.3, 0.3], pulls=[50, 50])
+    arms.reward_squares[:] = [15.0, 5.5]  # 0/1 rewards, and some of less variance
+    z = math.sqrt(2 * 0.25 * math.log(101))
+    expected = float(stats.binomtest(15, 50).proportion_ci(2 * stats.norm.cdf(z) - 1, method="wilson").high)
+    plain = bb.OmegaUCB().bounds(arms, now_of(100, 10))
+    star = bb.OmegaUCB(star=True).bounds(arms, now_of(100, 10))
+    assert plain == pytest.approx([expected, expected], rel=1e-9)
+    assert star[0] == pytest.approx(plain[0], rel=1e-12)
+    assert star[1] < plain[1]
+
+
+def test_indices_scale_with_the_range() -> None:
+    """Rewards twice as large and shifted by 3: bounds, too."""
+    for index in (bb.KLUCB(), bb.TwoMomentKLUCB(), bb.OmegaUCB(), bb.UCBV(), bb.UCBTuned(), bb.MOSS(), bb.BayesUCB()):
+        small, large = arms_of([1], [0.3], [7]), arms_of([1], [3.6], [7])
+        small.reward_squares[:], large.reward_squares[:] = 7 * (0.09 + 0.04), 7 * (3.6 * 3.6 + 0.16)
+        one = index.bounds(small, now_of(20, 500))[0]
+        assert index.bounds(large, now_of(20, 500, low=3, high=5))[0] == pytest.approx(3 + 2 * one, rel=1e-9)
 
 
 @dataclass(frozen=True)

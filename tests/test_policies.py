@@ -16,7 +16,8 @@ from scipy import stats
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
-from budgetbandits.policies import chance_above, share
+from budgetbandits.policies.epsilon import share
+from budgetbandits.policies.knowledge import chance_above
 from budgetbandits.state import Floats
 from budgetbandits.streams import CHOICE, uniform
 from contract import PolicyContract

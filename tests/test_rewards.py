@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from budgetbandits import rewards
+from budgetbandits import distributions, rewards
 from budgetbandits.errors import InvalidInput
 from budgetbandits.rewards import (
     COMPILABLE,
@@ -84,16 +84,16 @@ def quantiles(law: RewardLaw, levels: Sequence[float] | NDArray[np.float64]) -> 
 def test_inverse_normal_is_accurate_in_the_middle_and_in_both_tails() -> None:
     tails = np.exp(np.linspace(math.log(1e-300), math.log(0.4), 3000))
     levels = np.concatenate([tails, np.linspace(0.001, 0.999, 2998), 1.0 - tails[tails > 1e-16]])
-    found = np.array([rewards._inverse_normal(float(u)) for u in levels])
+    found = np.array([distributions.inverse_normal(float(u)) for u in levels])
     np.testing.assert_allclose(found, special.ndtri(levels), rtol=2e-15, atol=0)
 
 
 def test_inverse_normal_is_odd_and_answers_at_the_ends() -> None:
-    assert rewards._inverse_normal(0.5) == 0.0
-    assert rewards._inverse_normal(0.0) == -math.inf
-    assert rewards._inverse_normal(1.0) == math.inf
+    assert distributions.inverse_normal(0.5) == 0.0
+    assert distributions.inverse_normal(0.0) == -math.inf
+    assert distributions.inverse_normal(1.0) == math.inf
     for u in (0.25, 0.0625, 2.0**-30, 2.0**-53):
-        assert rewards._inverse_normal(u) == -rewards._inverse_normal(1.0 - u)
+        assert distributions.inverse_normal(u) == -distributions.inverse_normal(1.0 - u)
 
 
 # --- Moments ------------------------------------------------------------------------------------------------
@@ -418,8 +418,9 @@ def test_table_refuses_what_is_not_a_law() -> None:
 
 def test_compilable_functions_use_only_what_can_be_compiled() -> None:
     known: set[str] = {"math", *dir(math), *dir(builtins)}
-    known |= {key for key, value in vars(rewards).items() if isinstance(value, int | float)}
-    for function in COMPILABLE:
+    for module in (distributions, rewards):
+        known |= {key for key, value in vars(module).items() if isinstance(value, int | float)}
+    for function in (*distributions.COMPILABLE, *COMPILABLE):
         assert set(function.__code__.co_names) <= known
         known.add(function.__name__)
 
@@ -427,7 +428,7 @@ def test_compilable_functions_use_only_what_can_be_compiled() -> None:
 @pytest.fixture(scope="module")
 def compiled() -> Callable[..., None]:
     numba = pytest.importorskip("numba")
-    for function in COMPILABLE:
+    for function in (*distributions.COMPILABLE, *COMPILABLE):
         numba.extending.register_jitable(function)
 
     def fill(

@@ -386,6 +386,7 @@ class Learner:
             budget_left=self._unit.price(left),
             reward_low=self._reward_low,
             reward_high=self._reward_high,
+            arm_count=len(self._names),
         )
 
     def _check_chosen(self, arm: object, now: Now) -> None:

@@ -26,6 +26,7 @@ from typing import ClassVar, Final, SupportsFloat, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from budgetbandits.distributions import CENTRE, beta_fraction, beta_root, inverse_normal, normal_centre, normal_tail
 from budgetbandits.errors import InvalidInput
 
 __all__ = [
@@ -62,168 +63,8 @@ _FARTHEST: Final = 36.0  # farther out, probabilities times 2**-53 leave the nor
 _NARROWEST: Final = 1e-6  # of a standard deviation; a narrower cut drowns in the rounding of probabilities
 _NEGLIGIBLE: Final = 45.0  # exp(-45) of the largest density adds nothing to a moment
 
-_CENTRE: Final = 0.425  # how far from one half the middle one of the three rational functions of AS 241 reaches
-
-# The limits of the loops below. Neither is reached for shapes in `_SHAPES`.
-_FRACTION_TERMS: Final = 10_000
-_ROOT_STEPS: Final = 100
-
 
 # --- The functions that are also compiled -------------------------------------------------------------------
-
-
-def _inverse_normal(probability: float) -> float:
-    """Inverse of the standard normal distribution function, to a relative accuracy of about 1e-16.
-
-    Algorithm AS 241, routine PPND16 (M. J. Wichura, "The percentage points of the normal distribution",
-    Applied Statistics 37 (1988) 477-484): three rational functions, for the middle, the tails and the far
-    tails down to a probability of about 1e-316.
-    """
-    middle = probability - 0.5
-    return _normal_centre(middle) if abs(middle) <= _CENTRE else _normal_tail(probability)
-
-
-def _normal_centre(middle: float) -> float:
-    """Return the inverse normal of 0.5 + middle, for a middle of at most 0.425 in size."""
-    r = 0.180625 - middle * middle
-    top = 2.5090809287301226727e3
-    top = top * r + 3.3430575583588128105e4
-    top = top * r + 6.7265770927008700853e4
-    top = top * r + 4.5921953931549871457e4
-    top = top * r + 1.3731693765509461125e4
-    top = top * r + 1.9715909503065514427e3
-    top = top * r + 1.3314166789178437745e2
-    top = top * r + 3.3871328727963666080e0
-    bottom = 5.2264952788528545610e3
-    bottom = bottom * r + 2.8729085735721942674e4
-    bottom = bottom * r + 3.9307895800092710610e4
-    bottom = bottom * r + 2.1213794301586595867e4
-    bottom = bottom * r + 5.3941960214247511077e3
-    bottom = bottom * r + 6.8718700749205790830e2
-    bottom = bottom * r + 4.2313330701600911252e1
-    bottom = bottom * r + 1.0
-    return middle * top / bottom
-
-
-def _normal_tail(probability: float) -> float:
-    """Return the inverse normal where `_normal_centre` does not reach."""
-    # In Python the logarithm of 0 is an error: answer for the two ends first.
-    if probability <= 0.0:
-        return -math.inf
-    if probability >= 1.0:
-        return math.inf
-    tail = probability if probability < 0.5 else 1.0 - probability
-    r = math.sqrt(-math.log(tail))
-    if r <= 5.0:
-        r -= 1.6
-        top = 7.74545014278341407640e-4
-        top = top * r + 2.27238449892691845833e-2
-        top = top * r + 2.41780725177450611770e-1
-        top = top * r + 1.27045825245236838258e0
-        top = top * r + 3.64784832476320460504e0
-        top = top * r + 5.76949722146069140550e0
-        top = top * r + 4.63033784615654529590e0
-        top = top * r + 1.42343711074968357734e0
-        bottom = 1.05075007164441684324e-9
-        bottom = bottom * r + 5.47593808499534494600e-4
-        bottom = bottom * r + 1.51986665636164571966e-2
-        bottom = bottom * r + 1.48103976427480074590e-1
-        bottom = bottom * r + 6.89767334985100004550e-1
-        bottom = bottom * r + 1.67638483018380384940e0
-        bottom = bottom * r + 2.05319162663775882187e0
-        bottom = bottom * r + 1.0
-    else:
-        r -= 5.0
-        top = 2.01033439929228813265e-7
-        top = top * r + 2.71155556874348757815e-5
-        top = top * r + 1.24266094738807843860e-3
-        top = top * r + 2.65321895265761230930e-2
-        top = top * r + 2.96560571828504891230e-1
-        top = top * r + 1.78482653991729133580e0
-        top = top * r + 5.46378491116411436990e0
-        top = top * r + 6.65790464350110377720e0
-        bottom = 2.04426310338993978564e-15
-        bottom = bottom * r + 1.42151175831644588870e-7
-        bottom = bottom * r + 1.84631831751005468180e-5
-        bottom = bottom * r + 7.86869131145613259100e-4
-        bottom = bottom * r + 1.48753612908506148525e-2
-        bottom = bottom * r + 1.36929880922735805310e-1
-        bottom = bottom * r + 5.99832206555887937690e-1
-        bottom = bottom * r + 1.0
-    return -top / bottom if probability < 0.5 else top / bottom
-
-
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Continued fraction c such that the regularised incomplete beta is x^a (1-x)^b / (B(a, b) c).
-
-    Converges fast for x up to (a+1) / (a+b+2), and beyond that point the caller swaps the two tails. This is
-    the even part of the usual fraction (two of its terms at a time), by the modified Lentz method.
-    """
-    value = a * (a - (a + b) * x + 1.0) / (a + 1.0)
-    above = value
-    below = 0.0
-    for n in range(1, _FRACTION_TERMS):
-        odd = a + 2.0 * n - 1.0
-        share = n * (b - n) * x / odd
-        numerator = (a + n - 1.0) * (a + b + n - 1.0) * x / odd * share
-        denominator = n + share + (a + n) * (a - (a + b) * x + 1.0 + n * (2.0 - x)) / (odd + 2.0)
-        below = 1.0 / (denominator + numerator * below)
-        above = denominator + numerator / above
-        change = above * below
-        value *= change
-        if abs(change - 1.0) <= 4e-16:
-            break
-    return value
-
-
-def _beta_start(a: float, b: float, power: float, u: float) -> float:
-    """Guess the logarithm of the u-quantile of a Beta: where to start the search.
-
-    For shapes of at least 1 the normal approximation of Abramowitz and Stegun 26.5.22, otherwise `power`, the
-    solution of the leading term x^a / (a B(a, b)) = u.
-    """
-    if a < 1.0 or b < 1.0 or u < 1e-16:
-        return power
-    z = -_inverse_normal(u)
-    left = 1.0 / (2.0 * a - 1.0)
-    right = 1.0 / (2.0 * b - 1.0)
-    h = 2.0 / (left + right)
-    curvature = (z * z - 3.0) / 6.0
-    w = z * math.sqrt(curvature + h) / h - (right - left) * (curvature + 5.0 / 6.0 - 2.0 / (3.0 * h))
-    return -math.log1p(b / a * math.exp(2.0 * w))
-
-
-def _beta_root(a: float, b: float, log_beta: float, u: float) -> float:
-    """Return x in [0, (a+1) / (a+b+2)] whose regularised incomplete beta is u.
-
-    Newton's method for log I against t = log x. That curve is concave (b > 1) or convex (b < 1), so the steps
-    close in from one side; they stay in a bracket and give way to bisection if they would leave it. Working
-    with logarithms, nothing underflows. At the end a step of 1e-10 leaves an error of about its square.
-    """
-    target = math.log(u) + log_beta
-    power = (target + math.log(a)) / a
-    bottom = -745.0  # the exponential of anything less is 0
-    if power < bottom:
-        return 0.0
-    # A little room above: by rounding, the root may lie just beyond the point where the tails are swapped.
-    top = math.log((a + 1.0) / (a + b + 2.0)) + 1e-9
-    t = min(_beta_start(a, b, power, u), top)
-    for _ in range(_ROOT_STEPS):
-        x = math.exp(t)
-        fraction = _beta_fraction(a, b, x)
-        gap = a * t + b * math.log1p(-x) - math.log(fraction) - target
-        if gap > 0.0:
-            top = t
-        else:
-            bottom = t
-        following = t - gap * (1.0 - x) / fraction
-        if not bottom <= following <= top:
-            following = 0.5 * (bottom + top)
-        move = abs(following - t)
-        t = following
-        if move <= 1e-10:
-            break
-    return math.exp(t)
 
 
 def _truncated_gaussian(
@@ -236,7 +77,7 @@ def _truncated_gaussian(
     """
     if scale < 0.0:
         u = 1.0 - u
-    x = mean + scale * _inverse_normal(below + u * inside)
+    x = mean + scale * inverse_normal(below + u * inside)
     if x < low:
         return low
     if x > high:
@@ -256,7 +97,7 @@ def truncated_gaussians(
         numbers[i] = below + u * inside
     for i in range(len(numbers)):
         middle = numbers[i] - 0.5
-        normal = _normal_centre(middle) if abs(middle) <= _CENTRE else _normal_tail(numbers[i])
+        normal = normal_centre(middle) if abs(middle) <= CENTRE else normal_tail(numbers[i])
         numbers[i] = min(max(mean + scale * normal, low), high)
 
 
@@ -275,8 +116,8 @@ def _beta(a: float, b: float, log_beta: float, swap: float, low: float, high: fl
     """Inverse of a stretched Beta law, with log B(a, b) and the probability at which the tails are swapped."""
     width = high - low
     if u <= swap:
-        return min(low + width * _beta_root(a, b, log_beta, u), high)
-    return max(high - width * _beta_root(b, a, log_beta, 1.0 - u), low)
+        return min(low + width * beta_root(a, b, log_beta, u), high)
+    return max(high - width * beta_root(b, a, log_beta, 1.0 - u), low)
 
 
 def _empirical(start: float, size: float, u: float) -> int:
@@ -322,12 +163,6 @@ def reward(kind: int, p: _Numbers, data: _Numbers, u: float) -> float:
 
 
 COMPILABLE: Final[tuple[Callable[..., float | None], ...]] = (
-    _normal_centre,
-    _normal_tail,
-    _inverse_normal,
-    _beta_fraction,
-    _beta_start,
-    _beta_root,
     _truncated_gaussian,
     _bernoulli,
     _uniform,
@@ -681,7 +516,7 @@ class Beta(RewardLaw):
         low, high = _interval(owner, self.low, self.high)
         log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
         swap = (a + 1.0) / (a + b + 2.0)
-        log_split = a * math.log(swap) + b * math.log1p(-swap) - log_beta - math.log(_beta_fraction(a, b, swap))
+        log_split = a * math.log(swap) + b * math.log1p(-swap) - log_beta - math.log(beta_fraction(a, b, swap))
         object.__setattr__(self, "a", a)
         object.__setattr__(self, "b", b)
         object.__setattr__(self, "low", low)

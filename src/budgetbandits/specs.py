@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from budgetbandits.errors import InvalidInput, InvalidState
 
-__all__ = ["Spec", "require", "require_spec"]
+__all__ = ["Spec", "require", "require_flag", "require_spec"]
 
 _LARGEST = 1e100  # squares of parameters stay finite
 _PACKAGE = __name__.partition(".")[0]
@@ -92,3 +92,9 @@ def require_spec(value: object, what: str, kind: type[Spec]) -> None:
     """Raise unless the value is of that kind of spec."""
     if not isinstance(value, kind):
         raise InvalidInput(f"{what} is {value!r}: it must be an instance of {kind.__name__}")
+
+
+def require_flag(value: object, what: str) -> None:
+    """Raise unless the value is true or false."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{what} is {value!r}: it must be True or False")

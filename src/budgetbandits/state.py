@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arms", "Counts", "Floats", "Now"]
+__all__ = ["Arm", "Arms", "Counts", "Floats", "Now"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -40,6 +40,17 @@ class Arms(NamedTuple):
     reward_squares: Floats
 
 
+class Arm(NamedTuple):
+    """What is known of one arm; the fields are those of `Arms`."""
+
+    cost: float
+    pulls: int
+    told: int
+    mean: float
+    reward_sum: float
+    reward_squares: float
+
+
 class Now(NamedTuple):
     """The moment at which an arm is chosen.
 
@@ -51,6 +62,8 @@ class Now(NamedTuple):
         The prices of the whole budget and of what is left of it.
     reward_low, reward_high
         The declared range of the rewards.
+    arm_count
+        K, the number of all arms, affordable or not.
     """
 
     pull: int
@@ -58,6 +71,7 @@ class Now(NamedTuple):
     budget_left: float
     reward_low: float
     reward_high: float
+    arm_count: int
 
 
 def fresh_arms(prices: Floats, reward_low: float) -> Arms:
@@ -90,4 +104,16 @@ def select(arms: Arms, chosen: Counts) -> Arms:
         arms.mean[chosen],
         arms.reward_sum[chosen],
         arms.reward_squares[chosen],
+    )
+
+
+def arm_of(arms: Arms, arm: int) -> Arm:
+    """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
+    return Arm(
+        float(arms.cost[arm]),
+        int(arms.pulls[arm]),
+        int(arms.told[arm]),
+        float(arms.mean[arm]),
+        float(arms.reward_sum[arm]),
+        float(arms.reward_squares[arm]),
     )

@@ -14,13 +14,25 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CHOICE", "COST", "MEAN", "REWARD", "philox", "uniform", "uniforms", "uniforms_of_arms"]
+__all__ = [
+    "CHOICE",
+    "COST",
+    "MEAN",
+    "POSTERIOR",
+    "REWARD",
+    "philox",
+    "uniform",
+    "uniform_pair",
+    "uniforms",
+    "uniforms_of_arms",
+]
 
 # What a number is for. Different purposes never share a number.
 CHOICE: Final = 0  # which arm a policy draws; count = the number of the ask
 REWARD: Final = 1  # what an arm pays; count = the arm's pull, from 0
 COST: Final = 2  # an instance's costs
 MEAN: Final = 3  # an instance's mean rewards
+POSTERIOR: Final = 4  # the means that a policy draws; seed = the bits of its choice number
 
 _MASK: Final = 0xFFFFFFFF
 _SCALE: Final = 2.0**-52
@@ -68,6 +80,21 @@ def uniform(seed: int, purpose: int, run: int, arm: int, count: int) -> float:
     False
     """
     return _number(seed, purpose, run, arm, count)
+
+
+def uniform_pair(seed: int, purpose: int, run: int, arm: int, count: int) -> tuple[float, float]:
+    """Return two independent uniform numbers for these coordinates, the first being that of `uniform`.
+
+    Examples
+    --------
+    >>> uniform_pair(7, REWARD, 0, 3, 12)[0] == uniform(7, REWARD, 0, 3, 12)
+    True
+    """
+    word0, word1, word2, word3 = philox(
+        count & _MASK, arm, run, (purpose << 24) | (count >> 32), seed & _MASK, (seed >> 32) & _MASK
+    )
+    first, second = (word0 << 20) | (word1 >> 12), (word2 << 20) | (word3 >> 12)
+    return (first + 0.5) * _SCALE, (second + 0.5) * _SCALE
 
 
 def uniforms(seed: int, purpose: int, run: int, arm: int, first: int, numbers: NDArray[np.float64]) -> None:

@@ -24,7 +24,8 @@ from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import NativeValue, overload_method, register_jitable, register_model, typeof_impl, unbox
 
-from budgetbandits import knapsack, money, oracles, policies, rewards, state, streams
+from budgetbandits import distributions, indices, knapsack, money, oracles, rewards, state, streams
+from budgetbandits.policies import average, epsilon, evidence, index_policy, knowledge, posterior
 from budgetbandits.specs import Spec
 
 __all__ = [
@@ -80,19 +81,27 @@ def inlined(function: Function) -> Function:
     return function
 
 
-_INLINED: Final[tuple[Callable[..., Any], ...]] = (streams.philox, streams._number, rewards._normal_centre)
+_INLINED: Final[tuple[Callable[..., Any], ...]] = (streams.philox, streams._number, distributions.normal_centre)
 _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
     streams.uniform,
+    streams.uniform_pair,
     streams.uniforms,
-    *(function for function in rewards.COMPILABLE if function not in _INLINED),
+    *(function for function in distributions.COMPILABLE if function not in _INLINED),
+    *rewards.COMPILABLE,
     money.pay,
     money.rounded_down,
     state.learn,
+    state.arm_of,
     knapsack.times,
     knapsack.exact_sum,
     knapsack.fill_up,
-    policies.share,
-    policies.chance_above,
+    *indices.COMPILABLE,
+    average.average_density,
+    epsilon.share,
+    evidence.best_density,
+    evidence.cheapest_fresh,
+    *posterior.COMPILABLE,
+    knowledge.chance_above,
 )
 _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     state.fresh_arms,
@@ -103,9 +112,9 @@ _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     knapsack.fractional_counts,
     knapsack.exact_counts,
     oracles.draw,
-    policies.first_fresh,
-    policies.sample_deviations,
-    policies.usual,
+    index_policy.first_fresh,
+    knowledge.sample_deviations,
+    knowledge.usual,
 )
 for _function in _INLINED:
     inlined(_function)

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import math
 import re
 import sys
@@ -9,26 +10,27 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeGuard
 
 import numba
 import numpy as np
 from numba.core import event
 
+from budgetbandits.engine.ceilings import play_ceilings
 from budgetbandits.engine.compiler import classes_of, compile_entry
 from budgetbandits.engine.play import Outcome, World, play_any, play_lines
 from budgetbandits.engine.tournament import Tree, grow
 from budgetbandits.errors import SlowPolicyWarning
-from budgetbandits.indices import UCB1, Index, LinearIndex
+from budgetbandits.indices import UCB1, Index, LinearIndex, ScalarIndex
 from budgetbandits.knapsack import exact_counts
 from budgetbandits.money import PriceList
 from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle
 from budgetbandits.policies import EpsilonFirst, IndexPolicy, Policy
 from budgetbandits.problem import Tables
 from budgetbandits.specs import Spec
-from budgetbandits.state import Counts, Floats
+from budgetbandits.state import Arm, Counts, Floats, Now
 
-__all__ = ["SteadyCall", "call", "has_lines", "has_tournament", "play_run", "solve_exactly"]
+__all__ = ["SteadyCall", "call", "is_tournament", "play_run", "solve_exactly"]
 
 
 _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
@@ -59,11 +61,14 @@ def play_run(
 
 
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
-    # Of these very classes: a user's subclass may do anything.
-    if type(policy) is IndexPolicy and has_lines(policy.index) and has_tournament(policy.oracle):
+    if is_tournament(policy):
         field = _field(prices, policy.oracle)
         return call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
-    if type(policy) is EpsilonFirst and has_tournament(policy.exploit):
+    if type(policy) is IndexPolicy and has_ceilings(policy.index) and takes_best_first(policy.oracle):
+        weights = np.ones(len(prices)) if isinstance(policy.oracle, CostBlind) else _usual(prices)
+        is_greedy = isinstance(policy.oracle, DensityGreedy)
+        return call(play_ceilings, (policy,), policy, policy.index, world, weights, is_greedy)
+    if type(policy) is EpsilonFirst and takes_best_first(policy.exploit):
         unused = UCB1()  # so that the machine code of KUBE serves here, too
         field = _field(prices, policy.exploit)
         return call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
@@ -81,6 +86,14 @@ def _usual(array: Floats) -> Floats:
     return np.require(array, requirements=["C", "W"])
 
 
+def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
+    """Tell whether a tournament makes the decisions of a policy."""
+    # Of this very class: a user's subclass may do anything.
+    if type(policy) is not IndexPolicy or policy.clip or policy.lazy:
+        return False
+    return has_lines(policy.index) and takes_best_first(policy.oracle)
+
+
 @functools.cache
 def has_lines(index: Index) -> bool:
     """Tell whether an index is nothing but lines in a clock, and keeps what `LinearIndex` promises.
@@ -96,8 +109,32 @@ def has_lines(index: Index) -> bool:
     )
 
 
-def has_tournament(oracle: Oracle) -> bool:
-    """Tell whether a tournament finds what an oracle would."""
+@functools.cache
+def has_ceilings(index: Index) -> bool:
+    """Tell whether an index says the value of one arm and, as far as a few tries show, keeps what it promises."""
+    if not isinstance(index, ScalarIndex) or type(index).bounds not in (ScalarIndex.bounds, LinearIndex.bounds):
+        return False
+    return all(
+        _never_falls([_tried(index, pulls, mean, pull, 1e4) for pull in _PROBES if pull > pulls])
+        and _never_falls([_tried(index, pulls, mean, 2 * pulls, float(left)) for left in _PROBES])
+        for pulls in _PROBES[:-1]
+        for mean in (0.0, 0.3, 0.9, 1.0)
+    )
+
+
+def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float) -> float:
+    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows."""
+    squares = mean * mean + 0.5 * mean * (1.0 - mean)
+    arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares)
+    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10)))
+
+
+def _never_falls(values: list[float]) -> bool:
+    return all(later >= earlier - 1e-9 * abs(earlier) for earlier, later in itertools.pairwise(values))
+
+
+def takes_best_first(oracle: Oracle) -> bool:
+    """Tell whether an oracle begins with the densest arm, or the most valuable one: then the rest can wait."""
     return type(oracle) in (DensityGreedy, Fractional, CostBlind)
 
 

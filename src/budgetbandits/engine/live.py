@@ -6,7 +6,7 @@ from typing import TypeGuard
 import numpy as np
 
 from budgetbandits.engine.compiler import allocating
-from budgetbandits.engine.dispatch import SteadyCall, call, has_lines, has_tournament
+from budgetbandits.engine.dispatch import SteadyCall, call, is_tournament
 from budgetbandits.engine.play import draw_leaf
 from budgetbandits.engine.tournament import Tree, affordable, best, best_within, enter, grow, play_all, play_path
 from budgetbandits.indices import LinearIndex
@@ -33,7 +33,7 @@ class LiveTournament:
     @staticmethod
     def serves(policy: Policy) -> TypeGuard[IndexPolicy]:
         """Tell whether a policy can be played by a tournament."""
-        return type(policy) is IndexPolicy and has_lines(policy.index) and has_tournament(policy.oracle)
+        return is_tournament(policy)
 
     def __init__(self, policy: IndexPolicy, arms: Arms, now: Now) -> None:
         self._index = policy.index

@@ -2,7 +2,8 @@
 
 `play_any` asks the policy at every pull, as the live learner does. `play_lines` makes the same decisions for policies
 whose index is a line in the clock (UCB1, Mean) and whose oracle takes the densest arm first, at a cost that hardly
-depends on the number of arms: see `budgetbandits.engine.tournament`.
+depends on the number of arms: see `budgetbandits.engine.tournament`. `budgetbandits.engine.ceilings` does so for other
+indices of single arms.
 """
 
 import math
@@ -26,7 +27,8 @@ from budgetbandits.indices import LinearIndex
 from budgetbandits.knapsack import times
 from budgetbandits.money import pay, rounded_down
 from budgetbandits.oracles import draw
-from budgetbandits.policies import Policy, share
+from budgetbandits.policies import Policy
+from budgetbandits.policies.epsilon import share
 from budgetbandits.rewards import TRUNCATED_GAUSSIAN, truncated_gaussians
 from budgetbandits.rewards import reward as draw_reward
 from budgetbandits.state import Counts, Floats, Now, fresh_arms, learn
@@ -153,7 +155,7 @@ def play_any(policy: Policy, world: World) -> Outcome:
     pull = 1
     culprit = NOBODY
     while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
-        now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high)
+        now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high, len(arms.cost))
         arm = int(policy.choose(arms, now, uniform(world.seed, CHOICE, world.run, 0, pull - 1)))
         if not (0 <= arm < len(arms.cost) and arms.cost[arm] <= now.budget_left):
             culprit = arm

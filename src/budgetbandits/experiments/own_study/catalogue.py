@@ -13,17 +13,47 @@ from typing import Any, Final, TypeVar
 
 from budgetbandits.errors import InvalidInput
 from budgetbandits.experiments.own_study.keys import check_keys, choice, inside, shown
-from budgetbandits.indices import UCB1, Index, Mean
+from budgetbandits.indices import (
+    KLUCB,
+    MOSS,
+    UCB1,
+    UCBV,
+    BayesUCB,
+    Index,
+    KLUCBPlus,
+    KLUCBPlusPlus,
+    Mean,
+    OmegaUCB,
+    TwoMomentKLUCB,
+    UCBTuned,
+)
 from budgetbandits.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
 from budgetbandits.policies import (
     IndexPolicy,
     Policy,
+    above_average,
+    bayes_ucb,
     epsilon_first,
     epsilon_greedy,
+    fractional_kde,
     fractional_kube,
+    imed,
+    kde,
+    kl_ucb,
+    kl_ucb_plus,
+    kl_ucb_plus_plus,
     kube,
+    moss,
+    omega_ucb,
     poker,
+    recommended,
+    thompson,
+    two_moment_imed,
+    two_moment_kl_ucb,
     ucb1,
+    ucb_tuned,
+    ucb_v,
+    variance_aware_thompson,
 )
 from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
 from budgetbandits.specs import Spec
@@ -34,7 +64,7 @@ __all__ = ["INDICES", "LAWS", "ORACLES", "POLICIES", "Entry", "entries", "listin
 Made = TypeVar("Made")
 
 
-def index_policy(index: Index, oracle: Oracle) -> IndexPolicy:
+def index_policy(index: Index, oracle: Oracle, clip: bool = False, lazy: bool = False) -> IndexPolicy:
     """Any index (what is a pull worth?) with any oracle (what should the budget left buy?).
 
     Examples
@@ -42,7 +72,7 @@ def index_policy(index: Index, oracle: Oracle) -> IndexPolicy:
     >>> index_policy(UCB1(0.5), Exact()).oracle
     Exact()
     """
-    return IndexPolicy(index, oracle)
+    return IndexPolicy(index, oracle, clip, lazy)
 
 
 POLICIES: Final[Mapping[str, Callable[..., Policy]]] = {
@@ -52,11 +82,37 @@ POLICIES: Final[Mapping[str, Callable[..., Policy]]] = {
     "ucb1": ucb1,
     "epsilon_greedy": epsilon_greedy,
     "poker": poker,
+    "kde": kde,
+    "fractional_kde": fractional_kde,
+    "above_average": above_average,
+    "ucb_v": ucb_v,
+    "ucb_tuned": ucb_tuned,
+    "moss": moss,
+    "bayes_ucb": bayes_ucb,
+    "kl_ucb": kl_ucb,
+    "kl_ucb_plus": kl_ucb_plus,
+    "kl_ucb_plus_plus": kl_ucb_plus_plus,
+    "omega_ucb": omega_ucb,
+    "two_moment_kl_ucb": two_moment_kl_ucb,
+    "imed": imed,
+    "two_moment_imed": two_moment_imed,
+    "thompson": thompson,
+    "variance_aware_thompson": variance_aware_thompson,
+    "recommended": recommended,
     "index_policy": index_policy,
 }
 INDICES: Final[Mapping[str, Callable[..., Index]]] = {
     "UCB1": UCB1,
     "Mean": Mean,
+    "UCBV": UCBV,
+    "UCBTuned": UCBTuned,
+    "MOSS": MOSS,
+    "OmegaUCB": OmegaUCB,
+    "KLUCB": KLUCB,
+    "KLUCBPlus": KLUCBPlus,
+    "KLUCBPlusPlus": KLUCBPlusPlus,
+    "TwoMomentKLUCB": TwoMomentKLUCB,
+    "BayesUCB": BayesUCB,
 }
 ORACLES: Final[Mapping[str, Callable[..., Oracle]]] = {
     "DensityGreedy": DensityGreedy,
@@ -134,6 +190,8 @@ def _made(
 
 
 def _argument(parameter: inspect.Parameter, value: object, where: str) -> object:
+    if parameter.annotation is bool:
+        return value
     kinds = _PARTS.get(parameter.annotation)
     return _unconfused(value, where) if kinds is None else _part(kinds, value, where)
 

@@ -1,0 +1,120 @@
+"""Runs with an index of single arms, which is evaluated for a few of them only.
+
+A `ScalarIndex` promises that the value of an arm, while it is not pulled, does not fall as the pull number rises and
+does not rise as the budget falls. So its value at a later pull number, with the present budget, is a *ceiling* for all
+pulls until then. At a pull the arms are scanned by their ceilings, and only those whose ceiling reaches the best value
+found so far are evaluated. Ceilings are renewed when their time is over, and that time grows with the pull number.
+
+Every decision is taken by the very values that a plain scan would compare, so it is the same, ties included.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from budgetbandits.engine.compiler import allocating, kernel
+from budgetbandits.engine.play import NOBODY, Outcome, World, arm_reward, expected_reward, next_mark
+from budgetbandits.errors import PolicyError
+from budgetbandits.indices import ScalarIndex
+from budgetbandits.knapsack import times
+from budgetbandits.money import pay, rounded_down
+from budgetbandits.policies import IndexPolicy
+from budgetbandits.state import Arms, Floats, Now, arm_of, fresh_arms, learn
+from budgetbandits.streams import CHOICE, uniform
+
+__all__ = ["play_ceilings"]
+
+_MARGIN: Final = 1e-9  # relative: values are computed to within less
+_SHORTEST: Final = 8  # how many pulls ceilings hold at least
+_SHARE: Final = 64  # later on, this part of the pulls so far
+
+
+@allocating
+def play_ceilings(policy: IndexPolicy, index: ScalarIndex, world: World, weights: Floats, is_greedy: bool) -> Outcome:
+    """Play a run of a policy with this index and the oracle `DensityGreedy` (is_greedy), `Fractional` or `CostBlind`.
+
+    What arms are compared by is their value over their weight: the price, or 1 for `CostBlind`.
+    """
+    arms = fresh_arms(world.prices, world.reward_low)
+    ceilings = np.empty(len(weights))
+    ceilings_end = 0
+    cheapest = world.prices.min()
+    budget = rounded_down(world.budget, world.budget_rest)
+    left, rest, total = world.budget, world.budget_rest, 0.0
+    trace = np.zeros((len(world.marks), 2))
+    marked = 0
+    pull = 1
+    arm = 0
+    while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
+        now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high, len(weights))
+        if pull >= ceilings_end:
+            ceilings_end = pull + max(_SHORTEST, pull // _SHARE)
+            ceilings[:] = math.inf
+        arm = best_arm(policy, index, arms, now, weights, ceilings, ceilings_end, arm)
+        if is_greedy and (policy.lazy or arms.pulls[arm] > 0):
+            number = uniform(world.seed, CHOICE, world.run, 0, pull - 1)
+            if not surely_drawn(now.budget_left, world.prices[arm], cheapest, number):
+                arm = policy.choose(arms, now, number)
+        reward = arm_reward(world, arm, int(arms.pulls[arm]))
+        arms.pulls[arm] += 1
+        learn(arms, arm, reward)
+        ceilings[arm] = math.inf
+        total += reward
+        left, rest = pay(left, rest, world.prices[arm])
+        pull += 1
+        while left <= next_mark(world.marks, marked):
+            trace[marked, 0], trace[marked, 1] = expected_reward(world.means, arms.pulls), left
+            marked += 1
+    expected = expected_reward(world.means, arms.pulls)
+    trace[marked:, 0], trace[marked:, 1] = expected, left
+    return Outcome(total, expected, left, rest, arms.pulls, trace, NOBODY)
+
+
+@allocating
+def best_arm(
+    policy: IndexPolicy,
+    index: ScalarIndex,
+    arms: Arms,
+    now: Now,
+    weights: Floats,
+    ceilings: Floats,
+    ceilings_end: int,
+    guess: int,
+) -> int:
+    """Return the affordable arm that is worth most for its weight, the lower one on a tie.
+
+    An infinite ceiling is one that is not known. The guess, the last arm pulled, is looked at first: it is mostly
+    right, and the better the first arm, the fewer others are evaluated.
+    """
+    later = Now(ceilings_end, now.budget, now.budget_left, now.reward_low, now.reward_high, now.arm_count)
+    best, most = -1, -math.inf
+    if arms.cost[guess] <= now.budget_left:
+        best, most = guess, worth(policy, index, arms, guess, now) / weights[guess]
+    for arm in range(len(weights)):
+        if ceilings[arm] < most or arms.cost[arm] > now.budget_left or arm == guess:
+            continue
+        value = worth(policy, index, arms, arm, now) / weights[arm]
+        ceiling = worth(policy, index, arms, arm, later) / weights[arm]
+        ceilings[arm] = ceiling + _MARGIN * abs(ceiling)
+        if value > most or (value == most and arm < best):
+            best, most = arm, value
+    return best
+
+
+@allocating
+def worth(policy: IndexPolicy, index: ScalarIndex, arms: Arms, arm: int, now: Now) -> float:
+    """Return what `IndexPolicy.values` says of one arm."""
+    if arms.pulls[arm] == 0:
+        return now.reward_high if policy.lazy else math.inf
+    value = index.value(arm_of(arms, arm), now)
+    if math.isnan(value):
+        raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
+    return min(value, now.reward_high) if policy.clip else value
+
+
+@kernel
+def surely_drawn(budget: float, price: float, cheapest: float, number: float) -> bool:
+    """Tell whether a number draws the densest arm from the greedy's best set, whatever else is in it."""
+    count = times(budget, price)
+    return number * (count + math.floor(budget % price / cheapest)) < count

@@ -1,0 +1,40 @@
+"""Indices: what one pull of each arm is worth, seen with more or less optimism.
+
+An index is a frozen dataclass. It is asked only about arms that were pulled before. There are three ways to write one:
+
+- `Index`: one method, `bounds`, for all arms at once, with NumPy functions;
+- `ScalarIndex`: one method, `value`, for one arm, with plain arithmetic and `math`;
+- `LinearIndex`: mean + slope(n) * clock(t).
+
+All run live and compiled. Simulations play the last two without looking closely at every arm at every pull.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from budgetbandits.indices import kl, scaled
+from budgetbandits.indices.base import Index, LinearIndex, ScalarIndex
+from budgetbandits.indices.bayes import BayesUCB
+from budgetbandits.indices.kl import KLUCB, KLUCBPlus, KLUCBPlusPlus, TwoMomentKLUCB
+from budgetbandits.indices.ucb import MOSS, UCB1, UCBV, Mean, OmegaUCB, UCBTuned
+
+__all__ = [
+    "COMPILABLE",
+    "KLUCB",
+    "MOSS",
+    "UCB1",
+    "UCBV",
+    "BayesUCB",
+    "Index",
+    "KLUCBPlus",
+    "KLUCBPlusPlus",
+    "LinearIndex",
+    "Mean",
+    "OmegaUCB",
+    "ScalarIndex",
+    "TwoMomentKLUCB",
+    "UCBTuned",
+]
+
+COMPILABLE: Final[tuple[Callable[..., float], ...]] = (*scaled.COMPILABLE, *kl.COMPILABLE)
+"""The plain functions that indices call, each after those that it calls itself."""

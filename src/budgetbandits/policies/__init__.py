@@ -1,0 +1,77 @@
+"""Policies: which arm to pull next, from what is known of the arms and the budget left.
+
+A policy is a small frozen value. It looks at nothing but `Arms`, `Now` and one uniform number, keeps no state, and is
+asked only while some arm is affordable. Most policies are an index (what is an arm worth?) with an oracle (which set
+of pulls does the budget buy?): `kube` and `fractional_kube` differ in the oracle alone.
+"""
+
+from budgetbandits.policies.average import AboveAverage
+from budgetbandits.policies.base import Policy
+from budgetbandits.policies.epsilon import KDE, EpsilonFirst, EpsilonGreedy
+from budgetbandits.policies.evidence import IMED, TwoMomentIMED
+from budgetbandits.policies.index_policy import IndexPolicy
+from budgetbandits.policies.knowledge import Poker
+from budgetbandits.policies.named import (
+    above_average,
+    bayes_ucb,
+    epsilon_first,
+    epsilon_greedy,
+    fractional_kde,
+    fractional_kube,
+    imed,
+    kde,
+    kl_ucb,
+    kl_ucb_plus,
+    kl_ucb_plus_plus,
+    kube,
+    moss,
+    omega_ucb,
+    poker,
+    recommended,
+    thompson,
+    two_moment_imed,
+    two_moment_kl_ucb,
+    ucb1,
+    ucb_tuned,
+    ucb_v,
+    variance_aware_thompson,
+)
+from budgetbandits.policies.posterior import PosteriorSampling, Thompson, VarianceAwareThompson
+
+__all__ = [
+    "IMED",
+    "KDE",
+    "AboveAverage",
+    "EpsilonFirst",
+    "EpsilonGreedy",
+    "IndexPolicy",
+    "Poker",
+    "Policy",
+    "PosteriorSampling",
+    "Thompson",
+    "TwoMomentIMED",
+    "VarianceAwareThompson",
+    "above_average",
+    "bayes_ucb",
+    "epsilon_first",
+    "epsilon_greedy",
+    "fractional_kde",
+    "fractional_kube",
+    "imed",
+    "kde",
+    "kl_ucb",
+    "kl_ucb_plus",
+    "kl_ucb_plus_plus",
+    "kube",
+    "moss",
+    "omega_ucb",
+    "poker",
+    "recommended",
+    "thompson",
+    "two_moment_imed",
+    "two_moment_kl_ucb",
+    "ucb1",
+    "ucb_tuned",
+    "ucb_v",
+    "variance_aware_thompson",
+]

@@ -1,0 +1,117 @@
+"""A policy made of an index and an oracle."""
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from budgetbandits.errors import PolicyError
+from budgetbandits.indices import UCB1, Index
+from budgetbandits.oracles import DensityGreedy, Oracle
+from budgetbandits.policies.base import Policy
+from budgetbandits.specs import require_flag, require_spec
+from budgetbandits.state import Arms, Counts, Floats, Now, select
+
+__all__ = ["IndexPolicy"]
+
+
+@dataclass(frozen=True, repr=False)
+class IndexPolicy(Policy):
+    """An index with an oracle.
+
+    An affordable arm that was never pulled comes first, the lowest number before the others. After that the index
+    values every affordable arm, the oracle finds the best set for the budget left, and an arm is drawn from that set.
+
+    Two options go with any index. Both rely on the upper end of the reward range: declare one that is too low, and good
+    arms are passed over; one that is far too high, and the options do nothing.
+
+    Parameters
+    ----------
+    index
+        What a pull of each arm is worth.
+    oracle
+        Which set of pulls the budget left should buy.
+    clip
+        Whether to take no arm for worth more than the upper end of the reward range.
+    lazy
+        Whether to take an arm never pulled for worth that upper end, instead of pulling it first. An arm so dear
+        that it could not be the best even so is then never tried.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> bb.IndexPolicy(index=bb.UCB1(width=1.0), oracle=bb.DensityGreedy()) == bb.kube()
+    True
+    >>> bb.IndexPolicy(bb.UCB1(), bb.Fractional(), clip=True, lazy=True)
+    IndexPolicy(index=UCB1(width=1.0), oracle=Fractional(), clip=True, lazy=True)
+    """
+
+    index: Index = field(default_factory=UCB1)
+    oracle: Oracle = field(default_factory=DensityGreedy)
+    clip: bool = False
+    lazy: bool = False
+
+    def __post_init__(self) -> None:
+        require_spec(self.index, "index", Index)
+        require_spec(self.oracle, "oracle", Oracle)
+        require_flag(self.clip, "clip")
+        require_flag(self.lazy, "lazy")
+
+    def __repr__(self) -> str:
+        # Options only where they are on: most policies have none.
+        values = {part.name: getattr(self, part.name) for part in dataclasses.fields(self)}
+        shown = ", ".join(f"{name}={value!r}" for name, value in values.items() if value is not False)
+        return f"{type(self).__qualname__}({shown})"
+
+    def weights(self, arms: Arms, now: Now) -> Counts | Floats:
+        """Return the counts of the oracle's best set."""
+        fresh = -1 if self.lazy else first_fresh(arms, now)
+        if fresh >= 0:
+            weights = np.zeros(len(arms.cost), np.int64)
+            weights[fresh] = 1
+            return weights
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
+        known = select(arms, affordable)
+        counts = np.asarray(self.oracle.solve(self.values(known, now), known.cost, now.budget_left))
+        weights = np.zeros(len(arms.cost), counts.dtype)
+        weights[affordable] = counts
+        return weights
+
+    def choose(self, arms: Arms, now: Now, uniform: float) -> int:
+        """Return the arm that the oracle draws."""
+        fresh = -1 if self.lazy else first_fresh(arms, now)
+        if fresh >= 0:
+            return fresh
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
+        known = select(arms, affordable) if len(affordable) < len(arms.cost) else arms
+        drawn = self.oracle.draw(self.values(known, now), known.cost, now.budget_left, uniform)
+        return int(affordable[drawn])
+
+    def values(self, arms: Arms, now: Now) -> Floats:
+        """Return what each arm is taken to be worth."""
+        if arms.pulls.min() > 0:
+            return self.known_values(arms, now)
+        values = np.full(len(arms.cost), now.reward_high if self.lazy else math.inf)
+        pulled = np.flatnonzero(arms.pulls)
+        values[pulled] = self.known_values(select(arms, pulled), now)
+        return values
+
+    def known_values(self, arms: Arms, now: Now) -> Floats:
+        """Return what the index says of arms that were all pulled before."""
+        values = self.index.bounds(arms, now)
+        if len(values) != len(arms.cost) or np.any(np.isnan(values)):
+            raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
+        return np.minimum(values, now.reward_high) if self.clip else values
+
+    def bounds(self, arms: Arms, now: Now) -> Floats:
+        """Return what each arm is taken to be worth: without `lazy`, infinite for those never pulled."""
+        return self.values(arms, now)
+
+
+def first_fresh(arms: Arms, now: Now) -> int:
+    """Return the lowest arm that is affordable and was never pulled, or -1."""
+    if arms.pulls.min() > 0:
+        return -1
+    fresh = np.flatnonzero((arms.pulls == 0) & (arms.cost <= now.budget_left))
+    return int(fresh[0]) if len(fresh) > 0 else -1

@@ -1,0 +1,308 @@
+"""Policies under the names that they are known by."""
+
+from budgetbandits.indices import (
+    KLUCB,
+    MOSS,
+    UCB1,
+    UCBV,
+    BayesUCB,
+    KLUCBPlus,
+    KLUCBPlusPlus,
+    OmegaUCB,
+    TwoMomentKLUCB,
+    UCBTuned,
+)
+from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle
+from budgetbandits.policies.average import AboveAverage
+from budgetbandits.policies.epsilon import KDE, EpsilonFirst, EpsilonGreedy
+from budgetbandits.policies.evidence import IMED, TwoMomentIMED
+from budgetbandits.policies.index_policy import IndexPolicy
+from budgetbandits.policies.knowledge import Poker
+from budgetbandits.policies.posterior import Thompson, VarianceAwareThompson
+
+__all__ = [
+    "above_average",
+    "bayes_ucb",
+    "epsilon_first",
+    "epsilon_greedy",
+    "fractional_kde",
+    "fractional_kube",
+    "imed",
+    "kde",
+    "kl_ucb",
+    "kl_ucb_plus",
+    "kl_ucb_plus_plus",
+    "kube",
+    "moss",
+    "omega_ucb",
+    "poker",
+    "recommended",
+    "thompson",
+    "two_moment_imed",
+    "two_moment_kl_ucb",
+    "ucb1",
+    "ucb_tuned",
+    "ucb_v",
+    "variance_aware_thompson",
+]
+
+
+def kube(width: float = 1.0) -> IndexPolicy:
+    """KUBE: the upper confidence bounds of UCB1 with the density-ordered greedy (paper, Algorithm 1).
+
+    Parameters
+    ----------
+    width
+        The factor of the confidence interval; 1 is the one for which the regret bound is proved.
+
+    Examples
+    --------
+    >>> kube()
+    IndexPolicy(index=UCB1(width=1.0), oracle=DensityGreedy())
+    """
+    return IndexPolicy(UCB1(width), DensityGreedy())
+
+
+def fractional_kube(width: float = 1.0) -> IndexPolicy:
+    """Fractional KUBE: the densest affordable arm by the bounds of UCB1 (paper, section 3.3).
+
+    Examples
+    --------
+    >>> fractional_kube(width=0.5)
+    IndexPolicy(index=UCB1(width=0.5), oracle=Fractional())
+    """
+    return IndexPolicy(UCB1(width), Fractional())
+
+
+def ucb1(width: float = 1.0) -> IndexPolicy:
+    """UCB1 (Auer et al. 2002): the affordable arm with the highest upper confidence bound, whatever it costs.
+
+    Examples
+    --------
+    >>> ucb1()
+    IndexPolicy(index=UCB1(width=1.0), oracle=CostBlind())
+    """
+    return IndexPolicy(UCB1(width), CostBlind())
+
+
+def epsilon_first(epsilon: float, exploit: Oracle = DensityGreedy()) -> EpsilonFirst:
+    """Budget-limited ε-first: explore with a share ε of the budget, then exploit; see `EpsilonFirst`.
+
+    Examples
+    --------
+    >>> epsilon_first(0.1)
+    EpsilonFirst(epsilon=0.1, exploit=DensityGreedy())
+    """
+    return EpsilonFirst(epsilon, exploit)
+
+
+def epsilon_greedy(c: float, d: float) -> EpsilonGreedy:
+    """ε_n-greedy (Auer et al. 2002) with the decreasing ε_n = min(1, c K / (d^2 n)); see `EpsilonGreedy`.
+
+    Examples
+    --------
+    >>> epsilon_greedy(c=5, d=0.5)
+    EpsilonGreedy(c=5, d=0.5)
+    """
+    return EpsilonGreedy(c, d)
+
+
+def poker(horizon: float = 0.0) -> Poker:
+    """POKER (Vermorel & Mohri 2005): the arm with the best price of knowledge and estimated reward; see `Poker`.
+
+    Examples
+    --------
+    >>> poker()
+    Poker(horizon=0.0)
+    """
+    return Poker(horizon)
+
+
+def kde(gamma: float) -> KDE:
+    """KDE (Tran-Thanh 2012): a random arm with probability min(1, γ / t), else KUBE's set by plain means; see `KDE`.
+
+    Examples
+    --------
+    >>> kde(50)
+    KDE(gamma=50, exploit=DensityGreedy())
+    """
+    return KDE(gamma)
+
+
+def fractional_kde(gamma: float) -> KDE:
+    """Fractional KDE (Tran-Thanh 2012): a random arm with probability min(1, γ / t), else the densest; see `KDE`.
+
+    Examples
+    --------
+    >>> fractional_kde(50)
+    KDE(gamma=50, exploit=Fractional())
+    """
+    return KDE(gamma, Fractional())
+
+
+def above_average(x: float = 0.0) -> AboveAverage:
+    """Survival of the above average, after SOAAv but without its passes; see `AboveAverage`.
+
+    Examples
+    --------
+    >>> above_average()
+    AboveAverage(x=0.0)
+    """
+    return AboveAverage(x)
+
+
+def ucb_v(lazy: bool = True) -> IndexPolicy:
+    """UCB-V on densities (Audibert et al. 2009), clipped to the reward range; see `UCBV`.
+
+    Examples
+    --------
+    >>> ucb_v(lazy=False)
+    IndexPolicy(index=UCBV(), oracle=Fractional(), clip=True)
+    """
+    return IndexPolicy(UCBV(), Fractional(), clip=True, lazy=lazy)
+
+
+def ucb_tuned(lazy: bool = True) -> IndexPolicy:
+    """UCB1-tuned on densities (Auer et al. 2002), clipped to the reward range; see `UCBTuned`.
+
+    Examples
+    --------
+    >>> ucb_tuned()
+    IndexPolicy(index=UCBTuned(), oracle=Fractional(), clip=True, lazy=True)
+    """
+    return IndexPolicy(UCBTuned(), Fractional(), clip=True, lazy=lazy)
+
+
+def moss(lazy: bool = True) -> IndexPolicy:
+    """MOSS on densities (Audibert and Bubeck 2009), with the horizon B / c, clipped to the reward range; see `MOSS`.
+
+    Examples
+    --------
+    >>> moss()
+    IndexPolicy(index=MOSS(), oracle=Fractional(), clip=True, lazy=True)
+    """
+    return IndexPolicy(MOSS(), Fractional(), clip=True, lazy=lazy)
+
+
+def bayes_ucb(lazy: bool = True) -> IndexPolicy:
+    """Bayes-UCB on densities (Kaufmann et al. 2012): a high quantile of a Beta posterior; see `BayesUCB`.
+
+    Examples
+    --------
+    >>> bayes_ucb()
+    IndexPolicy(index=BayesUCB(), oracle=Fractional(), lazy=True)
+    """
+    return IndexPolicy(BayesUCB(), Fractional(), lazy=lazy)
+
+
+def kl_ucb(lazy: bool = True) -> IndexPolicy:
+    """KL-UCB on densities (Garivier and Cappé 2011): optimal without a budget, no proof with one; see `KLUCB`.
+
+    Examples
+    --------
+    >>> kl_ucb()
+    IndexPolicy(index=KLUCB(), oracle=Fractional(), lazy=True)
+    """
+    return IndexPolicy(KLUCB(), Fractional(), lazy=lazy)
+
+
+def kl_ucb_plus(lazy: bool = True) -> IndexPolicy:
+    """KL-UCB+ on densities (Garivier and Cappé 2011): KL-UCB with ln(t / n) for ln t; see `KLUCBPlus`.
+
+    Examples
+    --------
+    >>> kl_ucb_plus()
+    IndexPolicy(index=KLUCBPlus(), oracle=Fractional(), lazy=True)
+    """
+    return IndexPolicy(KLUCBPlus(), Fractional(), lazy=lazy)
+
+
+def kl_ucb_plus_plus(lazy: bool = True) -> IndexPolicy:
+    """KL-UCB++ on densities (Ménard and Garivier 2017), with the horizon B / c; see `KLUCBPlusPlus`.
+
+    Examples
+    --------
+    >>> kl_ucb_plus_plus()
+    IndexPolicy(index=KLUCBPlusPlus(), oracle=Fractional(), lazy=True)
+    """
+    return IndexPolicy(KLUCBPlusPlus(), Fractional(), lazy=lazy)
+
+
+def omega_ucb(rho: float = 0.25, star: bool = False, lazy: bool = False) -> IndexPolicy:
+    """ω-UCB (Heyden et al. 2024): Wilson's upper end over the cost; with `star`, ω*-UCB; see `OmegaUCB`.
+
+    Examples
+    --------
+    >>> omega_ucb(lazy=True)
+    IndexPolicy(index=OmegaUCB(rho=0.25, star=False), oracle=Fractional(), lazy=True)
+    """
+    return IndexPolicy(OmegaUCB(rho, star), Fractional(), lazy=lazy)
+
+
+def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:
+    """Two-moment KL-UCB with the budget as horizon: this project's own, without a proof; see `TwoMomentKLUCB`.
+
+    Examples
+    --------
+    >>> two_moment_kl_ucb()
+    IndexPolicy(index=TwoMomentKLUCB(a=0.7), oracle=Fractional(), lazy=True)
+    """
+    return IndexPolicy(TwoMomentKLUCB(a), Fractional(), lazy=lazy)
+
+
+def imed() -> IMED:
+    """IMED on densities (Honda and Takemura 2015): optimal without a budget, no proof with one; see `IMED`.
+
+    Examples
+    --------
+    >>> imed()
+    IMED()
+    """
+    return IMED()
+
+
+def two_moment_imed() -> TwoMomentIMED:
+    """IMED that knows the variance: this project's own, without a proof; see `TwoMomentIMED`.
+
+    Examples
+    --------
+    >>> two_moment_imed()
+    TwoMomentIMED()
+    """
+    return TwoMomentIMED()
+
+
+def thompson(lazy: bool = False) -> Thompson:
+    """Budgeted Thompson sampling (Xia et al. 2015): the densest of means drawn from Beta laws; see `Thompson`.
+
+    Examples
+    --------
+    >>> thompson()
+    Thompson(lazy=False)
+    """
+    return Thompson(lazy)
+
+
+def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareThompson:
+    """Thompson sampling that knows the variance: this project's own, without a proof; see `VarianceAwareThompson`.
+
+    Examples
+    --------
+    >>> variance_aware_thompson(w=0.25)
+    VarianceAwareThompson(lazy=True, w=0.25)
+    """
+    return VarianceAwareThompson(lazy=lazy, w=w)
+
+
+def recommended() -> IndexPolicy:
+    """Two-moment KL-UCB with the budget as horizon: the policy to begin with; see `TwoMomentKLUCB`.
+
+    It had the least regret, or nearly, on all problems of ``docs/policies.md``, which shows the evidence and when
+    another policy is better: rewards without a known upper end, and many pulls out at a time.
+
+    Examples
+    --------
+    >>> recommended()
+    IndexPolicy(index=TwoMomentKLUCB(a=0.7), oracle=Fractional(), lazy=True)
+    """
+    return two_moment_kl_ucb(0.7)

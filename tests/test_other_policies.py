@@ -1,0 +1,221 @@
+"""Policies beyond the paper that are no index: Thompson sampling, IMED, KDE and survival of the above average."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from scipy import stats
+
+import budgetbandits as bb
+from budgetbandits.engine.dispatch import play_run
+from budgetbandits.errors import InvalidInput
+from budgetbandits.policies.posterior import beta_draw
+from contract import PolicyContract
+from reference import AboveAverageTwin, ImedTwin, KdeTwin, ThompsonTwin, density_greedy, fractional
+from states import arms_of, now_of
+from test_play import GO_ON, NO_MARKS, played_live, some_budget, some_problem
+
+
+class TestThompson(PolicyContract):
+    policy = bb.thompson()
+    twin = ThompsonTwin()
+
+
+class TestLazyThompson(PolicyContract):
+    policy = bb.thompson(lazy=True)
+    twin = ThompsonTwin(lazy=True)
+
+
+class TestVarianceAwareThompson(PolicyContract):
+    policy = bb.variance_aware_thompson(w=0.25, lazy=False)
+    twin = ThompsonTwin(w=0.25)
+
+
+class TestLazyVarianceAwareThompson(PolicyContract):
+    policy = bb.variance_aware_thompson()
+    twin = ThompsonTwin(w=1.0, lazy=True)
+
+
+class TestImed(PolicyContract):
+    policy = bb.imed()
+    twin = ImedTwin()
+
+
+class TestTwoMomentImed(PolicyContract):
+    policy = bb.two_moment_imed()
+    twin = ImedTwin(two_moments=True)
+
+
+class TestKde(PolicyContract):
+    policy = bb.kde(3)
+    twin = KdeTwin(3, density_greedy)
+
+
+class TestFractionalKde(PolicyContract):
+    policy = bb.fractional_kde(3)
+    twin = KdeTwin(3, fractional)
+
+
+class TestAboveAverage(PolicyContract):
+    policy = bb.above_average()
+    twin = AboveAverageTwin()
+
+
+class TestWellAboveAverage(PolicyContract):
+    policy = bb.above_average(x=0.2)
+    twin = AboveAverageTwin(0.2)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bb.thompson(),
+        bb.variance_aware_thompson(0.25),
+        bb.imed(),
+        bb.two_moment_imed(),
+        bb.kde(5),
+        bb.above_average(),
+    ],
+    ids=repr,
+)
+def test_a_compiled_run_is_the_live_learners(policy: bb.Policy) -> None:
+    chance = Random(6)
+    for run in range(8):
+        problem = some_problem(chance, 9)
+        budget = min(some_budget(chance, problem), 60.0)
+        outcome = play_run(policy, problem.tables, problem.price_list(budget), 5, run, NO_MARKS, GO_ON)
+        live = played_live(problem, policy, budget, 5, run)
+        assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
+        assert outcome.reward == live.reward_total
+
+
+# --- Beta draws ---------------------------------------------------------------------------------------------
+
+
+# With another seed, one of the six tests would raise a false alarm with a probability of 6e-6.
+@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.25, 0.25), (2.5, 40.0), (300.0, 0.7), (1e6, 3e6), (0.05, 2.0)])
+def test_draws_follow_the_beta_law(a: float, b: float) -> None:
+    drawn = [beta_draw(a, b, key=17, arm=arm) for arm in range(4000)]
+    assert stats.kstest(drawn, stats.beta(a, b).cdf).pvalue > 1e-6
+
+
+def test_a_draw_belongs_to_its_key_and_arm() -> None:
+    drawn = {beta_draw(2.0, 3.0, key, arm) for key in range(20) for arm in range(20)}
+    assert len(drawn) == 400
+    assert beta_draw(2.0, 3.0, 5, 7) == beta_draw(2.0, 3.0, 5, 7)
+
+
+def test_shapes_so_small_that_everything_underflows() -> None:
+    assert all(0 <= beta_draw(0.01, 0.01, key, 0) <= 1 for key in range(500))
+
+
+# --- Thompson sampling --------------------------------------------------------------------------------------
+
+
+class TestThompsonByHand:
+    def test_for_coins_both_kinds_have_the_same_law(self) -> None:
+        arms = arms_of([1, 1], [0.25, 0.5], pulls=[8, 2])
+        arms.reward_squares[:] = arms.reward_sum  # rewards of 0 and 1 are their own squares
+        chosen = [
+            [policy.choose(arms, now_of(11, 50), i / 500 + 1e-3) for i in range(500)]
+            for policy in (bb.thompson(), bb.variance_aware_thompson(w=1, lazy=False))
+        ]
+        assert chosen[0] == chosen[1]
+
+    def test_little_variance_leaves_little_doubt(self) -> None:
+        # Means 0.4 and 0.5 from 50 rewards each that are all alike: the second is the better one, beyond doubt.
+        arms = arms_of([1, 1], [0.4, 0.5], pulls=[50, 50])
+        counts = {
+            policy: Counter(policy.choose(arms, now_of(101, 50), i / 500 + 1e-3) for i in range(500))
+            for policy in (bb.thompson(), bb.variance_aware_thompson(w=0.25))
+        }
+        assert counts[bb.thompson()][0] > 50
+        assert counts[bb.variance_aware_thompson(w=0.25)][0] < counts[bb.thompson()][0] / 4
+
+    def test_weights_are_about_the_chances(self) -> None:
+        # Beta(4, 8) against Beta(8, 4).
+        arms = arms_of([1, 1], [0.3, 0.7], pulls=[10, 10])
+        weights = bb.thompson().weights(arms, now_of(21, 50))
+        chance = stats.beta(8, 4).expect(stats.beta(4, 8).cdf)
+        assert weights[1] / weights.sum() == pytest.approx(chance, abs=0.03)
+
+    def test_a_lazy_one_begins_with_the_cheapest(self) -> None:
+        arms = arms_of([3, 2, 2], [0.0, 0.0, 0.0], pulls=[0, 0, 0])
+        assert {bb.thompson(lazy=True).choose(arms, now_of(1, 50), i / 9 + 0.01) for i in range(8)} == {1}
+
+    def test_a_base_without_shapes_says_so(self) -> None:
+        with pytest.raises(NotImplementedError, match=r"PosteriorSampling must define shapes\(self, arm, now\)"):
+            bb.PosteriorSampling().choose(arms_of([1], [0.5], [1]), now_of(2, 10), 0.5)
+
+
+# --- IMED, KDE and the above average ------------------------------------------------------------------------
+
+
+class TestImedByHand:
+    def test_least_evidence(self) -> None:
+        # rho is 0.6: kl(0.5, 0.6) = 0.0204 and kl(0.1, 0.6) = 0.5506.
+        now = now_of(100, 50)
+        assert bb.imed().choose(arms_of([1, 1, 1], [0.6, 0.5, 0.1], [50, 40, 3]), now, 0.5) == 2  # 3.91, 4.51, 2.75
+        assert bb.imed().choose(arms_of([1, 1, 1], [0.6, 0.5, 0.1], [50, 20, 8]), now, 0.5) == 1  # 3.91, 3.40, 6.48
+        assert bb.imed().choose(arms_of([1, 1, 1], [0.6, 0.5, 0.1], [30, 40, 8]), now, 0.5) == 0  # 3.40, 4.51, 6.48
+
+    def test_an_arm_that_needs_more_than_the_range_has_is_not_tried(self) -> None:
+        arms = arms_of([1, 2, 1.5], [0.6, 0.0, 0.0], pulls=[4, 0, 0])
+        assert bb.imed().choose(arms, now_of(5, 50), 0.5) == 2
+        arms = arms_of([1, 2, 1.8], [0.6, 0.0, 0.0], pulls=[4, 0, 0])
+        assert bb.imed().choose(arms, now_of(5, 50), 0.5) == 0
+
+
+def test_kde_by_hand() -> None:
+    arms = arms_of([10, 7, 3, 1], [0.9, 0.5, 0.15, 0.01], pulls=[9] * 4)
+    # The best set is 3, 1, 0, 2 of them; a tenth of the chances goes to all alike.
+    expected = [0.025 + 0.9 * share for share in (3 / 6, 1 / 6, 0, 2 / 6)]
+    assert bb.kde(4).weights(arms, now_of(40, 39)) == pytest.approx(expected)
+    assert bb.fractional_kde(4).weights(arms, now_of(40, 39)) == pytest.approx([0.925, 0.025, 0.025, 0.025])
+    assert bb.kde(100).weights(arms, now_of(40, 8)) == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3])
+
+
+def test_above_average_by_hand() -> None:
+    # Densities 0.6, 0.3 and 0.2; the money so far has brought (6 + 3 + 4) / (10 + 10 + 20) = 0.325.
+    arms = arms_of([1, 1, 2], [0.6, 0.3, 0.4], pulls=[10, 10, 10])
+    assert bb.above_average().choose(arms, now_of(31, 50), 0.5) == 0
+    assert bb.above_average(x=-0.2).choose(arms, now_of(31, 50), 0.5) == 0
+    fewer = arms_of([1, 1, 2], [0.6, 0.3, 0.4], pulls=[10, 9, 10])
+    assert bb.above_average(x=-0.2).choose(fewer, now_of(30, 50), 0.5) == 1
+    assert bb.above_average(x=9).choose(arms, now_of(31, 50), 0.5) == 0
+
+
+# --- Bad parameters -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "bad", "message"),
+    [
+        (bb.two_moment_kl_ucb, [0, -1, math.nan, math.inf], "a is {}: it must be greater than 0 and finite; 0.7 is"),
+        (bb.omega_ucb, [0, -1, math.nan, math.inf], "rho is {}: it must be greater than 0 and finite"),
+        (bb.variance_aware_thompson, [0, -1, math.nan, 1001], "w is {}: it must lie in"),
+        (bb.kde, [0, -1, math.nan, math.inf], "gamma is {}: it must be greater than 0 and finite"),
+        (bb.fractional_kde, [0, math.inf], "gamma is {}: it must be greater than 0 and finite"),
+        (bb.above_average, [-1, -2, math.nan, math.inf], "x is {}: it must be greater than -1 and finite"),
+        (bb.thompson, [0, "yes", None], "lazy is {}: it must be True or False"),
+        (lambda lazy: bb.variance_aware_thompson(lazy=lazy), [0, None], "lazy is {}: it must be True or False"),
+        (lambda oracle: bb.KDE(5, oracle), [bb.UCB1(), None], "exploit is {}: it must be an instance of Oracle"),
+        (bb.kl_ucb, [0, "yes"], "lazy is {}: it must be True or False"),
+    ],
+)
+def test_bad_parameters(make: Callable[[Any], bb.Policy], bad: list[Any], message: str) -> None:
+    for value in bad:
+        with pytest.raises(InvalidInput) as caught:
+            make(value)
+        assert str(caught.value).startswith(message.replace("{}", repr(value)))
+
+
+@pytest.mark.parametrize(
+    "make", [bb.two_moment_kl_ucb, bb.omega_ucb, bb.variance_aware_thompson, bb.kde, bb.above_average]
+)
+def test_text_is_no_number(make: Callable[[Any], bb.Policy]) -> None:
+    with pytest.raises(InvalidInput, match="is '1': give an int or a float; it must"):
+        make("1")
