@@ -123,7 +123,7 @@ def _solve(
 
 def densest(densities: Floats, costs: Floats, budget: float) -> int:
     """Return the densest item that the budget can pay, the lower one on a tie, or -1 if it can pay none."""
-    arm = int(np.argmax(np.where(costs <= budget, densities, -math.inf)))
+    arm = int(np.where(costs <= budget, densities, -math.inf).argmax())
     return arm if costs[arm] <= budget else -1
 
 

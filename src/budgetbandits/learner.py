@@ -28,7 +28,7 @@ from budgetbandits.errors import (
 from budgetbandits.money import Amount, PriceList, Unit, price_list
 from budgetbandits.policies import Policy
 from budgetbandits.state import Floats, Now, fresh_arms, learn
-from budgetbandits.streams import CHOICE, uniform
+from budgetbandits.streams import CHOICE, Draws
 from budgetbandits.tables import Table
 
 if TYPE_CHECKING:
@@ -172,6 +172,7 @@ class Learner:
         self._reward_low, self._reward_high = check_range(reward_range)
         self._seed = check_whole(seed, "seed", _SEED_BITS)
         self._run = check_whole(run, "run", 32)
+        self._draws = Draws(self._seed, CHOICE, self._run)
         self._unit = bill.unit
         self._budget = bill.budget
         self._cost_min = float(bill.prices.min())
@@ -358,7 +359,7 @@ class Learner:
         """Return the arm that the policy chooses now, or None if none is affordable."""
         if self._cost_min > now.budget_left:
             return None
-        arm = self._choose(now, uniform(self._seed, CHOICE, self._run, 0, self._asked))
+        arm = self._choose(now, self._draws[self._asked])
         self._check_chosen(arm, now)
         return int(arm)
 

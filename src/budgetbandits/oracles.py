@@ -75,7 +75,7 @@ class DensityGreedy(Oracle):
         least cost. So mostly it is drawn whatever they are, and they need not be found.
         """
         densities = values / costs
-        arm = densest(densities, costs, budget)
+        arm = int(densities.argmax())
         count = times(budget, costs[arm])
         left = budget % costs[arm]
         if uniform * (count + math.floor(left / costs.min())) < count:
@@ -100,7 +100,7 @@ class Fractional(Oracle):
 
     def draw(self, values: Floats, costs: Floats, budget: float, uniform: float) -> int:
         """Return the densest arm."""
-        return densest(values / costs, costs, budget)
+        return int((values / costs).argmax())
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,6 @@ class CostBlind(Oracle):
     def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
         """Return the counts: none but the most valuable arm's."""
         counts = np.zeros(len(values), np.int64)
-        arm = np.argmax(values)
+        arm = values.argmax()
         counts[arm] = times(budget, costs[arm])
         return counts

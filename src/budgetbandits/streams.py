@@ -20,6 +20,7 @@ __all__ = [
     "MEAN",
     "POSTERIOR",
     "REWARD",
+    "Draws",
     "philox",
     "uniform",
     "uniform_pair",
@@ -36,6 +37,7 @@ POSTERIOR: Final = 4  # the means that a policy draws; seed = the bits of its ch
 
 _MASK: Final = 0xFFFFFFFF
 _SCALE: Final = 2.0**-52
+_BLOCK: Final = 64  # draws made together
 
 
 def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:
@@ -123,6 +125,38 @@ def uniforms_of_arms(seed: int, purpose: int, run: int, arms: int) -> NDArray[np
     number: Any = _number
     numbers: NDArray[np.float64] = number(seed, purpose, run, np.arange(arms), 0)
     return numbers
+
+
+class Draws:
+    """The uniform numbers of one seed, purpose and run: `uniform` of arm 0, made in blocks.
+
+    In Python a block takes as long as fifteen single numbers.
+
+    Parameters
+    ----------
+    seed, purpose, run
+        As for `uniform`.
+
+    Examples
+    --------
+    >>> draws = Draws(7, CHOICE, 0)
+    >>> draws[12] == uniform(7, CHOICE, 0, 0, 12)
+    True
+    """
+
+    def __init__(self, seed: int, purpose: int, run: int) -> None:
+        self._coordinates = (seed, purpose, run)
+        self._number = -1  # of the block that is at hand
+        self._block: list[float] = []
+
+    def __getitem__(self, count: int) -> float:
+        number, place = divmod(count, _BLOCK)
+        if number != self._number:
+            many: Any = _number  # for arrays, as in `uniforms_of_arms`
+            first = number * _BLOCK
+            self._block = many(*self._coordinates, 0, np.arange(first, first + _BLOCK)).tolist()
+            self._number = number
+        return self._block[place]
 
 
 def _number(seed: int, purpose: int, run: int, arm: int, count: int) -> float:

@@ -83,8 +83,11 @@ class IndexPolicy(Policy):
         fresh = -1 if self.lazy else first_fresh(arms, now)
         if fresh >= 0:
             return fresh
-        affordable = np.flatnonzero(arms.cost <= now.budget_left)
-        known = select(arms, affordable) if len(affordable) < len(arms.cost) else arms
+        is_affordable = arms.cost <= now.budget_left
+        if is_affordable.all():
+            return self.oracle.draw(self.values(arms, now), arms.cost, now.budget_left, uniform)
+        affordable = np.flatnonzero(is_affordable)
+        known = select(arms, affordable)
         drawn = self.oracle.draw(self.values(known, now), known.cost, now.budget_left, uniform)
         return int(affordable[drawn])
 
@@ -100,7 +103,7 @@ class IndexPolicy(Policy):
     def known_values(self, arms: Arms, now: Now) -> Floats:
         """Return what the index says of arms that were all pulled before."""
         values = self.index.bounds(arms, now)
-        if len(values) != len(arms.cost) or np.any(np.isnan(values)):
+        if len(values) != len(arms.cost) or np.isnan(values).any():
             raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
         return np.minimum(values, now.reward_high) if self.clip else values
 

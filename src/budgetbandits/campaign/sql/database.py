@@ -34,7 +34,6 @@ _PAGE = (
     .order_by(entries.c.number)
     .limit(bindparam("most"))
 )
-_APPEND = insert(entries)
 _SET_TOTALS = (
     update(campaigns)
     .where(
@@ -52,7 +51,7 @@ class SqlBackend(Backend):
     Parameters
     ----------
     engine
-        The database.
+        The database; its driver takes the values of a statement by their places.
     where
         Its address, for people, without a password.
     """
@@ -60,6 +59,8 @@ class SqlBackend(Backend):
     def __init__(self, engine: Engine, where: str) -> None:
         self.engine = engine
         self.where = where
+        # Given to the driver as it is: SQLAlchemy would take longer over the values of an entry than the database.
+        self.append_statement = str(insert(entries).compile(dialect=engine.dialect))
         self._process = os.getpid()
         self._is_closed = False
 
@@ -202,7 +203,8 @@ class SqlTransaction(Transaction):
 
     def append(self, entries: Sequence[Entry], totals: Totals) -> None:
         """Append entries and set the totals; the budget is checked here and, once more, by the table itself."""
-        self._connection.execute(_APPEND, [{"campaign": self._campaign, **entry._asdict()} for entry in entries])
+        rows = [(self._campaign, *entry) for entry in entries]  # the columns stand in the order of the fields
+        self._connection.exec_driver_sql(self._backend.append_statement, rows)
         known = {"campaign": self._campaign, "known": self.totals.entries, "held": totals.spent + totals.reserved}
         changed = self._connection.execute(
             _SET_TOTALS, known | {f"new_{name}": value for name, value in totals._asdict().items()}

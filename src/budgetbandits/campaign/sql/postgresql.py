@@ -38,6 +38,7 @@ class PostgresqlBackend(SqlBackend):
             engine = create_engine(
                 url.set(drivername="postgresql+psycopg"),
                 connect_args={"options": options, "connect_timeout": 10},
+                paramstyle="format",
                 pool_pre_ping=True,  # a server that was restarted is found again by the next request
             )
         except ModuleNotFoundError as error:
