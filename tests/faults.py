@@ -66,8 +66,8 @@ class FaultyBackend(Backend):
         self.has_committed = True
         self._perhaps_fail("after commit")
 
-    def create(self, name: str, settings: str, budget: int) -> None:
-        self._inner.create(name, settings, budget)
+    def create(self, name: str, settings: str, budget: int, created: int) -> None:
+        self._inner.create(name, settings, budget, created)
 
     def find(self, name: str) -> Record:
         return self._inner.find(name)

@@ -22,7 +22,7 @@ from budgetbandits.campaign.sql import schema, sqlite
 from budgetbandits.campaign.sql.database import SqlBackend
 from budgetbandits.campaign.sql.postgresql import PostgresqlBackend
 from budgetbandits.campaign.sql.sqlite import SqliteBackend
-from budgetbandits.errors import InvalidInput, JournalDamaged, StoreError, StoreUnavailable, WrongStore
+from budgetbandits.errors import InvalidInput, InvalidState, JournalDamaged, StoreError, StoreUnavailable, WrongStore
 from budgetbandits.testing import PostgresqlServer, asked, new_campaign
 
 
@@ -51,6 +51,7 @@ class TestAddresses:
             ("", "store address '': give one such as sqlite:///ads.db"),
             ("sqlite://", "a campaign must outlive its program"),
             ("sqlite:///:memory:", "a campaign must outlive its program"),
+            ("sqlite:///ads.db?mode=ro&nolock=1", "has options (mode, nolock): a store of SQLite takes none"),
         ],
     )
     def test_what_is_none(self, url: str, message: str) -> None:
@@ -107,7 +108,17 @@ class TestSqlite:
             message = refused(f"sqlite:///{path}", WrongStore)
             assert message == f"{path} is the database of another program: give the name of a new file"
             assert path.read_bytes() == before
-        assert not any("next" in name for name in contents(tmp_path))
+        assert sorted(contents(tmp_path)) == ["DELETE.db", "WAL.db"]
+
+    def test_another_program_that_has_only_just_begun(self, tmp_path: Path) -> None:
+        """Its tables stand in its log, and the file itself is empty."""
+        connection = sqlite3.connect(tmp_path / "a.db")
+        connection.execute("PRAGMA journal_mode = WAL").close()
+        connection.execute("CREATE TABLE mine (a)")
+        connection.commit()
+        refused(f"sqlite:///{tmp_path}/a.db", WrongStore)
+        assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("mine",)]
+        connection.close()
 
     def test_a_marked_database_without_tables(self, tmp_path: Path) -> None:
         connection = sqlite3.connect(tmp_path / "a.db")
@@ -123,6 +134,58 @@ class TestSqlite:
         (tmp_path / "a.db").write_bytes(data)
         assert "is damaged, or no database" in refused(f"sqlite:///{tmp_path}/a.db", WrongStore)
         assert contents(tmp_path) == {"a.db": data}
+
+    @pytest.mark.parametrize(
+        ("damage", "error", "message"),
+        [
+            ("DROP TABLE entries", WrongStore, "is damaged, or no database (no such table: entries)"),
+            ("DELETE FROM schema_version", WrongStore, "is damaged (its schema version is missing)"),
+            ("UPDATE campaigns SET created = 'yesterday'", WrongStore, "has no numbers where they belong"),
+            ("UPDATE campaigns SET settings = '{'", InvalidState, "the settings of the campaign are damaged"),
+            ("UPDATE entries SET amount = 'much'", JournalDamaged, "a kind or size that is never written"),
+            ("UPDATE entries SET time = 1e18", JournalDamaged, "a kind or size that is never written"),
+            ("UPDATE entries SET reward = 0.5", JournalDamaged, "nothing to say under reward"),
+        ],
+    )
+    def test_one_that_was_tampered_with(
+        self, tmp_path: Path, damage: str, error: type[Exception], message: str
+    ) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with bb.open_store(url) as store:
+            new_campaign(store).ask(n=3)
+        raw = sqlite3.connect(tmp_path / "a.db")
+        for trigger in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            raw.execute(f"DROP TRIGGER {trigger[0]}")
+        raw.execute(damage)
+        raw.commit()
+        raw.close()
+        with pytest.raises(error) as caught, bb.open_store(url) as store:
+            store.open("ads").verify()
+        assert message in str(caught.value)
+
+    def test_damaged_settings_do_not_hide_the_other_campaigns(self, tmp_path: Path) -> None:
+        with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
+            new_campaign(store, "first")
+            new_campaign(store, "second")
+            raw = sqlite3.connect(tmp_path / "a.db")
+            raw.execute("UPDATE campaigns SET settings = '{}' WHERE name = 'first'")
+            raw.commit()
+            raw.close()
+            first, second = store.list()
+        assert (first.name, second.name) == ("first", "second")
+        assert first.budget.is_nan()
+        assert second.budget == 10
+
+    def test_one_that_was_removed_is_not_written_on(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        with bb.open_store(f"sqlite:///{path}") as store:
+            ads = new_campaign(store)
+            path.rename(tmp_path / "b.db")
+            for use in (ads.ask, store.list, lambda: ads.money):
+                with pytest.raises(StoreUnavailable, match="was removed or replaced since it was opened: open it"):
+                    use()
+            (tmp_path / "b.db").rename(path)
+            assert ads.ask() is not None
 
     def test_a_store_cut_short(self, tmp_path: Path) -> None:
         url = f"sqlite:///{tmp_path}/a.db"
@@ -231,9 +294,86 @@ for number in range(6):
             store.open("ads").verify()
 
 
-def make_newer(backend: SqlBackend) -> None:
+class TestReadOnly:
+    def test_it_looks_and_writes_nothing(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with bb.open_store(url) as store:
+            new_campaign(store).ask()
+        (tmp_path / "a.db-next").unlink()
+        before = contents(tmp_path)
+        with bb.open_store(url, read_only=True) as store:
+            ads = store.open("ads")
+            assert (ads.verify().entries, len(ads.pending()), len(store.list())) == (1, 1, 1)
+            for use in (ads.ask, ads.close, lambda: new_campaign(store, "other")):
+                with pytest.raises(StoreUnavailable, match="opened for reading only: open it without read_only"):
+                    use()
+        assert contents(tmp_path) == before
+
+    def test_it_sees_what_others_do_meanwhile(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with bb.open_store(url) as store, bb.open_store(url, read_only=True) as looking:
+            ads = new_campaign(store)
+            for count in (1, 2, 3):
+                ads.ask()
+                assert looking.open("ads").pulls == count
+
+    def test_in_a_folder_that_cannot_be_written_to(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with bb.open_store(url) as store:
+            new_campaign(store).ask()
+        before = contents(tmp_path)
+        tmp_path.chmod(0o555)
+        for parent in tmp_path.parents:  # pytest keeps its folders to itself
+            if not parent.stat().st_mode & 0o001:
+                parent.chmod(parent.stat().st_mode | 0o011)
+        child = os.fork()
+        if child == 0:
+            try:
+                if os.geteuid() == 0:  # to whom all is allowed
+                    os.setuid(65534)
+                with bb.open_store(url, read_only=True) as store:
+                    os._exit(7 if store.open("ads").verify().entries == 1 else 8)
+            finally:
+                os._exit(9)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        tmp_path.chmod(0o755)
+        assert contents(tmp_path) == before
+
+    def test_an_older_version_is_left_alone(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        backend = SqliteBackend(make_url(url))
+        set_version(backend, "0000")
+        backend.close()
+        with pytest.raises(StoreUnavailable, match="open it once for writing, which upgrades it"):
+            bb.open_store(url, read_only=True)
+
+    def test_none_or_an_empty_one(self, tmp_path: Path) -> None:
+        with pytest.raises(StoreUnavailable, match="there is no file"):
+            bb.open_store(f"sqlite:///{tmp_path}/a.db", read_only=True)
+        (tmp_path / "a.db").touch()
+        with pytest.raises(StoreUnavailable, match="is empty: there are no campaigns to look at"):
+            bb.open_store(f"sqlite:///{tmp_path}/a.db", read_only=True)
+        assert contents(tmp_path) == {"a.db": b""}
+
+    def test_on_a_server(self, postgresql: PostgresqlServer) -> None:
+        url = postgresql.new_database("looking")
+        with pytest.raises(StoreUnavailable, match="is empty: there are no campaigns to look at"):
+            bb.open_store(url, read_only=True)
+        with bb.open_store(url) as store:
+            new_campaign(store).ask()
+        with bb.open_store(url, read_only=True) as store:
+            assert store.open("ads").verify().entries == 1
+            with pytest.raises(StoreUnavailable, match="opened for reading only"):
+                store.open("ads").ask()
+
+
+def set_version(backend: SqlBackend, version: str) -> None:
     with backend.engine.begin() as connection:
-        connection.execute(text(f"UPDATE {schema.VERSION_TABLE} SET version_num = '9999'"))
+        connection.execute(text(f"UPDATE {schema.VERSION_TABLE} SET version_num = '{version}'"))
+
+
+def make_newer(backend: SqlBackend) -> None:
+    set_version(backend, "9999")
 
 
 def append_to_stale(backend: SqlBackend, campaign: int) -> None:
@@ -266,6 +406,36 @@ class TestPostgresql:
         make_newer(backend)
         backend.close()
         assert "has the schema version '9999'" in refused(url, WrongStore)
+
+    def test_texts_that_it_could_not_hold(self, postgresql: PostgresqlServer) -> None:
+        with psycopg.connect(postgresql.address("postgres").replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+        message = refused(postgresql.address("latin"), WrongStore)
+        assert "keeps texts as LATIN1, which lacks characters: give a database in UTF8" in message
+
+    def test_a_role_without_rights(self, postgresql: PostgresqlServer) -> None:
+        url = postgresql.new_database("guarded")
+        bb.open_store(url).close()
+        with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("CREATE ROLE guest LOGIN")
+        message = refused(str(make_url(url).set(username="guest")), StoreUnavailable)
+        assert message.endswith(
+            "cannot be used by this role: it needs the right to the schema 'budgetbandits'; grant it"
+        )
+        with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("GRANT USAGE ON SCHEMA budgetbandits TO guest")
+        message = refused(str(make_url(url).set(username="guest")), StoreUnavailable)
+        assert "cannot be used by this role (permission denied for table schema_version" in message
+        assert message.endswith("grant it the rights")
+
+    def test_tables_that_are_missing(self, postgresql: PostgresqlServer) -> None:
+        url = postgresql.new_database("incomplete")
+        with bb.open_store(url) as store:
+            ads = new_campaign(store)
+            with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+                connection.execute("DROP TABLE budgetbandits.entries")
+            with pytest.raises(WrongStore, match="is damaged"):
+                ads.verify()
 
     def test_no_server_or_no_database(self, postgresql: PostgresqlServer) -> None:
         assert "cannot be used now" in refused("postgresql://me:secret@127.0.0.1:1/db", StoreUnavailable)

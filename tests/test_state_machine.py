@@ -22,7 +22,14 @@ from hypothesis.stateful import (
 )
 
 import budgetbandits as bb
-from budgetbandits.errors import BudgetBanditsError, CampaignClosed, PullAlreadySettled
+from budgetbandits.errors import (
+    BudgetBanditsError,
+    CampaignClosed,
+    InvalidAmount,
+    InvalidReward,
+    KeyReused,
+    PullAlreadySettled,
+)
 from budgetbandits.testing import HandClock, PostgresqlServer
 
 COSTS = {"a": Decimal("0.10"), "b": Decimal("0.25"), "c": Decimal("1.00")}
@@ -50,7 +57,7 @@ class Comparison(RuleBasedStateMachine):
         self.clock = HandClock()
         self.name = str(uuid4())
         self.pulls: dict[int, ModelPull] = {}
-        self.keys: dict[str, list[bb.Pull]] = {}
+        self.keys: dict[str, tuple[int, list[bb.Pull]]] = {}
         self.now = self.last = 0.0  # the clock, and the latest time that anyone has noticed
         self.is_closed = False
         self.stores: list[bb.Store] = []
@@ -129,13 +136,13 @@ class Comparison(RuleBasedStateMachine):
 
     # What may happen
 
-    @rule(key=st.sampled_from([None, "k1", "k2", "k3", "k4"]), n=st.integers(1, 3))
+    @rule(key=st.none() | st.sampled_from([f"k{number}" for number in range(8)]), n=st.integers(1, 3))
     def ask(self, key: str | None, n: int) -> None:
         self.notice_time()
-        named = None if key is None else f"{key}/{n}"
-        answer = self.all_of_them("ask", key=named, n=n)
-        if named in self.keys:
-            assert answer == self.keys[named]
+        answer = self.all_of_them("ask", key=key, n=n)
+        if key in self.keys:
+            wanted, pulls = self.keys[key]
+            assert answer == (pulls if wanted == n else KeyReused)
         elif self.is_closed:
             assert answer is CampaignClosed
         else:
@@ -146,18 +153,23 @@ class Comparison(RuleBasedStateMachine):
                 self.pulls[pull.id] = ModelPull(str(pull.arm), self.moment() + LEASE, COSTS[str(pull.arm)])
                 self.last = self.moment()
             assert len(answer) == n or min(COSTS.values()) > self.budget - self.held
-            if named is not None and answer:
-                self.keys[named] = answer
+            if key is not None and answer:
+                self.keys[key] = (n, answer)
 
     @precondition(lambda self: self.pulls)
-    @rule(which=st.integers(0, 99), reward=st.sampled_from([0.0, 0.5, 1.0]), cents=st.integers(0, 10) | st.none())
+    @rule(which=st.integers(0, 99), reward=st.sampled_from([0.0, 0.5, 1.0, 1.5]), cents=st.integers(0, 30) | st.none())
     def tell(self, which: int, reward: float, cents: int | None) -> None:
         self.notice_time()
         number = self.pick(which)
         pull = self.pulls[number]
         cost = COSTS[pull.arm] if cents is None else Decimal(cents) / 100
         answer = self.all_of_them("tell", number, reward, None if cents is None else cost)
-        if pull.state == "outstanding":
+        is_settled = pull.state not in ("outstanding", "expired")
+        if not is_settled and cost > COSTS[pull.arm]:
+            assert answer is InvalidAmount
+        elif not is_settled and reward > 1:
+            assert answer is InvalidReward
+        elif pull.state == "outstanding":
             assert answer is None
             pull.state, pull.held, pull.told = "told", cost, (reward, cost)
             self.last = self.moment()
@@ -236,8 +248,8 @@ class Comparison(RuleBasedStateMachine):
 
 # Each step takes several transactions on a real disk; to look further, take more examples.
 machine_settings = settings(
-    max_examples=(settings.default or settings()).max_examples * 30 // 100,
-    stateful_step_count=25,
+    max_examples=(settings.default or settings()).max_examples * 40 // 100,
+    stateful_step_count=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from budgetbandits import streams
 from budgetbandits.state import Floats
-from budgetbandits.streams import CHOICE, COST, MEAN, REWARD, philox, uniform, uniforms, uniforms_of_arms
+from budgetbandits.streams import CHOICE, COST, MEAN, REWARD, Draws, philox, uniform, uniforms, uniforms_of_arms
 
 Place = tuple[int, int, int, int, int]
 
@@ -114,6 +114,16 @@ def test_one_of_each_arm_is_the_same_number(place: Place, arms: int) -> None:
     seed, purpose, run, _, _ = place
     numbers = uniforms_of_arms(seed, purpose, run, arms)
     assert numbers.tolist() == [uniform(seed, purpose, run, arm, 0) for arm in range(arms)]
+
+
+@given(places, st.integers(0, 200))
+def test_draws_are_the_same_numbers(place: Place, further: int) -> None:
+    """They are made in blocks, and asked for in any order."""
+    seed, purpose, run, _, count = place
+    assume(count + further <= 2**56)
+    draws = Draws(seed, purpose, run)
+    for number in (count, count + further, count):
+        assert draws[number] == uniform(seed, purpose, run, 0, number)
 
 
 def numbers_along(coordinate: int, size: int) -> Floats:

@@ -52,9 +52,19 @@ def _check_names(names: list[ArmName]) -> None:
     for name in names:
         if not isinstance(name, str | int) or isinstance(name, bool):
             raise InvalidInput(f"arm name {name!r}: a name must be text or a whole number")
+        if isinstance(name, str) and not _is_writable(name):
+            raise InvalidInput(f"arm name {name!r} has half a character, which no file can hold: give another name")
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
         raise InvalidInput(f"arm name {name!r} is given {count} times: each arm needs a name of its own")
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:

@@ -15,7 +15,6 @@ contract does not check is what needs your database's own means: kill its users,
 
 import contextlib
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -35,7 +34,6 @@ from budgetbandits.campaign.campaign import Campaign
 from budgetbandits.campaign.journal import Entry, Kind
 from budgetbandits.campaign.store import Store
 from budgetbandits.errors import (
-    BudgetBanditsError,
     CampaignClosed,
     CampaignExists,
     InvalidAmount,
@@ -44,6 +42,7 @@ from budgetbandits.errors import (
     KeyReused,
     NoSuchCampaign,
     PullAlreadySettled,
+    StoreError,
     UnknownPull,
 )
 from budgetbandits.policies import epsilon_greedy, kube
@@ -117,6 +116,7 @@ class StoreContract(ABC):
             assert (found.reward_range, found.on_expire) == ((0, 1), "charge")
             assert again.open("überall").seed == other.seed
             assert found.arms == ads.arms
+            assert found.created == clock.now
 
     def test_a_name_is_taken_once(self, store: Store) -> None:
         ads = new_campaign(store)
@@ -270,6 +270,36 @@ class StoreContract(ABC):
         assert ads.reward_total == 0.5
         ads.verify()
 
+    @pytest.mark.parametrize(
+        ("time", "message"),
+        [
+            (12.5, "it must return a datetime with a time zone"),
+            (datetime.fromisoformat("2026-01-01"), "it must return a datetime with a time zone"),
+            (datetime(9999, 12, 31, tzinfo=UTC), "it must lie between the years 1970 and 9000; set the clock"),
+        ],
+    )
+    def test_a_clock_that_tells_no_time(self, ads: Campaign, clock: HandClock, time: Any, message: str) -> None:
+        before, clock.now = clock.now, time
+        with pytest.raises(InvalidInput, match=message):
+            ads.ask()
+        clock.now = before
+        assert ads.ask() is not None
+        ads.verify()
+
+    def test_a_clock_that_was_ahead_for_a_while(self, ads: Campaign, clock: HandClock) -> None:
+        """Leases stand still until the time of the last entry comes again; money and pulls are as safe as ever."""
+        clock.advance(3600)
+        pull = ads.ask()
+        clock.advance(-3600)
+        other = ads.ask()
+        assert pull is not None
+        assert other is not None
+        clock.advance(60)
+        ads.tell(pull, 0.5)
+        ads.cancel(other)
+        assert ads.money.reserved == 0
+        ads.verify()
+
     def test_a_clock_that_is_set_back_changes_nothing(self, ads: Campaign, clock: HandClock) -> None:
         ads.ask()
         clock.advance(-3600)
@@ -372,7 +402,7 @@ class StoreContract(ABC):
         ads.ask()
         with contextlib.closing(self.open_backend(tmp_path)) as backend:
             record = backend.find("ads")
-            with pytest.raises(BudgetBanditsError), backend.writing(record.id) as transaction:
+            with pytest.raises(StoreError), backend.writing(record.id) as transaction:
                 transaction.append([asked(entry)], totals)
             assert backend.find("ads") == record
         ads.verify()
@@ -493,6 +523,8 @@ class PostgresqlServer:
     def _unprivileged_user() -> str | None:
         if os.geteuid() != 0:
             return None
+        import pwd  # not on Windows, where there is no server to be started
+
         known = {entry.pw_name for entry in pwd.getpwall()}
         return "postgres" if "postgres" in known else "nobody"
 

@@ -97,8 +97,8 @@ class Backend(ABC):
     """
 
     @abstractmethod
-    def create(self, name: str, settings: str, budget: int) -> None:
-        """Keep a new campaign, with an empty journal, durably.
+    def create(self, name: str, settings: str, budget: int, created: int) -> None:
+        """Keep a new campaign, with an empty journal, durably; it was created so many microseconds after 1970.
 
         Raises
         ------

@@ -81,7 +81,7 @@ def _open(options: argparse.Namespace) -> "Store":
             import_module(module)
         except ImportError as error:
             raise InvalidInput(f"--import {module}: it cannot be imported: {error}") from error
-    return open_store(options.store, create=False)
+    return open_store(options.store, read_only=True)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -1,7 +1,8 @@
 """The journal of a campaign: what an entry is."""
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 __all__ = ["Entry", "Kind"]
 
@@ -57,3 +58,25 @@ class Entry(NamedTuple):
     key: str | None = None
     part: int = 0
     wanted: int = 1
+
+    def odd_fields(self) -> list[str]:
+        """Return the names of those fields that say something although an entry of this kind has nothing to say there.
+
+        >>> Entry(2, 0, Kind.TOLD, pull=1, arm=0, amount=10, reward=0.5, key="worker-7").odd_fields()
+        ['key']
+        """
+        return [name for name, default in _UNUSED[self.kind] if getattr(self, name) != default]
+
+
+_USED: Final = {
+    Kind.ASKED: {"pull", "arm", "amount", "until", "key", "part", "wanted"},
+    Kind.TOLD: {"pull", "arm", "amount", "reward"},
+    Kind.CANCELLED: {"pull", "arm"},
+    Kind.EXPIRED: {"pull", "arm", "amount"},
+    Kind.EXTENDED: {"pull", "arm", "until"},
+    Kind.CLOSED: set[str](),
+}
+_UNUSED: Final[Mapping[Kind, list[tuple[str, object]]]] = {
+    kind: [(name, default) for name, default in Entry._field_defaults.items() if name not in used]
+    for kind, used in _USED.items()
+}

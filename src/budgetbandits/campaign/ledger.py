@@ -293,6 +293,8 @@ class Ledger:
             If it cannot have come about after those before it. The ledger is of no use then.
         """
         try:
+            if odd := entry.odd_fields():
+                raise JournalDamaged(f"such an entry has nothing to say under {', '.join(odd)}")
             self._fold(entry)
         except (BudgetBanditsError, LookupError, TypeError, ValueError) as error:
             raise JournalDamaged(f"entry {entry.number} of the journal ({entry.kind}) cannot be: {error}") from error
@@ -367,8 +369,6 @@ class Ledger:
 
     def _fold_cancelled(self, entry: Entry) -> None:
         number, outstanding = _present(entry.pull), self._outstanding_of(entry)
-        if entry.amount:
-            raise JournalDamaged("what is cancelled costs nothing")
         self.learner.cancel(number)
         if outstanding is not None:  # and it is, or the learner would have refused
             self._settle(outstanding, 0)
@@ -387,14 +387,14 @@ class Ledger:
 
     def _fold_extended(self, entry: Entry) -> None:
         number, outstanding = _present(entry.pull), self._outstanding_of(entry)
-        if outstanding is None or entry.until is None or entry.until != self._lease_end(entry.time) or entry.amount:
-            raise JournalDamaged("only a running lease is put off, by its full length and at no cost")
+        if outstanding is None or entry.until is None or entry.until != self._lease_end(entry.time):
+            raise JournalDamaged("only a running lease is put off, by its full length")
         self._outstanding[number] = outstanding._replace(until=entry.until)
         self._note_lease(number, entry.until)
 
     def _fold_closed(self, entry: Entry) -> None:
-        if self.is_closed or entry.amount:
-            raise JournalDamaged("it is closed once, at no cost")
+        if self.is_closed:
+            raise JournalDamaged("it is closed once")
         self.is_closed = True
 
     def _outstanding_of(self, entry: Entry) -> Outstanding | None:

@@ -12,9 +12,9 @@ from sqlalchemy.exc import ArgumentError
 from budgetbandits.campaign.backend import Backend, Record
 from budgetbandits.campaign.campaign import Campaign
 from budgetbandits.campaign.settings import OnExpire, Settings
-from budgetbandits.campaign.times import Clock, Duration, moment
+from budgetbandits.campaign.times import Clock, Duration, moment, timestamp
 from budgetbandits.checks import Costs
-from budgetbandits.errors import InvalidInput
+from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.money import Amount
 from budgetbandits.policies import Policy
 from budgetbandits.tables import Table
@@ -31,7 +31,7 @@ class CampaignRow:
     name, created
         Its name, and when it was created.
     budget, spent, reserved
-        Its money.
+        Its money; NaN if its settings are damaged.
     entries
         The length of its journal.
     is_closed
@@ -47,7 +47,7 @@ class CampaignRow:
     is_closed: bool
 
 
-def open_store(url: str, *, clock: Clock | None = None, create: bool = True) -> "Store":
+def open_store(url: str, *, clock: Clock | None = None, read_only: bool = False) -> "Store":
     """Open the campaigns in a database. An empty one is set up, one of an older version is upgraded.
 
     Parameters
@@ -58,8 +58,8 @@ def open_store(url: str, *, clock: Clock | None = None, create: bool = True) -> 
     clock
         Tells the time, as a datetime with a time zone. By default it is this machine's for SQLite, and the server's
         for PostgreSQL.
-    create
-        Set an empty database up. Without it, one that is not there or empty is an error.
+    read_only
+        Look at what is there, and write nothing: one that is not there, empty or of an older version is an error.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def open_store(url: str, *, clock: Clock | None = None, create: bool = True) -> 
     ...     store.open("spring").money.spent
     Decimal('10')
     """
-    return Store(_backend(_parsed(url), create), clock=clock)
+    return Store(_backend(_parsed(url), read_only), clock=clock)
 
 
 def _parsed(url: str) -> URL:
@@ -92,15 +92,15 @@ def _parsed(url: str) -> URL:
         raise InvalidInput(f"store address {shown!r}: give one such as sqlite:///ads.db") from None
 
 
-def _backend(url: URL, create: bool) -> Backend:
+def _backend(url: URL, read_only: bool) -> Backend:
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
         from budgetbandits.campaign.sql.sqlite import SqliteBackend
 
-        return SqliteBackend(url, create=create)
+        return SqliteBackend(url, read_only=read_only)
     if url.drivername in ("postgresql", "postgresql+psycopg"):
         from budgetbandits.campaign.sql.postgresql import PostgresqlBackend
 
-        return PostgresqlBackend(url, create=create)
+        return PostgresqlBackend(url, read_only=read_only)
     raise InvalidInput(
         f"store address {url}: there is no store of the kind {url.drivername!r}; give sqlite:///ads.db, "
         "or postgresql+psycopg://user@host/database"
@@ -168,7 +168,8 @@ class Store:
         """
         _check_name(name)
         settings = Settings.given(policy, costs, budget, reward_range, seed, lease, on_expire, unit)
-        self.backend.create(name, settings.to_json(), settings.budget)
+        created = self.backend.time() if self._clock is None else timestamp(self._clock())
+        self.backend.create(name, settings.to_json(), settings.budget, created)
         return self.open(name)
 
     def open(self, name: str) -> Campaign:
@@ -209,8 +210,11 @@ def _check_name(name: str) -> None:
 
 
 def _row(record: Record) -> CampaignRow:
-    unit = Settings.unit_of(record.settings)
-    budget, spent, reserved = map(unit.decimal, (record.budget, record.totals.spent, record.totals.reserved))
+    money = (record.budget, record.totals.spent, record.totals.reserved)
+    try:
+        budget, spent, reserved = map(Settings.unit_of(record.settings).decimal, money)
+    except InvalidState:  # the others are listed all the same, and this one says more when it is opened
+        budget = spent = reserved = Decimal("NaN")
     return CampaignRow(
         record.name, moment(record.created), budget, spent, reserved, record.totals.entries, record.totals.is_closed
     )

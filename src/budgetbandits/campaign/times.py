@@ -7,7 +7,7 @@ from typing import Final
 
 from budgetbandits.errors import InvalidInput
 
-__all__ = ["Clock", "Duration", "duration", "moment", "span", "system_clock", "timestamp"]
+__all__ = ["Clock", "Duration", "duration", "is_moment", "moment", "span", "system_clock", "timestamp"]
 
 Clock = Callable[[], datetime]
 """Tells what time it is, with its time zone."""
@@ -19,6 +19,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _TEXT: Final = re.compile(rf"\s*(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})s?\s*")
 _LONGEST: Final = timedelta(days=36525)
+_LAST: Final = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 def system_clock() -> datetime:
@@ -32,9 +33,17 @@ def timestamp(when: datetime) -> int:
     >>> timestamp(datetime(1970, 1, 2, tzinfo=UTC))
     86400000000
     """
-    if when.tzinfo is None:
+    if not isinstance(when, datetime) or when.tzinfo is None:
         raise InvalidInput(f"the clock said {when!r}: it must return a datetime with a time zone, such as UTC")
-    return (when - _EPOCH) // timedelta(microseconds=1)
+    microseconds = (when - _EPOCH) // timedelta(microseconds=1)
+    if not 0 <= microseconds <= _LAST:
+        raise InvalidInput(f"the clock said {when}: it must lie between the years 1970 and 9000; set the clock")
+    return microseconds
+
+
+def is_moment(microseconds: int) -> bool:
+    """Tell whether so many microseconds since 1970 are a moment that `moment` can show."""
+    return 0 <= microseconds <= _LAST + _LONGEST // timedelta(microseconds=1)
 
 
 def moment(microseconds: int) -> datetime:

@@ -4,13 +4,14 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from sqlalchemy import Connection, Engine, bindparam, insert, select, update
+from sqlalchemy import Connection, Engine, Row, bindparam, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from budgetbandits.campaign.backend import Backend, Record, Totals, Transaction
 from budgetbandits.campaign.journal import Entry
-from budgetbandits.campaign.sql.schema import NEWEST, campaigns, entries, entry_of, record_of, version_of
+from budgetbandits.campaign.sql.schema import NEWEST, campaigns, check_version, entries, entry_of, record_of, version_of
 from budgetbandits.errors import (
     CampaignExists,
     JournalDamaged,
@@ -54,29 +55,37 @@ class SqlBackend(Backend):
         The database; its driver takes the values of a statement by their places.
     where
         Its address, for people, without a password.
+    read_only
+        Refuse to write.
     """
 
-    def __init__(self, engine: Engine, where: str) -> None:
+    def __init__(self, engine: Engine, where: str, *, read_only: bool) -> None:
         self.engine = engine
         self.where = where
+        self._read_only = read_only
         # Given to the driver as it is: SQLAlchemy would take longer over the values of an entry than the database.
         self.append_statement = str(insert(entries).compile(dialect=engine.dialect))
         self._process = os.getpid()
         self._is_closed = False
 
-    def set_up(self, *, create: bool) -> None:
+    def set_up(self) -> None:
         """Bring the schema up to date, unless it is; whatever fails, no connection stays open."""
         try:
             with self._in_words(), self.engine.connect() as connection:
+                self.check_access(connection)
                 version = version_of(connection)
-                if version is None and not create:
-                    raise StoreUnavailable(f"{self.where} is empty: there are no campaigns to look at")
-                if version != NEWEST:
+                if self._read_only:
+                    check_version(version, self.where)
+                elif version != NEWEST:
                     connection.rollback()
                     self.bring_up(connection)
         except BaseException:
             self.close()
             raise
+
+    def check_access(self, connection: Connection) -> None:
+        """Raise if what is there cannot be seen, or not be kept as it is."""
+        return  # a database that can be opened can be read
 
     @abstractmethod
     def bring_up(self, connection: Connection) -> None:
@@ -94,10 +103,10 @@ class SqlBackend(Backend):
     def is_outcome_unknown(self, error: DBAPIError) -> bool:
         """Tell whether a commit that failed so may have been done all the same."""
 
-    def create(self, name: str, settings: str, budget: int) -> None:
+    def create(self, name: str, settings: str, budget: int, created: int) -> None:
         """Keep a new campaign."""
         with self._committing(None) as connection:
-            contents = {"name": name, "settings": settings, "budget": budget, "created": self.time_of(connection)}
+            contents = {"name": name, "settings": settings, "budget": budget, "created": created}
             try:
                 connection.execute(insert(campaigns).values(contents | Totals()._asdict()))
             except IntegrityError as error:
@@ -111,12 +120,12 @@ class SqlBackend(Backend):
             row = connection.execute(_RECORD.where(campaigns.c.name == name)).one_or_none()
         if row is None:
             raise NoSuchCampaign(f"there is no campaign named {name!r} in {self.where}: create it, or see list()")
-        return record_of(row)
+        return self._record(row)
 
     def list(self) -> Sequence[Record]:
         """Return all campaigns."""
         with self._reading() as connection:
-            return [record_of(row) for row in connection.execute(_RECORD.order_by(campaigns.c.id))]
+            return [self._record(row) for row in connection.execute(_RECORD.order_by(campaigns.c.id))]
 
     def entries(self, campaign: int, after: int, limit: int) -> Sequence[Entry]:
         """Return a page of the journal."""
@@ -139,22 +148,31 @@ class SqlBackend(Backend):
         self._is_closed = True
         self.engine.dispose()
 
-    def _check_usable(self) -> None:
+    def check_usable(self) -> None:
+        """Raise if nothing can be done with it any more."""
         if self._is_closed:
             raise StoreUnavailable(f"the store {self.where} was closed: open it again")
         # Connections and locks do not survive a fork.
         if os.getpid() != self._process:
             raise StoreUnavailable("the store was opened by another process: open it in each process anew")
 
+    def _record(self, row: Row[Any]) -> Record:
+        try:
+            return record_of(row)
+        except ValueError as error:
+            raise WrongStore(f"{self.where} is damaged ({error}): restore it from a copy") from error
+
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        self._check_usable()
+        self.check_usable()
         with self._in_words(), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def _committing(self, campaign: int | None) -> Iterator[Connection]:
-        self._check_usable()
+        self.check_usable()
+        if self._read_only:
+            raise StoreUnavailable(f"{self.where} was opened for reading only: open it without read_only to write")
         with self._in_words(), self.engine.connect() as connection:
             self.begin(connection, campaign)
             yield connection  # by an exception it is left without a commit: the connection rolls back when it closes

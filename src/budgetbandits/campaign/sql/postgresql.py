@@ -3,12 +3,12 @@
 from typing import Final
 
 from sqlalchemy import URL, Connection, create_engine, func, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from budgetbandits.campaign.sql.database import SqlBackend
 from budgetbandits.campaign.sql.schema import VERSION_TABLE, campaigns, migrate
 from budgetbandits.campaign.times import timestamp
-from budgetbandits.errors import StoreUnavailable, WrongStore
+from budgetbandits.errors import StoreError, StoreUnavailable, WrongStore
 
 __all__ = ["PostgresqlBackend"]
 
@@ -20,6 +20,9 @@ _SETTINGS: Final = {
     "synchronous_commit": "on",  # whatever the server's default: what was handed out must be durable
 }
 
+_INCOMPLETE: Final = ("42P01", "42703")  # there is no such table, or no such column
+_FORBIDDEN: Final = "42501"
+
 
 class PostgresqlBackend(SqlBackend):
     """Campaigns on a server.
@@ -28,12 +31,13 @@ class PostgresqlBackend(SqlBackend):
     ----------
     url
         Its address: ``postgresql+psycopg://user:password@host/database``.
-    create
-        Set it up if it is empty; otherwise that is an error.
+    read_only
+        Look at what is there, and write nothing.
     """
 
-    def __init__(self, url: URL, *, create: bool = True) -> None:
-        options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+    def __init__(self, url: URL, *, read_only: bool = False) -> None:
+        settings = _SETTINGS | {"default_transaction_read_only": "on" if read_only else "off"}
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         try:
             engine = create_engine(
                 url.set(drivername="postgresql+psycopg"),
@@ -45,8 +49,20 @@ class PostgresqlBackend(SqlBackend):
             raise StoreUnavailable(
                 f"{error.name} is not installed: PostgreSQL takes pip install 'budgetbandits[postgresql]'"
             ) from error
-        super().__init__(engine, str(url.set(query={})))  # a password may stand in the query, too
-        self.set_up(create=create)
+        where = str(url.set(query={}))  # a password may stand in the query, too
+        super().__init__(engine, where, read_only=read_only)
+        self.set_up()
+
+    def check_access(self, connection: Connection) -> None:
+        """Raise if the database cannot hold campaigns, or hides them from this role, as if there were none."""
+        encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
+        if encoding != "UTF8":
+            raise WrongStore(f"{self.where} keeps texts as {encoding}, which lacks characters: give a database in UTF8")
+        may_use = text("SELECT has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = :schema")
+        if connection.execute(may_use, {"schema": SCHEMA}).scalar() is False:
+            raise StoreUnavailable(
+                f"{self.where} cannot be used by this role: it needs the right to the schema {SCHEMA!r}; grant it"
+            )
 
     def bring_up(self, connection: Connection) -> None:
         """Create or upgrade the tables, in a schema of their own."""
@@ -67,6 +83,16 @@ class PostgresqlBackend(SqlBackend):
     def is_outcome_unknown(self, error: DBAPIError) -> bool:
         """Tell whether the connection broke."""
         return error.connection_invalidated
+
+    def explained(self, error: SQLAlchemyError) -> StoreError:
+        """Return an error in words: what is missing, or not allowed, will not come by trying again."""
+        reason = getattr(error, "orig", None)
+        state = getattr(reason, "sqlstate", None)
+        if state in _INCOMPLETE:
+            return WrongStore(f"{self.where} is damaged ({reason}): restore it from a copy")
+        if state == _FORBIDDEN:
+            return StoreUnavailable(f"{self.where} cannot be used by this role ({reason}): grant it the rights")
+        return super().explained(error)
 
 
 def _check_schema(connection: Connection, where: str) -> None:

@@ -17,13 +17,25 @@ from sqlalchemy import (
     Row,
     Table,
     Text,
+    inspect,
 )
 
 from budgetbandits.campaign.backend import Record, Totals
 from budgetbandits.campaign.journal import Entry, Kind
-from budgetbandits.errors import WrongStore
+from budgetbandits.campaign.times import is_moment
+from budgetbandits.errors import StoreUnavailable, WrongStore
 
-__all__ = ["NEWEST", "VERSION_TABLE", "campaigns", "entries", "entry_of", "migrate", "record_of", "version_of"]
+__all__ = [
+    "NEWEST",
+    "VERSION_TABLE",
+    "campaigns",
+    "check_version",
+    "entries",
+    "entry_of",
+    "migrate",
+    "record_of",
+    "version_of",
+]
 
 NEWEST: Final = "0001"
 VERSION_TABLE: Final = "schema_version"
@@ -68,13 +80,34 @@ Index("one_answer_a_key", entries.c.campaign, entries.c.key, entries.c.part, uni
 
 def record_of(row: Row[Any]) -> Record:
     """Return a row of `campaigns` as what it means."""
+    numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved)
+    if not all(isinstance(number, int) for number in numbers) or not is_moment(row.created):
+        raise ValueError(f"the campaign {row.name!r} has no numbers where they belong")
     totals = Totals(row.entries, row.spent, row.reserved, row.is_closed)
     return Record(row.id, row.name, row.created, row.settings, row.budget, totals)
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """Return a row of `entries`, without its first column, as what it means."""
-    return Entry(row[0], row[1], Kind(row[2]), *row[3:])
+    """Return a row of `entries`, without its first column, as what it means.
+
+    Raises
+    ------
+    ValueError
+        If there is something in it that is never written: SQLite keeps any value in any column.
+    """
+    entry = Entry(row[0], row[1], Kind(row[2]), *row[3:])
+    numbers = (entry.pull, entry.arm, entry.until)
+    is_sound = (
+        all(isinstance(number, int) for number in (entry.number, entry.time, entry.amount, entry.part, entry.wanted))
+        and all(number is None or isinstance(number, int) for number in numbers)
+        and (entry.reward is None or isinstance(entry.reward, float))
+        and (entry.key is None or isinstance(entry.key, str))
+        and is_moment(entry.time)
+        and (entry.until is None or is_moment(entry.until))
+    )
+    if not is_sound:
+        raise ValueError(f"entry {entry.number!r} has a value of a kind or size that is never written")
+    return entry
 
 
 def version_of(connection: Connection) -> str | None:
@@ -84,17 +117,47 @@ def version_of(connection: Connection) -> str | None:
     return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
 
 
+def check_version(version: str | None, where: str) -> None:
+    """Raise if a database that is only to be read is not of the newest version.
+
+    Raises
+    ------
+    StoreUnavailable
+        If it is empty, or of an older version.
+    WrongStore
+        If it is of a version that this package does not know.
+    """
+    if version is None:
+        raise StoreUnavailable(f"{where} is empty: there are no campaigns to look at")
+    if version > NEWEST:
+        raise _too_new(version, where)
+    if version < NEWEST:
+        raise StoreUnavailable(
+            f"{where} has the schema version {version!r}, and this package reads {NEWEST!r}: open it once for writing, "
+            "which upgrades it"
+        )
+
+
+def _too_new(version: str, where: str) -> WrongStore:
+    return WrongStore(
+        f"{where} has the schema version {version!r}, and this package knows versions up to {NEWEST!r}: "
+        "upgrade budgetbandits"
+    )
+
+
 def migrate(connection: Connection, where: str) -> None:
     """Bring the database to the newest version, within the transaction of the connection.
 
     Raises
     ------
     WrongStore
-        If it is of a version that this package does not know.
+        If it is of a version that this package does not know, or has tables and does not say of which version.
     """
     current = version_of(connection)
     if current == NEWEST:
         return
+    if current is None and set(inspect(connection).get_table_names()) - {VERSION_TABLE}:
+        raise WrongStore(f"{where} is damaged (its schema version is missing): restore it from a copy")
     # Loaded only when there is something to do: most stores are up to date.
     from alembic import command
     from alembic.config import Config
@@ -106,8 +169,5 @@ def migrate(connection: Connection, where: str) -> None:
     config.attributes["connection"] = connection
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if current is not None and current not in known:
-        raise WrongStore(
-            f"{where} has the schema version {current!r}, and this package knows versions up to {NEWEST!r}: "
-            "upgrade budgetbandits"
-        )
+        raise _too_new(current, where)
     command.upgrade(config, "head")

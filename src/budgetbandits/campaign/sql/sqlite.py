@@ -1,6 +1,7 @@
 """Campaigns in an SQLite file: embedded, durable, and fair to all processes that share it."""
 
 import contextlib
+import functools
 import os
 import random
 import sys
@@ -37,33 +38,40 @@ class SqliteBackend(SqlBackend):
     ----------
     url
         Its address: ``sqlite:///ads.db``, or ``sqlite:////home/me/ads.db`` for an absolute path.
-    create
-        Set it up if it is empty or not there; otherwise that is an error.
+    read_only
+        Look at what is there, and write nothing.
     """
 
-    def __init__(self, url: URL, *, create: bool = True) -> None:
+    def __init__(self, url: URL, *, read_only: bool = False) -> None:
         driver = _driver()
         self._driver = driver
         try:
-            path = _path(url, create)
+            path = _path(url, read_only)
             _check_file(driver, path)
         except OSError as error:
             raise StoreUnavailable(f"{url} cannot be opened: {error}") from error
-        engine = create_engine(
-            url.set(drivername="sqlite+pysqlite"),
-            module=driver,
-            # No transaction unless this module begins one.
-            connect_args={"isolation_level": None, "timeout": _PATIENCE},
+        connect = functools.partial(
+            driver.connect,
+            _address(path, read_only),
+            uri=True,
+            timeout=_PATIENCE,
+            isolation_level=None,  # no transaction unless this module begins one
+            check_same_thread=False,  # the pool hands a connection to one thread at a time
         )
-        super().__init__(engine, str(url))
-        event.listen(engine, "connect", _set_up)
-        self._line = _Line(path.with_name(f"{path.name}-next"))
-        self.set_up(create=create)
+        engine = create_engine(url.set(drivername="sqlite+pysqlite"), module=driver, creator=connect)
+        super().__init__(engine, str(url), read_only=read_only)
+        event.listen(engine, "connect", _set_up_to_read if read_only else _set_up)
+        self._line = _Line(None if read_only else path.with_name(f"{path.name}-next"))
+        self._path = path
+        self._file: tuple[int, int] | None = None
+        self.set_up()
+        self._file = _identity(path)
 
     def bring_up(self, connection: Connection) -> None:
         """Create or upgrade the tables, and mark the file as one of this package."""
         _switch_to_wal(connection)
         self.begin(connection, None)
+        _check_owner(self._driver, connection.connection.dbapi_connection, self._path)
         migrate(connection, self.where)
         connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION}")
         connection.commit()
@@ -97,9 +105,17 @@ class SqliteBackend(SqlBackend):
 
     def explained(self, error: SQLAlchemyError) -> StoreError:
         """Return an error in words: a damaged file is not one to try again."""
-        if _primary_code(getattr(error, "orig", None)) in (self._driver.SQLITE_CORRUPT, self._driver.SQLITE_NOTADB):
+        code = _primary_code(getattr(error, "orig", None))
+        is_incomplete = code == self._driver.SQLITE_ERROR and "no such " in str(error)  # table or column
+        if is_incomplete or code in (self._driver.SQLITE_CORRUPT, self._driver.SQLITE_NOTADB):
             return _damaged(self.where, error)
         return super().explained(error)
+
+    def check_usable(self) -> None:
+        """Raise if another file stands where this one was opened: what is written to it would be lost."""
+        super().check_usable()
+        if self._file is not None and self._file != _identity(self._path):
+            raise StoreUnavailable(f"{self.where} was removed or replaced since it was opened: open it again")
 
     def close(self) -> None:
         """Close all connections."""
@@ -119,7 +135,9 @@ def _driver() -> ModuleType:
     return driver
 
 
-def _path(url: URL, create: bool) -> Path:
+def _path(url: URL, read_only: bool) -> Path:
+    if url.query:
+        raise InvalidInput(f"{url} has options ({', '.join(url.query)}): a store of SQLite takes none; leave them out")
     if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
         raise InvalidInput(
             f"{url} names no file: give one, such as sqlite:///ads.db; a campaign must outlive its program"
@@ -127,7 +145,7 @@ def _path(url: URL, create: bool) -> Path:
     path = Path(url.database)
     if not path.parent.is_dir():
         raise StoreUnavailable(f"{url} cannot be opened: there is no folder {path.parent}; create it")
-    if not path.exists() and not create:
+    if not path.exists() and read_only:
         raise StoreUnavailable(f"{url} cannot be opened: there is no file {path}")
     if path.exists() and not path.is_file():
         raise StoreUnavailable(f"{url} cannot be opened: {path} is not a file")
@@ -141,17 +159,46 @@ def _check_file(driver: ModuleType, path: Path) -> None:
     if path.stat().st_size < _SMALLEST:  # SQLite would take it for an empty one
         raise _damaged(str(path), ValueError(f"{path.stat().st_size} bytes"))
     try:
-        # Not read as plain bytes: closing a file would end the locks that SQLite holds on it in this process.
-        address = f"{path.absolute().as_uri()}?mode=ro"
+        # Not read as plain bytes: closing a file would end the locks that SQLite holds on it in this process. As
+        # immutable, because SQLite leaves files beside a database that it opens for reading. What stands in its log
+        # is not seen that way; `bring_up` looks again.
+        address = f"{path.absolute().as_uri()}?immutable=1"
         with contextlib.closing(driver.connect(address, uri=True, timeout=_PATIENCE)) as connection:
-            [application] = connection.execute("PRAGMA application_id").fetchone()
-            [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            _check_owner(driver, connection, path)
     except driver.OperationalError as error:
         raise StoreUnavailable(f"{path} cannot be read: {error}") from error
     except driver.DatabaseError as error:
         raise _damaged(str(path), error) from error
-    if application != _APPLICATION and (application or tables):
+
+
+def _check_owner(driver: ModuleType, connection: Any, path: Path) -> None:
+    """Raise if a database is neither empty nor one of this package."""
+    [application] = connection.execute("PRAGMA application_id").fetchone()
+    if application == _APPLICATION:
+        return
+    [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application or tables:
         raise WrongStore(f"{path} is the database of another program: give the name of a new file")
+
+
+def _address(path: Path, read_only: bool) -> str:
+    """Return the address under which SQLite shall open a file."""
+    if not read_only:
+        mode = "mode=rwc"
+    elif os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
+        mode = "mode=rw"  # not "ro": whoever closes a database last has to tidy up beside it
+    else:
+        mode = "immutable=1"  # where its log cannot be created, nobody else can write to it either
+    return f"{path.absolute().as_uri()}?{mode}"
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from all others, whatever its name is now; None if there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _primary_code(error: object) -> int:
@@ -167,6 +214,10 @@ def _damaged(where: str, error: Exception) -> WrongStore:
 def _set_up(connection: Any, _: object) -> None:
     for setting in ("synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {setting}").close()
+
+
+def _set_up_to_read(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA query_only = ON").close()
 
 
 @contextmanager
@@ -205,13 +256,15 @@ class _Line:
     Parameters
     ----------
     path
-        The lock file.
+        The lock file, or None for no line to wait in.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self._threads = threading.Lock()  # the file is locked for the whole process
         self._is_crowded = False  # whether it was hard to get the last time
         self._file: int | None = None
+        if path is None:
+            return
         with contextlib.suppress(OSError):  # a folder that cannot be written to: there is nobody to take turns with
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
