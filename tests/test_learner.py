@@ -464,6 +464,12 @@ class TestBadArguments:
             ({"reward_range": (0, math.nan)}, InvalidInput, "reward_range is (0, nan): give the least and the"),
             ({"reward_range": (0, 1e200)}, InvalidInput, "reward_range is (0, 1e+200): give the least and the"),
             ({"reward_range": (0, 10**400)}, InvalidInput, "reward_range is (0, 1000"),
+            (
+                {"reward_range": (0, 1e-200)},
+                InvalidInput,
+                "reward_range is (0, 1e-200): it must be 1e-100 wide",
+            ),
+            ({"reward_range": "01"}, InvalidInput, "reward_range is '01': give the least and the greatest"),
             ({"reward_range": 1}, InvalidInput, "reward_range is 1: give the least and the greatest"),
             ({"reward_range": (0, 1, 2)}, InvalidInput, "reward_range is (0, 1, 2): give the least and the greatest"),
             ({"seed": -1}, InvalidInput, "seed is -1: give a whole number from 0 to 2^63 - 1"),

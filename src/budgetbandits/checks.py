@@ -70,13 +70,17 @@ def _is_writable(text: str) -> bool:
 def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
     """Return the ends of a reward range as floats, or raise."""
     try:
-        low, high = (float(end) for end in reward_range)
+        low, high = (math.nan if isinstance(end, str) else float(end) for end in reward_range)
     except (TypeError, ValueError, OverflowError):
         low = high = math.nan
     if not (0 <= low < high <= _REWARD_MAX):
         raise InvalidInput(
             f"reward_range is {reward_range!r}: give the least and the greatest possible reward, with "
             f"0 <= least < greatest <= {_REWARD_MAX:g}; a budget that must be spent makes no sense of negative rewards"
+        )
+    if high - low < 1 / _REWARD_MAX:
+        raise InvalidInput(
+            f"reward_range is {reward_range!r}: it must be {1 / _REWARD_MAX:g} wide or more; take smaller units"
         )
     return low, high
 

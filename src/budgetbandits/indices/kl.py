@@ -130,10 +130,10 @@ class KLUCB(ScalarIndex):
 
 @dataclass(frozen=True)
 class KLUCBPlus(ScalarIndex):
-    """KL-UCB+ (Garivier and Cappé 2011; Kaufmann 2018): ``sup {u : n kl(m, u) <= ln(t / n)}``.
+    """KL-UCB+ (Garivier and Cappé 2011; Honda 2019): ``sup {u : n kl(m, u) <= ln(t / n)}``.
 
-    Explores less than `KLUCB` what it has pulled often. Without a budget it is asymptotically optimal for 0/1 rewards;
-    with one, no proof is known.
+    Explores less than `KLUCB` what it has pulled often. Without a budget it is asymptotically optimal for 0/1 rewards
+    (Honda 2019); with one, no proof is known.
     """
 
     def value(self, arm: Arm, now: Now) -> float:
@@ -165,7 +165,8 @@ class TwoMomentKLUCB(ScalarIndex):
     with the arm's mean m and variance v, on (-∞, 1], to a mean of u: with p = v / ((1 - m)^2 + v),
     ``D2 = kl(p, p + (u - m) (1 - m) / ((1 - m)^2 + v))`` for u > m. For 0/1 rewards it is the Bernoulli divergence; for
     rewards that vary less it is larger, and the bound tighter. B_left / c is how many pulls of the arm are still to
-    come, so the index turns greedy as the money runs out. No regret bound is proved.
+    come, so the index turns greedy as the money runs out. No regret bound is proved; with an `a` below 1 a logarithmic
+    one is not to be expected, since the best arm is then given up by bad luck a little too often.
 
     Parameters
     ----------

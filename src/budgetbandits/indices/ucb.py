@@ -63,7 +63,8 @@ class OmegaUCB(ScalarIndex):
 
     With m the mean scaled to [0, 1] and z² = 2 ρ ln(t + 1), ``(n m + z²/2 + z sqrt(n m (1 - m) + z²/4)) / (n + z²)``.
     The variant ω*-UCB multiplies z² by min(1, v / (m (1 - m))) from 30 pulls on, v being the variance of the arm's
-    rewards. Logarithmic regret is proved for ρ of 1 or more; the authors recommend 1/4, for which no proof is known.
+    rewards. Logarithmic regret is proved for ρ of 1 or more, without `star` and a lazy start; the authors recommend
+    1/4, for which no proof is known.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class UCBV(ScalarIndex):
     """UCB-V (Audibert, Munos and Szepesvári 2009): an arm that pays evenly needs less exploration.
 
     ``mean + sqrt(2 V ln t / n) + 3 (high - low) ln t / n`` with V the variance of the arm's rewards. Without a budget
-    its regret is logarithmic; with one, no proof is known.
+    its regret is logarithmic, proved for a little more exploration; with one, no proof is known.
     """
 
     def value(self, arm: Arm, now: Now) -> float:

@@ -20,8 +20,8 @@ class IMED(Policy):
     With ρ the best mean over cost so far, the affordable arm with the least ``n kl(m, ρ c) + ln n`` is pulled: ρ c is
     the mean that the arm would need to be the best. Means are scaled to [0, 1]. An arm never pulled has no evidence
     against it and comes first, the cheapest before the others; one that would need a mean of 1 or more is not tried,
-    which relies on a true upper end of the reward range. Without a budget it is asymptotically optimal; with one, no
-    proof is known.
+    which relies on a true upper end of the reward range. Without a budget it is asymptotically optimal for 0/1
+    rewards; with one, no proof is known.
     """
 
     def divergence(self, arm: Arm, now: Now, target: float) -> float:

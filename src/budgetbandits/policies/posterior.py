@@ -28,7 +28,7 @@ _SIZE_MAX: Final = 1e15  # of the shapes; beyond, a Beta law is a point
 def gamma_draw(shape: float, key: int, which: int, arm: int) -> float:
     """Return a draw from the gamma law with this shape (Marsaglia and Tsang 2000).
 
-    A normal number, cubed, is nearly gamma; one in fifty or fewer is refused to make it exact. For shapes below 1, the
+    A normal number, cubed, is nearly gamma; one in twenty or fewer is refused to make it exact. For shapes below 1, the
     draw for shape + 1 is multiplied by a power of a uniform number.
     """
     d = shape - 1.0 / 3.0 if shape >= 1.0 else shape + 2.0 / 3.0

@@ -1,0 +1,112 @@
+"""Every index beside its twin, value by value: a decision hides a wrong formula as long as the order stays."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import budgetbandits as bb
+import reference
+from budgetbandits import Arms, Now
+from budgetbandits.policies.evidence import IMED, TwoMomentIMED
+from budgetbandits.state import arm_of
+from states import arms_of, now_of
+
+COST = 4.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known of one arm, its rewards scaled to [0, 1], and the moment."""
+
+    pulls: int
+    outstanding: int
+    mean: float
+    spread: float
+    pull: int
+    share_left: float
+    low: float
+    span: float
+
+    def arms(self) -> Arms:
+        """Return the arm; its variance is a share of the most that its mean allows."""
+        told = self.pulls - self.outstanding
+        mean = self.low + self.span * self.mean
+        arms = arms_of([COST], [mean], [self.pulls], [told])
+        variance = self.spread * self.mean * (1 - self.mean) * self.span**2
+        arms.reward_squares[0] = told * (mean * mean + variance)
+        return arms
+
+    def now(self) -> Now:
+        budget = float(math.floor(100 * COST * self.pull))
+        left = float(math.floor(self.share_left * budget))
+        return now_of(self.pull, left, budget=budget, low=self.low, high=self.low + self.span, arm_count=7)
+
+    def account(self) -> reference.Account:
+        arms, now = self.arms(), self.now()
+        told, rewards, squares = int(arms.told[0]), float(arms.reward_sum[0]), float(arms.reward_squares[0])
+        arm = reference.Arm(Fraction(COST), COST, self.pulls, told, rewards, squares)
+        others = [reference.Arm(Fraction(1), 1.0)] * (now.arm_count - 1)
+        purse, left = Fraction(now.budget), Fraction(now.budget_left)
+        return reference.Account([arm, *others], purse, left, now.reward_low, now.reward_high, 1, self.pull)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    pulls = draw(st.integers(1, 10) | st.integers(25, 35) | st.integers(1, 10**6))
+    return Case(
+        pulls,
+        draw(st.integers(0, min(pulls - 1, 5))),
+        draw(st.floats(0.001, 0.999)),
+        draw(st.floats(0, 1)),
+        draw(st.integers(pulls + 1, 1000 * pulls)),
+        draw(st.floats(0.01, 1)),
+        draw(st.sampled_from([0.0, 2.0])),
+        draw(st.sampled_from([1.0, 40.0])),
+    )
+
+
+AT_THIRTY = Case(30, 0, 0.4, 0.1, 1000, 0.5, 0.0, 1.0)
+BEFORE_THIRTY = Case(29, 0, 0.4, 0.1, 1000, 0.5, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("index", "twin"),
+    [
+        (bb.UCB1(0.3), reference.ucb1(0.3)),
+        (bb.Mean(), reference.mean),
+        (bb.KLUCB(), reference.kl_ucb(reference.log_time)),
+        (bb.KLUCBPlus(), reference.kl_ucb(reference.log_time_per_pull)),
+        (bb.KLUCBPlusPlus(), reference.kl_ucb(reference.minimax_exploration)),
+        (bb.TwoMomentKLUCB(), reference.two_moment_kl_ucb(0.7)),
+        (bb.TwoMomentKLUCB(0.5), reference.two_moment_kl_ucb(0.5)),
+        (bb.OmegaUCB(), reference.omega_ucb(0.25)),
+        (bb.OmegaUCB(1.5, star=True), reference.omega_ucb(1.5, star=True)),
+        (bb.UCBV(), reference.ucb_v),
+        (bb.UCBTuned(), reference.ucb_tuned),
+        (bb.MOSS(), reference.moss),
+        (bb.BayesUCB(), reference.bayes_ucb),
+    ],
+    ids=repr,
+)
+@given(cases())
+@example(AT_THIRTY)
+@example(BEFORE_THIRTY)
+def test_an_index_is_its_formula(index: bb.Index, twin: reference.Index, case: Case) -> None:
+    value = index.bounds(case.arms(), case.now())[0]
+    # The mean is there in all of them: what counts is how far above it they are.
+    margin = value - case.low - case.span * case.mean
+    expected = twin(case.account(), 0) - case.low - case.span * case.mean
+    assert margin == pytest.approx(expected, rel=1e-6, abs=1e-10 * (case.low + case.span))
+
+
+@pytest.mark.parametrize("policy", [IMED(), TwoMomentIMED()], ids=repr)
+@given(cases(), st.floats(1.01, 3))
+def test_the_evidence_of_imed_is_its_formula(policy: IMED, case: Case, ratio: float) -> None:
+    arms, now, account = case.arms(), case.now(), case.account()
+    density = ratio * float(arms.mean[0]) / COST
+    expected = reference.ImedTwin(two_moments=isinstance(policy, TwoMomentIMED)).index(account, 0, density)
+    assert policy.evidence(arm_of(arms, 0), now, density) == pytest.approx(expected, rel=1e-9)
