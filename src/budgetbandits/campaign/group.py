@@ -1,8 +1,9 @@
 """Many threads, one commit: whoever comes while a transaction is under way goes into the next one together."""
 
-import queue
+import contextlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
@@ -11,7 +12,6 @@ __all__ = ["Group"]
 Request = TypeVar("Request")
 
 _LONGEST_WAIT: Final = 0.005  # seconds for more requests to come
-_NAP: Final = 0.0003  # seconds between two looks whether they have come
 _IDLE: Final = 10.0  # seconds without requests after which the thread ends
 
 
@@ -22,9 +22,9 @@ class Group(Generic[Request]):
     can end a wait, but never leave the others without someone who performs. The thread begins with the first request
     and ends when there have been none for a while.
 
-    If it finds fewer requests than were performed last time, it waits a little, no longer than half of what that took:
-    threads whose requests were performed a moment ago are about to come back, and sharing their commit is worth more
-    than being early.
+    After some were performed, it waits for as many to come again, but no longer than half of what that took: threads
+    whose requests were performed a moment ago are about to come back, and sharing their commit is worth more than being
+    early. It sleeps until the last of them wakes it: a switch between threads takes as long as a request does.
 
     Parameters
     ----------
@@ -34,18 +34,21 @@ class Group(Generic[Request]):
 
     def __init__(self, perform: Callable[[Sequence[Request]], None]) -> None:
         self._perform = perform
-        self._line: queue.SimpleQueue[_Place[Request]] = queue.SimpleQueue()
+        self._line: deque[_Place[Request]] = deque()
+        self._awaited = 1  # whoever makes the line that long wakes the thread
+        self._bell = threading.Lock()  # held but for the moment in which it rings
+        self._bell.acquire()
         self._mutex = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._usual_size = 1
-        self._usual_time = 0.0
 
     def submit(self, request: Request) -> None:
         """Return when the request was performed."""
         place = _Place(request)
         try:
-            self._line.put(place)
+            self._line.append(place)
             self._ensure_thread()
+            if len(self._line) >= self._awaited:
+                self._ring()
             place.done.acquire()
         except BaseException:
             place.is_abandoned = True  # nobody waits for it: if it has not begun, it shall not
@@ -53,45 +56,55 @@ class Group(Generic[Request]):
         if place.error is not None:
             raise place.error
 
+    def _ring(self) -> None:
+        with contextlib.suppress(RuntimeError):  # it rings already
+            self._bell.release()
+
     def _ensure_thread(self) -> None:
+        if self._thread is not None:  # and it looks at the line once more before it ends
+            return
         with self._mutex:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
                 self._thread.start()
 
     def _work(self) -> None:
-        while True:
-            try:
-                first = self._line.get(timeout=_IDLE)
-            except queue.Empty:
+        while self._has_requests():
+            places = [self._line.popleft() for _ in range(len(self._line))]
+            begin = time.perf_counter()
+            performed = self._perform_together(places)
+            self._gather(performed, min((time.perf_counter() - begin) / 2, _LONGEST_WAIT))
+
+    def _has_requests(self) -> bool:
+        """Wait until somebody waits; return False if the thread is to end."""
+        self._awaited = 1
+        while not self._line:
+            if not self._bell.acquire(timeout=_IDLE):
                 with self._mutex:
-                    if self._line.empty():
-                        self._thread = None
-                        return
-                continue
-            self._perform_together(self._gathered(first))
+                    me, self._thread = self._thread, None
+                    if not self._line:  # whoever comes from here on finds no thread, and starts one
+                        return False
+                    self._thread = me
+        return True
 
-    def _gathered(self, first: "_Place[Request]") -> list["_Place[Request]"]:
-        """Return all that wait, and those that come in a moment."""
-        deadline = time.perf_counter() + min(self._usual_time / 2, _LONGEST_WAIT)
-        # Asleep rather than woken by each of them: a switch between threads takes as long as a request does.
-        while self._line.qsize() < self._usual_size - 1 and time.perf_counter() < deadline:
-            time.sleep(_NAP)
-        return [first, *(self._line.get() for _ in range(self._line.qsize()))]
+    def _gather(self, size: int, seconds: float) -> None:
+        """Wait until so many wait, or that time has passed."""
+        deadline = time.perf_counter() + seconds
+        self._awaited = size
+        while len(self._line) < size and (left := deadline - time.perf_counter()) > 0:
+            self._bell.acquire(timeout=left)  # it may ring for the requests before; then it is waited for again
 
-    def _perform_together(self, places: Sequence["_Place[Request]"]) -> None:
+    def _perform_together(self, places: Sequence["_Place[Request]"]) -> int:
         wanted = [place for place in places if not place.is_abandoned]
-        begin = time.perf_counter()
         try:
             if wanted:
                 self._perform([place.request for place in wanted])
         except BaseException as error:
             for place in wanted:
                 place.error = error
-        self._usual_time = time.perf_counter() - begin
-        self._usual_size = max(1, len(wanted))
         for place in places:
             place.done.release()
+        return len(wanted)
 
 
 class _Place(Generic[Request]):
