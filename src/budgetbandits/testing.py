@@ -222,6 +222,18 @@ class StoreContract(ABC):
 
     # Exactly once
 
+    def test_a_pull_of_another_campaign_is_not_taken_for_ones_own(self, ads: Campaign, store: Store) -> None:
+        other = new_campaign(store, "other", costs={"x": "0.10", "y": "0.25"})
+        for settle in (lambda pull: ads.tell(pull, 0.5), ads.cancel, lambda pull: None):
+            mine, foreign = ads.ask(), other.ask()
+            assert mine is not None
+            assert foreign is not None
+            assert mine.id == foreign.id
+            settle(mine)
+            for use in (lambda pull: ads.tell(pull, 0.5), ads.cancel, ads.extend):
+                with pytest.raises(UnknownPull, match="is no pull of this campaign"):
+                    use(foreign)
+
     def test_a_key_gives_the_same_answer_everywhere(self, ads: Campaign, tmp_path: Path, clock: HandClock) -> None:
         pull = ads.ask(key="worker-7/42")
         pulls = ads.ask(key="grüße", n=3)

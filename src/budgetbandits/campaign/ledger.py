@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from budgetbandits.campaign.journal import Entry, Kind
+from budgetbandits.campaign.pulls import Pulls, Told
 from budgetbandits.campaign.settings import Settings
 from budgetbandits.errors import (
     BudgetBanditsError,
@@ -46,21 +47,6 @@ class Outstanding(NamedTuple):
     arm: int
     asked: int
     until: int | None
-
-
-class _Told(NamedTuple):
-    """What was told of a pull: its reward, what was reserved for it and what it cost; None if it had expired."""
-
-    reward: float
-    price: int | None = None
-    cost: int | None = None
-
-
-class _Answer(NamedTuple):
-    """What was answered to an ask with a key."""
-
-    wanted: int
-    pulls: list[Pull]
 
 
 class Ledger:
@@ -110,14 +96,13 @@ class Ledger:
         self.unsaved: list[Entry] = []
         self._time = 0  # of the last entry
         self._now = 0
-        self._asked = 0
+        self._pulls = Pulls()
         self._arms = {name: number for number, name in enumerate(settings.names)}
         self._outstanding: dict[int, Outstanding] = {}
         self._leases: list[tuple[int, int]] = []  # a heap of (end, pull); an end that was put off stays in it
-        self._told: dict[int, _Told] = {}
         self._expired: dict[int, int] = {}  # the arms of those whose reward has not been told
         self._cancelled: set[int] = set()
-        self._answers: dict[str, _Answer] = {}
+        self._answers: dict[str, tuple[int, range]] = {}  # how many pulls were wanted with a key, and which there were
         self._folds: dict[Kind, Callable[[Entry], None]] = {
             Kind.ASKED: self._fold_asked,
             Kind.TOLD: self._fold_told,
@@ -151,7 +136,7 @@ class Ledger:
         try:
             while len(pulls) < wanted and (arm := self._policy_says(self.choice)) is not None:
                 self._write_asked(arm, key, len(pulls), wanted)
-                pulls.append(self._outstanding[self._asked].pull)
+                pulls.append(self._outstanding[len(self._pulls)].pull)
         except PolicyError:  # what it chose before stands, and is the answer
             if not pulls:
                 raise
@@ -160,7 +145,7 @@ class Ledger:
     def _write_asked(self, arm: int, key: str | None, part: int, wanted: int) -> None:
         self._write(
             Kind.ASKED,
-            pull=self._asked + 1,
+            pull=len(self._pulls) + 1,
             arm=arm,
             amount=self._price(arm),
             until=self._lease_end(self._now),
@@ -173,12 +158,12 @@ class Ledger:
         """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing."""
         number = self._identify(pull)
         reward = self._as_float(number, reward)
-        if told := self._told.get(number):
+        if told := self._pulls.told(number):
             self._check_repeated(number, told, reward, cost)
             return
         outstanding = self._outstanding.get(number)
         if outstanding is None:
-            self._check_late(pull, number, cost)
+            self._check_late(number, cost)
             self._write(Kind.TOLD, pull=number, arm=self._expired.get(number), reward=reward)
             return
         amount = self._price(outstanding.arm) if cost is None else self._checked_cost(number, outstanding.arm, cost)
@@ -227,22 +212,25 @@ class Ledger:
     def _price(self, arm: int) -> int:
         return self.settings.prices[arm]
 
-    def _repeated(self, key: str, answer: _Answer, wanted: int) -> list[Pull]:
-        if answer.wanted != wanted:
+    def _repeated(self, key: str, answer: tuple[int, range], wanted: int) -> list[Pull]:
+        wanted_first, numbers = answer
+        if wanted_first != wanted:
             raise KeyReused(
-                f"the key {key!r} was used to ask for {answer.wanted} pulls, and now for {wanted}: "
+                f"the key {key!r} was used to ask for {wanted_first} pulls, and now for {wanted}: "
                 "use a new key for each new ask"
             )
-        return list(answer.pulls)
+        return [self._pull(number) for number in numbers]
 
-    def _check_late(self, pull: Pull | int, number: int, cost: Amount | None) -> None:
+    def _pull(self, number: int) -> Pull:
+        """Return a pull as it was handed out."""
+        arm = self._pulls.arm(number)
+        cost = self.settings.unit.amount(self._price(arm))
+        return Pull(number, self.settings.names[arm], cost, self._pulls.place(number))
+
+    def _check_late(self, number: int, cost: Amount | None) -> None:
         """Check what is told of a pull that has expired as if it had not, although its cost moves no money."""
         arm = self._expired.get(number)
-        if arm is None:
-            return  # it was settled in another way, as the learner will say
-        if isinstance(pull, Pull) and pull.arm != self.settings.names[arm]:
-            raise UnknownPull(f"{pull!r} is no pull of this campaign: use what ask() returned, or its id")
-        if cost is not None:
+        if arm is not None and cost is not None:  # else it was settled in another way, as the learner will say
             self._checked_cost(number, arm, cost)
 
     def _checked_cost(self, number: int, arm: int, cost: Amount) -> int:
@@ -253,8 +241,9 @@ class Ledger:
             raise InvalidAmount(f"{what} is {cost}: it must be at most {reserved}, which was reserved for it")
         return units
 
-    def _check_repeated(self, number: int, told: _Told, reward: float, cost: Amount | None) -> None:
-        units = told.price if cost is None else self.settings.unit.units_at_least(cost, f"cost of pull {number}")
+    def _check_repeated(self, number: int, told: Told, reward: float, cost: Amount | None) -> None:
+        price = self._price(self._pulls.arm(number))
+        units = price if cost is None else self.settings.unit.units_at_least(cost, f"cost of pull {number}")
         if reward == told.reward and (told.cost is None or told.cost == units):
             return
         at_cost = "" if told.cost is None else f" and the cost {self.settings.unit.decimal(told.cost)}"
@@ -276,9 +265,8 @@ class Ledger:
     def _identify(self, pull: Pull | int) -> int:
         number = pull.id if isinstance(pull, Pull) else pull
         is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        outstanding = self._outstanding.get(number) if is_whole else None
-        is_another = isinstance(pull, Pull) and outstanding is not None and outstanding.pull != pull
-        if not is_whole or not 1 <= number <= self._asked or is_another:
+        is_known = is_whole and 1 <= number <= len(self._pulls)
+        if not is_known or (isinstance(pull, Pull) and pull != self._pull(number)):
             raise UnknownPull(f"{pull!r} is no pull of this campaign: use what ask() returned, or its id")
         return int(number)
 
@@ -326,14 +314,14 @@ class Ledger:
         if self.is_closed:
             raise JournalDamaged("the campaign was closed before")
         arm = _present(entry.arm)
-        if entry.pull != self._asked + 1 or not 0 <= arm < len(self.settings.prices):
-            raise JournalDamaged(f"it should be pull {self._asked + 1}, of an arm that there is")
+        if entry.pull != len(self._pulls) + 1 or not 0 <= arm < len(self.settings.prices):
+            raise JournalDamaged(f"it should be pull {len(self._pulls) + 1}, of an arm that there is")
         if entry.amount != self._price(arm) or entry.until != self._lease_end(entry.time):
             raise JournalDamaged("its amount or its lease is not what the settings say")
         pull = self._policy_says(partial(self.learner.ask, self.settings.names[arm]))
         if pull is None:
             raise JournalDamaged("the budget left does not pay this arm")
-        self._asked += 1
+        self._pulls.add(arm, pull.number)
         self.reserved += entry.amount
         self._outstanding[pull.id] = Outstanding(pull, arm, entry.time, entry.until)
         self._note_lease(pull.id, entry.until)
@@ -342,10 +330,10 @@ class Ledger:
     def _note_answer(self, pull: Pull, entry: Entry) -> None:
         if entry.key is None:
             return
-        answer = self._answers.setdefault(entry.key, _Answer(entry.wanted, []))
-        if (entry.part, entry.wanted) != (len(answer.pulls), answer.wanted):
-            raise JournalDamaged(f"the answer to {entry.key!r} has {len(answer.pulls)} of {answer.wanted} parts so far")
-        answer.pulls.append(pull)
+        wanted, numbers = self._answers.get(entry.key, (entry.wanted, range(pull.id, pull.id)))
+        if (entry.part, entry.wanted) != (len(numbers), wanted) or pull.id != numbers.stop:
+            raise JournalDamaged(f"the answer to {entry.key!r} has {len(numbers)} of {wanted} parts so far")
+        self._answers[entry.key] = (wanted, range(numbers.start, pull.id + 1))
 
     def _fold_told(self, entry: Entry) -> None:
         number, reward = _present(entry.pull), entry.reward
@@ -358,14 +346,14 @@ class Ledger:
         price = self._price(outstanding.arm)
         self.learner.tell(number, reward, None if entry.amount == price else self.settings.unit.decimal(entry.amount))
         self._settle(outstanding, entry.amount)
-        self._told[number] = _Told(reward, price, entry.amount)
+        self._pulls.tell(number, reward, entry.amount)
 
     def _fold_told_late(self, number: int, reward: float, amount: int) -> None:
         if amount:
             raise JournalDamaged("the pull was not outstanding, and no more money can be spent on it")
         self.learner.tell(number, reward)
         del self._expired[number]
-        self._told[number] = _Told(reward)
+        self._pulls.tell(number, reward, None)
 
     def _fold_cancelled(self, entry: Entry) -> None:
         number, outstanding = _present(entry.pull), self._outstanding_of(entry)

@@ -26,9 +26,7 @@ __all__ = ["SqlBackend"]
 
 # Statements are built once: that takes SQLAlchemy longer than SQLite needs to run them.
 _RECORD = select(campaigns)
-_TOTALS = select(campaigns.c.entries, campaigns.c.spent, campaigns.c.reserved, campaigns.c.is_closed).where(
-    campaigns.c.id == bindparam("campaign")
-)
+_TOTALS = select(*(campaigns.c[name] for name in Totals._fields)).where(campaigns.c.id == bindparam("campaign"))
 _PAGE = (
     select(*list(entries.c)[1:])
     .where(entries.c.campaign == bindparam("campaign"), entries.c.number > bindparam("after"))
