@@ -8,7 +8,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.own_study.catalogue import (
+from budgetbandits.experiments.catalogue import (
     INDICES,
     LAWS,
     ORACLES,

@@ -138,7 +138,7 @@ class Settings:
     def study(self) -> Study:
         """Return what is to be played."""
         cases: dict[str, Case] = {
-            name: Case(paper_family(name, self.arms), {"family": name, "arms": self.arms})
+            name: Case.of(paper_family(name, self.arms))
             for name in FAMILIES
             if name in self.families
         }
