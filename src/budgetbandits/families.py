@@ -106,7 +106,7 @@ class BetaFamily(_DrawnFamily):
 class GaussianFamily(_DrawnFamily):
     """The paper's moderate family with more or less noise.
 
-    Mean rewards μ are uniform in [10, 20], and the rewards follow a Gaussian with variance noise² μ / 2 cut to [0, 2 μ].
+    Mean rewards μ are uniform in [10, 20], and rewards follow a Gaussian with variance noise² μ / 2 cut to [0, 2 μ].
     With much noise that is nearly the uniform law on [0, 2 μ].
 
     Parameters
@@ -161,7 +161,9 @@ class WideRange:
 
     def __post_init__(self) -> None:
         if not isinstance(self.of, Family):
-            raise InvalidInput(f"of is {self.of!r}: give a family such as BernoulliFamily(); a Problem has its own range")
+            raise InvalidInput(
+                f"of is {self.of!r}: give a family such as BernoulliFamily(); a Problem has its own range"
+            )
         rule = "it must be 1 or more: a reward above the declared range is an error"
         require(self.factor, "factor", rule, at_least=1)
 

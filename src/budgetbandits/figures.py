@@ -1,7 +1,8 @@
 """Figures, and the only importer of matplotlib.
 
 Colours are those of Okabe and Ito, which the colour-blind can tell apart; markers and dashes tell the curves apart in
-black and white. Heat maps have the colours of cividis, made for the same purpose, and a number in each cell. The background is white and opaque, so that a figure can be read on a dark page as well.
+black and white. Heat maps have the colours of cividis, made for the same purpose, and a number in each cell. The
+background is white and opaque, so that a figure can be read on a dark page as well.
 """
 
 import io
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from budgetbandits.errors import InvalidInput
+from budgetbandits.tables import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +39,7 @@ _STYLES: Final[Sequence[tuple[str, str, Any]]] = (
 _REFERENCE: Final = "#555555"
 _SPREAD: Final = 1.15  # from the first curve's points to the last one's
 _LONGEST: Final = 40  # letters of a name in the legend
-_SHARES: Final = (0.01, 10.0)  # from the darkest colour of a heat map to the brightest
+_SHARES: Final = (0.01, 3.0)  # from the darkest colour of a heat map to the brightest
 _SETTINGS: Final[dict[str, Any]] = {
     "font.size": 10,
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that the figure is the same everywhere
@@ -174,8 +176,8 @@ def _fill(axes: "Axes", grid: Grid) -> None:
     for (row, column), share in np.ndenumerate(shares):
         if not np.isnan(share):
             is_dark = levels[row, column] < 0.5 * (low + high)
-            text = f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
-            axes.text(column, row, text, ha="center", va="center", size=7, color="white" if is_dark else "black")
+            color = "white" if is_dark else "black"
+            axes.text(column, row, percent(share), ha="center", va="center", size=7, color=color)
 
 
 def _name_rows_and_columns(axes: "Axes", grid: Grid) -> None:

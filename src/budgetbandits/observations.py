@@ -23,7 +23,7 @@ class _Observation(NamedTuple):
 
 
 def problem_from_csv(path: str | Path, reward_range: tuple[float, float] | None = None) -> Problem:
-    """Return a problem whose arms pay what was observed of them, each observation equally likely.
+    r"""Return a problem whose arms pay what was observed of them, each observation equally likely.
 
     The first line of the file names its columns, which must be arm, cost and reward; every other line is one
     observation. An arm has one cost, which stands in each of its lines. Other columns are not looked at.
@@ -45,7 +45,7 @@ def problem_from_csv(path: str | Path, reward_range: tuple[float, float] | None 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "calls.csv"
-    ...     _ = path.write_text("arm,cost,reward\\nsmall,0.02,0\\nsmall,0.02,1\\nlarge,0.40,1\\n")
+    ...     _ = path.write_text("arm,cost,reward\nsmall,0.02,0\nsmall,0.02,1\nlarge,0.40,1\n")
     ...     problem = problem_from_csv(path, reward_range=(0, 1))
     >>> problem.names, problem.costs.tolist(), problem.means.tolist()
     (['small', 'large'], [0.02, 0.4], [0.5, 1.0])

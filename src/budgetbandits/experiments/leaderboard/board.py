@@ -20,13 +20,13 @@ from budgetbandits.experiments.report import Document, Rows, to_markdown
 from budgetbandits.regrets import ratio_interval, regrets
 from budgetbandits.runs import Runs
 from budgetbandits.state import Floats
-from budgetbandits.tables import Table
+from budgetbandits.tables import Table, percent
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Cell", "Duel", "Leaderboard", "Standing", "percent", "standings", "standings_table"]
+__all__ = ["Cell", "Duel", "Leaderboard", "Standing", "standings", "standings_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,14 +258,3 @@ def standings_table(rows: Sequence[Standing]) -> Rows:
             for place, row in enumerate(rows, 1)
         ],
     )
-
-
-def percent(share: float) -> str:
-    """Return a share in percent, with two digits or more and without the sign.
-
-    >>> [percent(share) for share in (0.0123, 0.1, 2.345, float("nan"))]
-    ['1.2', '10', '235', '-']
-    """
-    if math.isnan(share):
-        return "-"
-    return f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.2g}"

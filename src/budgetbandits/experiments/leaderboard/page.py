@@ -1,13 +1,14 @@
-"""The report of a leaderboard: standings, a policy beside the published ones, every cell, and how to get the same again."""
+"""The report of a leaderboard: standings, own policies beside the published ones, every cell, and the list."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from budgetbandits.experiments.leaderboard.board import Cell, Duel, Leaderboard, percent, standings_table
+from budgetbandits.experiments.leaderboard.board import Cell, Duel, Leaderboard, standings_table
 from budgetbandits.experiments.leaderboard.suite import OWN, Suite
 from budgetbandits.experiments.outputs import versions
 from budgetbandits.experiments.report import Block, Code, Document, Heading, Image, Rows, Text
 from budgetbandits.figures import Grid, Picture, heat_map
+from budgetbandits.tables import percent
 
 __all__ = ["cell_tables", "document", "duel_table", "picture", "tally"]
 
@@ -21,7 +22,9 @@ def picture(board: Leaderboard) -> Picture:
         [(problem, f"{budget:.3g}".replace("e+0", "e")) for problem, budget in columns],
         [[shares.get((row.policy, *column), float("nan")) for column in columns] for row in board.standings],
     )
-    return heat_map(grid, title="Mean regret in percent of KUBE's, by problem and budget; bold: not published elsewhere")
+    return heat_map(
+        grid, title="Mean regret in percent of KUBE's, by problem and budget; bold: not published elsewhere"
+    )
 
 
 def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite, command: str | None) -> Document:
@@ -136,14 +139,14 @@ _ON_STANDINGS = (
     "depends on which problems are in the suite: look at those that are like yours."
 )
 _ON_DUELS = (
-    "In each cell the rival is the published policy with the smallest mean, chosen by the same runs, which favours it a "
-    "little. Ahead, level and behind say where the 95% interval of the ratio lies: below 1, around it, above it. "
+    "In each cell the rival is the published policy with the smallest mean, chosen by the same runs, which favours it "
+    "a little. Ahead, level and behind say where the 95% interval of the ratio lies: below 1, around it, above it. "
     "Intervals are for one cell each: of many, one in twenty is expected to miss. The budgets of a problem share "
     "instances and rewards, so their cells are not independent; different problems share nothing."
 )
 _ON_CELLS = (
-    "Mean with its 95% interval / median / 95th percentile / worst run, all in percent of the mean of KUBE in the cell. "
-    "The file leaderboard.csv has every digit, and the regrets themselves."
+    "Mean with its 95% interval / median / 95th percentile / worst run, all in percent of the mean of KUBE in the "
+    "cell. The file leaderboard.csv has every digit, and the regrets themselves."
 )
 _ON_REPEATING = (
     "The same list and seed give the same figures to the last digit, for any number of workers and after any "

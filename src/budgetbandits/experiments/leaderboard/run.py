@@ -98,14 +98,16 @@ def leaderboard(
     >>> [cell.policy for cell in board.cells if cell.high < 1]
     ['recommended']
     """
-    is_list = isinstance(policies, str | Path)
-    is_choice = not isinstance(problems, Mapping)
+    if isinstance(policies, str | Path):
+        suite, entrants = read_suite(policies), None
+    else:
+        suite, entrants = read_suite(), policies
     chosen = contest(
-        read_suite(policies if is_list else None),
+        suite,
         preset,
-        policies=None if is_list else policies,
-        names=problems if is_choice else (),
-        added=None if is_choice else problems,
+        policies=entrants,
+        names=() if isinstance(problems, Mapping) else [problems] if isinstance(problems, str) else problems,
+        added=problems if isinstance(problems, Mapping) else None,
         budgets=budgets,
         runs=runs,
         seed=seed,
@@ -149,9 +151,8 @@ def contest(
     if not sources:
         raise InvalidInput("there are no problems: give some, or the names of some on the list")
     amounts = settings.budgets if budgets is None else budgets_of(list(budgets))
-    for name, source in sources.items():
-        _check(source, name, amounts)
     entrants = {name: entrant.policy for name, entrant in suite.policies.items()} if policies is None else policies
+    _check(sources, entrants, amounts)
     reference = next((name for name, policy in entrants.items() if policy == kube()), _REFERENCE)
     played = dict(entrants) if reference in entrants else {reference: kube(), **entrants}
     return Contest(
@@ -175,15 +176,19 @@ def _cases(sources: Mapping[str, Problem | Family], suite: Suite) -> dict[str, C
     return {name: replace(Case.of(source), seed_offset=numbers[name]) for name, source in sources.items()}
 
 
-def _check(source: Problem | Family, name: str, budgets: Sequence[float]) -> None:
-    """Refuse a budget that buys nothing: there is no regret to compare."""
-    if not isinstance(source, Problem | Family):
-        raise InvalidInput(f"problem {name!r} is {source!r}: give a Problem, or a family such as BernoulliFamily()")
-    if isinstance(source, Problem) and budgets[0] < source.cost_min:
-        raise InvalidInput(
-            f"the least budget is {budgets[0]:g}, and the cheapest arm of {name!r} costs {source.cost_min:g}: "
-            "give budgets that buy something"
-        )
+def _check(sources: Mapping[str, Problem | Family], policies: Mapping[str, Policy], budgets: Sequence[float]) -> None:
+    for name, policy in policies.items():
+        if not isinstance(policy, Policy):
+            raise InvalidInput(f"policy {name!r} is {policy!r}: give a policy such as kube()")
+    for name, source in sources.items():
+        if not isinstance(source, Problem | Family):
+            raise InvalidInput(f"problem {name!r} is {source!r}: give a Problem, or a family such as BernoulliFamily()")
+        # A budget that buys nothing has no regret to compare.
+        if isinstance(source, Problem) and budgets[0] < source.cost_min:
+            raise InvalidInput(
+                f"the least budget is {budgets[0]:g}, and the cheapest arm of {name!r} costs {source.cost_min:g}: "
+                "give budgets that buy something"
+            )
 
 
 def _origin(name: str, policy: Policy, suite: Suite) -> str:
