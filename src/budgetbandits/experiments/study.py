@@ -95,9 +95,7 @@ class Study:
         """Return what decides the rows, as JSON can hold it."""
         return {
             "package": __version__,
-            "cases": {
-                name: {**case.description, "seed": self.seed + case.seed_offset} for name, case in self.cases.items()
-            },
+            "cases": {name: {**case.description, "seed_offset": case.seed_offset} for name, case in self.cases.items()},
             "policies": {name: policy.to_data() for name, policy in self.policies.items()},
             "budgets": list(self.budgets),
             "seed": self.seed,
