@@ -331,3 +331,9 @@ def test_a_mistake_is_one_line(
     assert printed.err.count("\n") == 1
     assert printed.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_example_of_a_list_runs(tmp_path: Path) -> None:
+    board = bb.leaderboard(EXAMPLES / "leaderboard.toml", out=tmp_path / "out", runs=2, budgets=[50], progress=False)
+    assert {duel.policy for duel in board.duels} == {"two moments, exact"}
+    assert board.runs.keys() == {"coins", "coins, rare", "range unknown"}

@@ -46,10 +46,9 @@ _COMPARE = """\
 Play all policies on a suite of problems, and compare their regrets with that of KUBE on the same runs: mean, median,
 95th percentile and worst run, with paired intervals, and the standings over all problems and budgets.
 
-The list of policies, parameters, problems and seeds is a file of this package; --policies takes one of your own, with
-[policies.NAME] tables as for `budgetbandits simulate` and, if you like, [problems.NAME] and [presets.NAME] as well.
-With --csv the policies are played on your own observations: a table with the columns arm, cost and reward, one
-observation in each line.
+The list of policies, parameters, problems and seeds is a file of this package. --policies takes one of your own, such
+as examples/leaderboard.toml; what it leaves out is as in the package's. With --csv the policies are played on your own
+observations: a table with the columns arm, cost and reward, one observation in each line.
 
 The output folder gets the figure (PNG and SVG), the runs (Parquet), every cell (CSV) and a report (report.html and
 report.md). If it is interrupted, the same command goes on where it stopped; with more --runs it adds the missing ones.
@@ -61,7 +60,7 @@ presets:
 examples:
   budgetbandits compare
   budgetbandits compare --problems moderate "Bernoulli, K = 10" --budgets 500 5000
-  budgetbandits compare --csv examples/observations.csv --budgets 20 200
+  budgetbandits compare --csv examples/observations.csv --reward-range 0 1 --budgets 5 50
 """
 
 
