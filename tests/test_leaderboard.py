@@ -238,11 +238,14 @@ def test_problems_and_policies_of_the_list_can_be_chosen_and_keep_their_seeds(fi
     assert bb.leaderboard(file, "a / b", [300], progress=False).cells == board.cells
 
 
-def test_a_policy_of_the_packages_list_keeps_its_origin() -> None:
+def test_a_policy_of_the_packages_list_keeps_its_origin(tmp_path: Path) -> None:
     listed = {name: entrant.policy for name, entrant in read_suite().policies.items()}
     policies = {name: listed[name] for name in ("KUBE", "IMED")} | {"mine": bb.epsilon_first(0.3)}
-    board = bb.leaderboard(policies, {"coins": bb.BernoulliFamily(3)}, [50], runs=2, seed=11)
+    board = bb.leaderboard(policies, {"coins": bb.BernoulliFamily(3)}, [50], runs=2, seed=11, out=tmp_path / "out")
     assert board.origins == {"KUBE": PUBLISHED, "IMED": PUBLISHED, "mine": OWN}
+    page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "| mine | EpsilonFirst(epsilon=0.3, exploit=DensityGreedy()) |" in page
+    assert "## The list" not in page  # since it says nothing of what was played
 
 
 @pytest.mark.parametrize(

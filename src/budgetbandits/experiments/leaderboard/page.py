@@ -27,8 +27,8 @@ def picture(board: Leaderboard) -> Picture:
     )
 
 
-def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite, command: str | None) -> Document:
-    """Return the report."""
+def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite | None, command: str | None) -> Document:
+    """Return the report; the list and the command stand in it where there are such things."""
     return Document(
         "Leaderboard",
         [
@@ -42,15 +42,20 @@ def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite, comman
             Heading("Every cell"),
             Text(_ON_CELLS),
             *cell_tables(board.cells),
-            Heading("The list"),
-            Text(f"SHA-256 of the file: {suite.digest}"),
-            Code(suite.text),
+            *_list_blocks(board, suite),
             Heading("To run it again"),
             *([Code(command)] if command else []),
             Text(f"Seed {seed}. " + ", ".join(f"{name} {number}" for name, number in versions().items()) + "."),
             Text(_ON_REPEATING),
         ],
     )
+
+
+def _list_blocks(board: Leaderboard, suite: Suite | None) -> list[Block]:
+    if suite is None:
+        policies = next(iter(board.runs.values())).policies
+        return [Heading("The policies"), Rows(["", ""], [[name, repr(policy)] for name, policy in policies.items()])]
+    return [Heading("The list"), Text(f"{_ON_LIST} SHA-256 of the file: {suite.digest}"), Code(suite.text)]
 
 
 def _overview(board: Leaderboard, seed: int) -> str:
@@ -127,8 +132,9 @@ def _cell_text(cell: Cell) -> str:
 _LEAD = (
     "Regret against the fractional optimum, in percent of the mean regret of KUBE with width 1. In a run all policies "
     "meet the same instance, and an arm pays the same at its n-th pull whoever pulls it, so that all comparisons are "
-    "paired. The list of policies, parameters, problems and seeds was fixed before it was played; it stands below."
+    "paired."
 )
+_ON_LIST = "What is played stands in a file that is fixed beforehand."
 _CAPTION = (
     "Mean regret in percent of KUBE's (100). Dark is little. Policies are in the order of the standings; those in "
     "bold are the list's own, the others are published."

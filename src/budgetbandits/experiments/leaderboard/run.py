@@ -38,14 +38,14 @@ class Contest:
     origins, reference
         As in `Leaderboard`.
     suite
-        The list that it comes from.
+        The list that its policies come from, if they come from one.
     """
 
     study: Study
     runs: int
     origins: Mapping[str, str]
     reference: str
-    suite: Suite
+    suite: Suite | None
 
 
 def leaderboard(
@@ -166,7 +166,7 @@ def contest(
         settings.runs if runs is None else run_count(runs),
         {name: _origin(name, policy, suite) for name, policy in played.items()},
         reference,
-        suite,
+        suite if policies is None else None,
     )
 
 
@@ -226,7 +226,7 @@ def play_contest(
 
 
 def _folder(chosen: Contest, out: str | Path) -> Folder:
-    return Folder(out, chosen.study.identity() | {"list": chosen.suite.digest})
+    return Folder(out, chosen.study.identity() | {"list": chosen.suite.digest if chosen.suite else None})
 
 
 def _board(chosen: Contest, folder: Folder, machine: Machine | None) -> Leaderboard:
