@@ -647,3 +647,22 @@ class ReferenceLearner:
 
     def reserved(self) -> Fraction:
         return sum((self.account.arms[pull.arm].cost for pull in self.outstanding.values()), Fraction(0))
+
+
+# --- Leaderboards -------------------------------------------------------------------------------------------
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the value that a share of the others lies below, between two of them in proportion."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def beside_kube(regrets: Sequence[float], of_kube: Sequence[float]) -> tuple[float, float, float, float]:
+    """Return mean, median, 95th percentile and worst of some regrets, over the mean of KUBE's."""
+    unit = total(of_kube) / len(of_kube)
+    values = (total(regrets) / len(regrets), quantile(regrets, 0.5), quantile(regrets, 0.95), max(regrets))
+    return values[0] / unit, values[1] / unit, values[2] / unit, values[3] / unit

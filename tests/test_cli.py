@@ -11,7 +11,7 @@ import budgetbandits as bb
 from budgetbandits.cli import main
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-COMMANDS = ("reproduce", "simulate", "policies", "campaign")
+COMMANDS = ("reproduce", "simulate", "compare", "policies", "campaign")
 
 
 @pytest.mark.parametrize("arguments", [[], *([command] for command in COMMANDS)], ids=["", *COMMANDS])

@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.figures import Curve, Panel, regret_figure
+from budgetbandits.figures import Curve, Grid, Panel, heat_map, regret_figure
 
 BUDGETS = [1e3, 1e4, 1e5]
 
@@ -74,3 +74,34 @@ def test_many_policies_and_long_names_leave_room_for_the_axes() -> None:
 def test_nothing_to_draw_is_refused() -> None:
     with pytest.raises(InvalidInput, match="nothing to draw"):
         regret_figure([Panel("a", [])], title="t", y_label="y")
+
+
+def grid(rows: int = 2) -> Grid:
+    columns = [("coins", "1e3"), ("coins", "1e4"), ("$ and _", "1e3")]
+    return Grid(
+        [(f"policy {number}", number == 0) for number in range(rows)],
+        columns,
+        [[0.0123, 1.0 + row, float("nan")] for row in range(rows)],
+    )
+
+
+def test_a_heat_map_names_rows_groups_and_columns_and_has_the_percentage_in_each_cell() -> None:
+    found = texts(heat_map(grid(), title="The title").svg)
+    for text in ("policy 0", "policy 1", "coins", "$ and _", "1e4", "The title", "1.2", "100", "200"):
+        assert text in found
+    assert found.count("coins") == 1  # once for its group
+    assert "nan" not in found
+
+
+def test_a_heat_map_sets_its_own_rows_off_and_is_the_same_each_time() -> None:
+    first, second = (heat_map(grid(), title="t") for _ in range(2))
+    assert first == second
+    assert re.search(r"font-weight: 700[^>]*>policy 0<", first.svg.decode())
+    assert not re.search(r"font-weight: 700[^>]*>policy 1<", first.svg.decode())
+
+
+def test_a_heat_map_has_room_for_many_rows_and_needs_one() -> None:
+    height = float(re.findall(r'height="([\d.]+)pt"', heat_map(grid(40), title="t").svg.decode())[0])
+    assert height > 72 * 0.2 * 40
+    with pytest.raises(InvalidInput, match="nothing to draw"):
+        heat_map(Grid([], [("a", "b")], []), title="t")

@@ -1,21 +1,35 @@
-"""What the README says of the reproduction is what the committed results say, and its examples are good files."""
+"""What the documentation says of reproduction and leaderboard is what the committed results say."""
 
 import csv
+import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from budgetbandits.experiments.kube_paper.claims import CLAIMS, Claim
 from budgetbandits.experiments.kube_paper.evidence import Finding, Verdict
 from budgetbandits.experiments.kube_paper.page import summary
+from budgetbandits.experiments.leaderboard.board import Cell, Duel, standings, standings_table
+from budgetbandits.experiments.leaderboard.page import cell_tables, duel_table, tally
+from budgetbandits.experiments.leaderboard.suite import PUBLISHED, read_suite
 from budgetbandits.experiments.own_study.study_file import read
-from budgetbandits.experiments.report import Document, to_markdown
+from budgetbandits.experiments.report import Document, Rows, to_markdown
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "reproduction"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+BOARD = ROOT / "docs" / "leaderboard"
+
+
+def markdown(table: Rows) -> str:
+    return to_markdown(Document("", [table])).partition("\n\n")[2].strip()
 
 
 def judged() -> list[tuple[Claim, Finding]]:
@@ -33,13 +47,12 @@ def finding(row: Mapping[str, str]) -> Finding:
 
 
 def test_the_table_in_the_readme_is_the_summary_of_the_committed_claims() -> None:
-    table = to_markdown(Document("", [summary(judged())])).partition("\n\n")[2].strip()
-    assert table in README
+    assert markdown(summary(judged())) in README
 
 
 def test_the_committed_report_has_the_same_table_and_the_command() -> None:
     report = (RESULTS / "report.md").read_text(encoding="utf-8")
-    assert to_markdown(Document("", [summary(judged())])).partition("\n\n")[2].strip() in report
+    assert markdown(summary(judged())) in report
     (command,) = re.findall(r"^    (budgetbandits reproduce.*)$", report, re.M)
     assert f"`{command}`" in README
 
@@ -56,3 +69,62 @@ def test_the_file_in_the_readme_is_a_good_one(tmp_path: Path) -> None:
     file = tmp_path / "readme.toml"
     file.write_text(text, encoding="utf-8")
     assert list(read(file).study.policies) == ["KUBE", "eps-first"]
+
+
+# The leaderboard
+
+
+def committed(name: str, kind: "type[DataclassInstance]") -> list[Any]:
+    """Return the rows of a committed table."""
+    numbers = {
+        field.name: {"float": float, "int": int}.get(str(getattr(field.type, "__name__", ""))) for field in fields(kind)
+    }
+    with (BOARD / name).open(encoding="utf-8", newline="") as lines:
+        return [
+            kind(**{key: text if (read := numbers[key]) is None else read(text) for key, text in row.items()})
+            for row in csv.DictReader(lines)
+        ]
+
+
+CELLS: list[Cell] = committed("leaderboard.csv", Cell)
+DUELS: list[Duel] = [duel for duel in committed("duels.csv", Duel) if duel.policy == "recommended"]
+REPORT = (BOARD / "report.md").read_text(encoding="utf-8")
+POLICIES = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+
+
+def test_the_pages_have_the_tables_of_the_committed_leaderboard() -> None:
+    table = markdown(standings_table(standings(CELLS)))
+    assert table in REPORT
+    assert table in POLICIES
+    assert markdown(duel_table(DUELS)) in REPORT
+    assert tally(DUELS) in REPORT
+    assert tally(DUELS) in " ".join(POLICIES.split())
+    for each in cell_tables(CELLS):
+        assert markdown(each) in REPORT
+
+
+def test_the_committed_leaderboard_is_that_of_the_committed_list_and_names_its_command() -> None:
+    suite = read_suite()
+    assert f"SHA-256 of the file: {suite.digest}" in REPORT
+    assert hashlib.sha256(suite.text.encode()).hexdigest() == suite.digest
+    (command,) = re.findall(r"^    (budgetbandits compare --preset full.*)$", REPORT, re.M)
+    assert f"`{command}`" in POLICIES
+    assert f"Seed {suite.presets['full'].seed}." in REPORT
+    assert {cell.policy: cell.origin for cell in CELLS} == {name: each.origin for name, each in suite.policies.items()}
+    assert {cell.problem for cell in CELLS} == suite.problems.keys()
+    assert (BOARD / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert (BOARD / "figure.png").stat().st_size < 2**20
+
+
+def test_the_recommended_policy_is_what_it_is_recommended_for() -> None:
+    """At most 5% of KUBE's regret on the paper's moderate family at B = 1e5, and below all published in most cells."""
+    cells = {(cell.problem, cell.budget): cell for cell in CELLS if cell.policy == "recommended"}
+    assert cells["moderate", 1e5].high <= 0.05
+    below = [
+        key
+        for key, mine in cells.items()
+        if all(
+            mine.mean < cell.mean for cell in CELLS if (cell.problem, cell.budget) == key and cell.origin == PUBLISHED
+        )
+    ]
+    assert len(below) > len(cells) / 2

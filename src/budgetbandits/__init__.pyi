@@ -1,6 +1,9 @@
 from . import bounds, errors, knapsack
 from .campaign.campaign import Campaign, Money
 from .campaign.store import Store, open_store
+from .experiments.leaderboard.board import Leaderboard
+from .experiments.leaderboard.run import leaderboard
+from .families import BernoulliFamily, BetaFamily, GaussianFamily, WideRange
 from .indices import (
     KLUCB,
     MOSS,
@@ -18,6 +21,7 @@ from .indices import (
     UCBTuned,
 )
 from .learner import Learner, Pull
+from .observations import problem_from_csv
 from .oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
 from .policies import (
     IMED,
@@ -77,7 +81,9 @@ __all__ = [
     "Arms",
     "BayesUCB",
     "Bernoulli",
+    "BernoulliFamily",
     "Beta",
+    "BetaFamily",
     "Campaign",
     "CostBlind",
     "Counts",
@@ -89,10 +95,12 @@ __all__ = [
     "Family",
     "Floats",
     "Fractional",
+    "GaussianFamily",
     "Index",
     "IndexPolicy",
     "KLUCBPlus",
     "KLUCBPlusPlus",
+    "Leaderboard",
     "Learner",
     "LinearIndex",
     "Mean",
@@ -116,6 +124,7 @@ __all__ = [
     "UCBTuned",
     "Uniform",
     "VarianceAwareThompson",
+    "WideRange",
     "above_average",
     "bayes_ucb",
     "bounds",
@@ -132,12 +141,14 @@ __all__ = [
     "kl_ucb_plus_plus",
     "knapsack",
     "kube",
+    "leaderboard",
     "moss",
     "omega_ucb",
     "open_store",
     "paper_family",
     "paper_problem",
     "poker",
+    "problem_from_csv",
     "recommended",
     "regret",
     "regret_bounds",

@@ -42,6 +42,27 @@ policies, and a report. The file examples/study.toml is one to start from; `budg
 in it.
 """
 
+_COMPARE = """\
+Play all policies on a suite of problems, and compare their regrets with that of KUBE on the same runs: mean, median,
+95th percentile and worst run, with paired intervals, and the standings over all problems and budgets.
+
+The list of policies, parameters, problems and seeds is a file of this package. --policies takes one of your own, such
+as examples/leaderboard.toml; what it leaves out is as in the package's. With --csv the policies are played on your own
+observations: a table with the columns arm, cost and reward, one observation in each line.
+
+The output folder gets the figure (PNG and SVG), the runs (Parquet), every cell (CSV) and a report (report.html and
+report.md). If it is interrupted, the same command goes on where it stopped; with more --runs it adds the missing ones.
+
+presets:
+  quick     24 runs, budgets up to 1e4: a minute on two cores, and some more to compile at the first time
+  full      100 runs, budgets up to 1e5: half an hour or more
+
+examples:
+  budgetbandits compare
+  budgetbandits compare --problems moderate "Bernoulli, K = 10" --budgets 500 5000
+  budgetbandits compare --csv examples/observations.csv --reward-range 0 1 --budgets 5 50
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status: 0, 1 if a check failed, 2 for bad input, 130 after Ctrl-C."""
@@ -72,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_reproduce(commands)
     _add_simulate(commands)
+    _add_compare(commands)
     _add_policies(commands)
     campaign_commands.add_parser(commands)
     return parser
@@ -162,6 +184,32 @@ def _simulate(options: argparse.Namespace) -> int:
     return 0
 
 
+# compare
+
+
+def _add_compare(commands: Any) -> None:
+    summary = "compare all policies on a suite of problems, or on your own observations"
+    parser = _add_command(commands, "compare", _compare, _COMPARE, summary)
+    parser.add_argument("--preset", default="quick", metavar="NAME", help="quick or full (default: %(default)s)")
+    parser.add_argument("--out", metavar="FOLDER", help="default: leaderboard-PRESET, or the CSV file's name")
+    group = parser.add_argument_group("what to play (default: as the list and the preset have it)")
+    group.add_argument("--policies", metavar="FILE.toml", help="a list of your own")
+    group.add_argument("--problems", nargs="+", metavar="NAME", help="some of the list's")
+    group.add_argument("--csv", metavar="FILE.csv", help="your own observations, in place of the list's problems")
+    group.add_argument("--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="of the CSV file's rewards")
+    group.add_argument("--budgets", nargs="+", type=float, metavar="B", help="needed with --csv")
+    group.add_argument("--runs", type=int, metavar="N", help="of each problem")
+    group.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
+    _add_machine(parser)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from budgetbandits.experiments.leaderboard.command import compare
+
+    print(compare(options, _machine(options)))
+    return 0
+
+
 # policies
 
 
@@ -171,7 +219,7 @@ def _add_policies(commands: Any) -> None:
 
 
 def _policies(options: argparse.Namespace) -> int:
-    from budgetbandits.experiments.own_study.catalogue import listing
+    from budgetbandits.experiments.catalogue import listing
 
     print(listing())
     return 0

@@ -31,7 +31,7 @@ from budgetbandits.state import Counts, Floats
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["simulate"]
+__all__ = ["simulate", "worker_count"]
 
 Source = Problem | Family
 
@@ -106,10 +106,10 @@ def simulate(
     (40, ('KUBE', 'eps-first'), (50.0, 100.0))
     """
     plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum)
-    _check_memory(plan, _worker_count(workers))
+    _check_memory(plan, worker_count(workers))
     _check_budgets(plan)
     if engine is None:
-        return _collect(plan, _on_threads(plan, _worker_count(workers)), progress)
+        return _collect(plan, _on_threads(plan, worker_count(workers)), progress)
     with _client(engine) as client:
         return _collect(plan, _on_cluster(plan, client), progress)
 
@@ -277,7 +277,8 @@ def _trace(bill: PriceList, tables: Tables, trace: Floats) -> tuple[Floats, Floa
 # Workers
 
 
-def _worker_count(workers: int | None) -> int:
+def worker_count(workers: int | None) -> int:
+    """Return the number of threads: so many as were asked for, or one for each core."""
     if workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if check_whole(workers, "workers", 16) == 0:

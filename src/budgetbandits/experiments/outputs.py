@@ -4,8 +4,9 @@ import csv
 import io
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple, fields
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from budgetbandits.experiments.folder import Folder
 from budgetbandits.experiments.report import Document, to_html, to_markdown
@@ -13,7 +14,10 @@ from budgetbandits.figures import Curve, Picture
 from budgetbandits.regrets import Against, regret
 from budgetbandits.runs import Runs
 
-__all__ = ["csv_text", "curves", "regret_csv", "versions", "write_page", "write_picture"]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["csv_text", "curves", "regret_csv", "table_csv", "versions", "write_page", "write_picture"]
 
 
 def regret_csv(cases: Mapping[str, Runs], against: Against) -> str:
@@ -39,6 +43,11 @@ def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(names)
     writer.writerows(rows)
     return buffer.getvalue()
+
+
+def table_csv(row: "type[DataclassInstance]", table: Iterable["DataclassInstance"]) -> str:
+    """Return rows of one kind as CSV text."""
+    return csv_text([field.name for field in fields(row)], [astuple(line) for line in table])
 
 
 def curves(runs: Runs, labels: Mapping[str, str], against: Against, *, per_log: bool) -> list[Curve]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import numpy as np
 
@@ -17,10 +18,10 @@ from budgetbandits import __version__
 from budgetbandits.errors import InvalidInput, InvalidState, OutputError
 from budgetbandits.experiments.folder import Folder
 from budgetbandits.policies import Policy
-from budgetbandits.problem import Family, Problem
+from budgetbandits.problem import Family, PaperFamily, Problem
 from budgetbandits.progress import Progress, advancing
 from budgetbandits.runs import Runs
-from budgetbandits.simulation import simulate
+from budgetbandits.simulation import simulate, worker_count
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -33,10 +34,36 @@ _STEP_SECONDS: Final = 5.0
 
 @dataclass(frozen=True)
 class Case:
-    """A problem or a family of them, with a description that JSON can hold and that tells it from any other."""
+    """A problem or a family of them.
+
+    Attributes
+    ----------
+    source
+        The problem or the family.
+    description
+        What tells it from any other, as JSON can hold it.
+    seed_offset
+        What is added to the seed of the study; cases with different ones share no random numbers.
+    """
 
     source: Problem | Family
     description: Mapping[str, Any]
+    seed_offset: int = 0
+
+    @classmethod
+    def of(cls, source: Problem | Family) -> "Case":
+        """Return a case with a description of its own making; a family beyond the paper's is known by its repr.
+
+        >>> Case.of(PaperFamily("moderate", 5)).description
+        {'family': 'moderate', 'arms': 5}
+        """
+        if isinstance(source, PaperFamily):
+            return cls(source, {"family": source.name, "arms": source.arms})
+        if not isinstance(source, Problem):
+            return cls(source, {"family": repr(source)})
+        arms = zip(source.names, source.tables.amounts, source.rewards, strict=True)
+        told = [{"name": name, "cost": str(cost), "reward": repr(law)} for name, cost, law in arms]
+        return cls(source, {"arms": told, "reward_range": source.reward_range})
 
 
 @dataclass(frozen=True)
@@ -68,7 +95,7 @@ class Study:
         """Return what decides the rows, as JSON can hold it."""
         return {
             "package": __version__,
-            "cases": {name: dict(case.description) for name, case in self.cases.items()},
+            "cases": {name: {**case.description, "seed_offset": case.seed_offset} for name, case in self.cases.items()},
             "policies": {name: policy.to_data() for name, policy in self.policies.items()},
             "budgets": list(self.budgets),
             "seed": self.seed,
@@ -89,34 +116,45 @@ class Machine:
 def play(study: Study, folder: Folder, runs: int, machine: Machine | None = None) -> dict[str, Runs]:
     """Return so many runs of every case: those that the folder holds, and the missing ones, which are added to it."""
     machine = machine or Machine()
-    shelves = {name: _Shelf(folder.path / "runs" / name) for name in study.cases}
+    shelves = {name: _Shelf(folder.path / "runs" / _file_name(name)) for name in study.cases}
     missing = sum(max(0, runs - shelf.held) for shelf in shelves.values())
     with advancing(missing, machine.progress) as advance:
-        step = 1
+        step = least = worker_count(machine.workers)
         # All cases advance together, so that the time left is well foretold.
         while behind := [name for name, shelf in shelves.items() if shelf.held < runs]:
             start = time.monotonic()
             for name in behind:
                 shelf = shelves[name]
                 shelf.add(_simulated(study, name, shelf.held, min(step, runs - shelf.held), machine, advance))
-            step = _next_step(step, (time.monotonic() - start) / len(behind))
+            step = max(least, _next_step(step, (time.monotonic() - start) / len(behind)))
     return {name: shelf.first(runs) for name, shelf in shelves.items()}
+
+
+def _file_name(case: str) -> str:
+    """Return the name of a case as that of a folder, different for different cases.
+
+    >>> _file_name("Beta, K = 10"), _file_name("a/b"), _file_name("..")
+    ('Beta, K = 10', 'a%2Fb', '%2E.')
+    """
+    name = quote(case, safe=" ,=+*")
+    return f"%2E{name[1:]}" if name.startswith(".") else name
 
 
 def _next_step(step: int, seconds: float) -> int:
     """Return how many runs take about as long as a step should; the first steps, which compile, say little."""
-    return max(1, min(8 * step, round(step * _STEP_SECONDS / max(seconds, 1e-3))))
+    return min(8 * step, round(step * _STEP_SECONDS / max(seconds, 1e-3)))
 
 
 def _simulated(
     study: Study, name: str, first_run: int, runs: int, machine: Machine, advance: Callable[[int], object]
 ) -> Runs:
+    case = study.cases[name]
     return simulate(
-        study.cases[name].source,
+        case.source,
         study.policies,
         study.budgets,
         runs=runs,
-        seed=study.seed,
+        seed=study.seed + case.seed_offset,
         workers=machine.workers,
         engine=machine.engine,
         arm_pulls=study.arm_pulls,

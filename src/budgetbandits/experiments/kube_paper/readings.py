@@ -132,7 +132,7 @@ def _cases(evidence: Evidence) -> list[PaperCase]:
 
 
 def _small_budgets(evidence: Evidence, arms: int) -> Study:
-    cases: dict[str, Case] = {name: Case(PaperFamily(name, arms), {"family": name, "arms": arms}) for name in _GAINS}
+    cases: dict[str, Case] = {name: Case.of(PaperFamily(name, arms)) for name in _GAINS}
     return _study(evidence, cases, _SMALL_BUDGETS)
 
 

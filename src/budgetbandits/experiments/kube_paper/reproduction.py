@@ -138,9 +138,7 @@ class Settings:
     def study(self) -> Study:
         """Return what is to be played."""
         cases: dict[str, Case] = {
-            name: Case(paper_family(name, self.arms), {"family": name, "arms": self.arms})
-            for name in FAMILIES
-            if name in self.families
+            name: Case.of(paper_family(name, self.arms)) for name in FAMILIES if name in self.families
         }
         return Study(cases, self.policies, self.budgets, self.seed, arm_pulls=True)
 

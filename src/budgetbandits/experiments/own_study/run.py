@@ -11,7 +11,7 @@ import numpy as np
 from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.experiments.folder import Folder
 from budgetbandits.experiments.growth import FEWEST_BUDGETS, Growth, growth, upper_half
-from budgetbandits.experiments.outputs import csv_text, curves, regret_csv, versions, write_page, write_picture
+from budgetbandits.experiments.outputs import curves, regret_csv, table_csv, versions, write_page, write_picture
 from budgetbandits.experiments.own_study.study_file import CASE, StudyFile, read
 from budgetbandits.experiments.report import Block, Code, Document, Heading, Image, Rows, Text
 from budgetbandits.experiments.study import Machine, play
@@ -135,7 +135,7 @@ def run_study(
     results = _results(file, played)
     picture = _picture(file, played)
     folder.write_text("regret.csv", regret_csv({CASE: played}, file.against))
-    folder.write_text("comparison.csv", _csv(AgainstFirst, results.comparison))
+    folder.write_text("comparison.csv", table_csv(AgainstFirst, results.comparison))
     write_picture(folder, "figure", picture)
     write_page(folder, _document(file, results, picture, _command(file, folder, runs, seed)))
     return _summary(file, results, folder)
@@ -194,10 +194,6 @@ def _picture(file: StudyFile, played: Runs) -> Picture:
 
 def _measure(file: StudyFile) -> str:
     return "regret / ln(B / c_min)" if file.per_log else "regret"
-
-
-def _csv(row: "type[DataclassInstance]", table: Iterable["DataclassInstance"]) -> str:
-    return csv_text([field.name for field in fields(row)], [astuple(line) for line in table])
 
 
 def _command(file: StudyFile, folder: Folder, runs: int | None, seed: int | None) -> str:

@@ -4,7 +4,6 @@ Everything is checked before anything is played or written. A mistake raises `In
 value and what is allowed.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +13,23 @@ import numpy as np
 
 from budgetbandits.checks import check_range
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.own_study.catalogue import make_law, make_policy
-from budgetbandits.experiments.own_study.keys import check_keys, choice, inside, number, shown, subtable, told_as, whole
+from budgetbandits.experiments.catalogue import make_law, make_policy
+from budgetbandits.experiments.keys import (
+    check_keys,
+    choice,
+    inside,
+    line,
+    number,
+    run_count,
+    seed_of,
+    shown,
+    subtable,
+    table_in,
+    text_in,
+    told_as,
+    told_of,
+    whole,
+)
 from budgetbandits.experiments.study import Case, Study
 from budgetbandits.money import price_list
 from budgetbandits.policies import Policy
@@ -42,9 +56,7 @@ _KEYS: Final = (
 )
 _AGAINST: Final[Mapping[str, Against]] = {"optimum": "optimum", "fractional": "fractional"}
 _FAMILIES: Final[Mapping[str, PaperCase]] = {name: name for name in get_args(PaperCase)}
-_RUNS_MOST: Final = 2**32 - 1
 _ARMS_MOST: Final = 2**32 - 1
-_SEED_MOST: Final = 2**63 - 1
 _BUDGETS_MOST: Final = 1000
 _FAMILY_EXAMPLE: Final = '[family] with name = "moderate" and arms = 100'
 _ARMS_EXAMPLE: Final = '[[arms]] with name = "a", cost = 1 and reward = { law = "bernoulli", probability = 0.2 }'
@@ -83,8 +95,8 @@ class StudyFile:
         """Return the same with another number of runs or another seed, where they are given."""
         return replace(
             self,
-            runs=self.runs if runs is None else _runs(runs),
-            study=self.study if seed is None else replace(self.study, seed=_seed(seed)),
+            runs=self.runs if runs is None else run_count(runs),
+            study=self.study if seed is None else replace(self.study, seed=seed_of(seed)),
         )
 
 
@@ -111,32 +123,9 @@ def read(path: str | Path) -> StudyFile:
     >>> file.title, file.study.budgets, file.runs
     ('mine', (100.0, 1000.0), 100)
     """
-    file = Path(path)
-    try:
-        text = _text_in(file)
-        return _study_file(file, text, _table_in(text))
-    except InvalidInput as error:
-        raise InvalidInput(f"{path}: {error}") from error
-
-
-def _text_in(file: Path) -> str:
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"the file cannot be read ({error.strerror}): give an experiment as a TOML file") from error
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidInput(f"line {line} is not UTF-8, as TOML must be: save the file in that encoding") from error
-
-
-def _table_in(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    # Beside its own error, a ValueError, it lets numbers of thousands of digits and deep nesting fail as they do.
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"this is not TOML: {error}") from error
+    with told_of(path):
+        text = text_in(path)
+        return _study_file(Path(path), text, table_in(text))
 
 
 def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
@@ -144,18 +133,18 @@ def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
     against = choice(table.get("against", "optimum"), _AGAINST, "against")
     source = _source(table)
     study = Study(
-        cases={CASE: Case(source, _description(source))},
+        cases={CASE: Case.of(source)},
         policies=_policies(table["policies"]),
         budgets=_budgets(table["budgets"], source),
-        seed=_seed(table.get("seed", 0)),
+        seed=seed_of(table.get("seed", 0)),
         exact_optimum=against == "optimum",
     )
     return StudyFile(
         path=file,
         text=text,
-        title=_line(table.get("title", file.stem), "title"),
+        title=line(table.get("title", file.stem), "title"),
         study=study,
-        runs=_runs(table.get("runs", 100)),
+        runs=run_count(table.get("runs", 100)),
         against=against,
         per_log=_switch(table.get("per_log", False), "per_log"),
     )
@@ -164,24 +153,9 @@ def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
 # Single values
 
 
-def _runs(value: object) -> int:
-    return whole(value, "runs", least=1, most=_RUNS_MOST)
-
-
-def _seed(value: object) -> int:
-    return whole(value, "seed", least=0, most=_SEED_MOST)
-
-
 def _switch(value: object, where: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"{where} is {shown(value)}: it must be true or false")
-    return value
-
-
-def _line(value: object, where: str) -> str:
-    """Return a text that can head a page or stand in a table."""
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise InvalidInput(f"{where} is {shown(value)}: give one line of text")
     return value
 
 
@@ -198,17 +172,6 @@ def _source(table: Mapping[str, Any]) -> Problem | PaperFamily:
     if reward_range is not None:
         raise InvalidInput(f"reward_range is {shown(reward_range)}: it goes with [[arms]]; a family has its own")
     return _family(subtable(table["family"], "family", _FAMILY_EXAMPLE))
-
-
-def _description(source: Problem | PaperFamily) -> dict[str, Any]:
-    """Return what tells a problem or family from any other, as JSON can hold it."""
-    if isinstance(source, PaperFamily):
-        return {"family": source.name, "arms": source.arms}
-    arms = zip(source.names, source.tables.amounts, source.rewards, strict=True)
-    return {
-        "arms": [{"name": name, "cost": cost, "reward": repr(law)} for name, cost, law in arms],
-        "reward_range": source.reward_range,
-    }
 
 
 def _family(table: Mapping[str, Any]) -> PaperFamily:
@@ -241,7 +204,7 @@ def _arm_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
     names: list[str] = []
     for position, table in enumerate(tables):
         where = f"arms[{position}].name"
-        name = _line(table["name"], where)
+        name = line(table["name"], where)
         if name in names:
             raise InvalidInput(
                 f"{where} is {name!r}, and so is arms[{names.index(name)}].name: give each arm a name of its own"
@@ -331,7 +294,7 @@ def _policies(value: object) -> dict[str, Policy]:
     if not tables:
         raise InvalidInput(f"policies is empty: give at least one, such as {_POLICY_EXAMPLE}")
     return {
-        _line(name, "a name in policies"): _policy(entry, inside("policies", name)) for name, entry in tables.items()
+        line(name, "a name in policies"): _policy(entry, inside("policies", name)) for name, entry in tables.items()
     }
 
 

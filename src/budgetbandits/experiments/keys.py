@@ -1,19 +1,76 @@
-"""Keys and values of a user's file: what is allowed, and errors that name the key, the value and the way out."""
+"""A user's TOML file: reading it, what is allowed, and errors that name the key, the value and the way out."""
 
 import difflib
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from budgetbandits.errors import InvalidInput
 
-__all__ = ["check_keys", "choice", "inside", "number", "shown", "subtable", "told_as", "whole"]
+__all__ = [
+    "check_keys",
+    "choice",
+    "inside",
+    "line",
+    "number",
+    "run_count",
+    "seed_of",
+    "shown",
+    "subtable",
+    "table_in",
+    "text_in",
+    "told_as",
+    "told_of",
+    "whole",
+]
 
 Choice = TypeVar("Choice")
 
 _LONGEST: Final = 60
+_RUNS_MOST: Final = 2**32 - 1
+_SEED_MOST: Final = 2**63 - 1
+
+
+@contextmanager
+def told_of(path: str | Path) -> Iterator[None]:
+    """Let an error about what a file says begin with the name of the file.
+
+    >>> with told_of("mine.toml"):
+    ...     raise InvalidInput("runs is 0")
+    Traceback (most recent call last):
+        ...
+    budgetbandits.errors.InvalidInput: mine.toml: runs is 0
+    """
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
+
+
+def text_in(path: str | Path) -> str:
+    """Return what a file says, or raise."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"the file cannot be read ({error.strerror}): give an experiment as a TOML file") from error
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidInput(f"line {line} is not UTF-8, as TOML must be: save the file in that encoding") from error
+
+
+def table_in(text: str) -> dict[str, Any]:
+    """Return TOML as a table, or raise."""
+    try:
+        return tomllib.loads(text)
+    # Beside its own error, a ValueError, it lets numbers of thousands of digits and deep nesting fail as they do.
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"this is not TOML: {error}") from error
 
 
 def inside(where: str, key: str) -> str:
@@ -81,6 +138,13 @@ def _hint(name: object, known: Iterable[str]) -> str:
     return f"did you mean {by_lower_case[nearest[0]]!r}? " if nearest else ""
 
 
+def line(value: object, where: str) -> str:
+    """Return a text that can head a page or stand in a table."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise InvalidInput(f"{where} is {shown(value)}: give one line of text")
+    return value
+
+
 def whole(value: object, where: str, *, least: int, most: int) -> int:
     """Return a whole number between limits, or raise.
 
@@ -92,6 +156,16 @@ def whole(value: object, where: str, *, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InvalidInput(f"{where} is {shown(value)}: give a whole number from {least} to {most}")
     return value
+
+
+def run_count(value: object, where: str = "runs") -> int:
+    """Return a number of runs, or raise."""
+    return whole(value, where, least=1, most=_RUNS_MOST)
+
+
+def seed_of(value: object, where: str = "seed") -> int:
+    """Return a seed, or raise."""
+    return whole(value, where, least=0, most=_SEED_MOST)
 
 
 def number(value: object, where: str) -> float:

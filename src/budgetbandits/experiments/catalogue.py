@@ -1,7 +1,7 @@
-"""Policies and reward laws by name, with their parameters: what a user's file may ask for.
+"""Policies, reward laws and problems by name, with their parameters: what a user's file may ask for.
 
 Parameters, their defaults and what a policy does are read from the functions and classes themselves. A new policy,
-index, oracle or law needs one line here.
+index, oracle, law or family needs one line here.
 """
 
 import inspect
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.own_study.keys import check_keys, choice, inside, shown
+from budgetbandits.experiments.keys import check_keys, choice, inside, shown
+from budgetbandits.families import BernoulliFamily, BetaFamily, GaussianFamily, WideRange
 from budgetbandits.indices import (
     KLUCB,
     MOSS,
@@ -55,11 +56,24 @@ from budgetbandits.policies import (
     ucb_v,
     variance_aware_thompson,
 )
+from budgetbandits.problem import Family, Problem, paper_family, sensor_problem
 from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
 from budgetbandits.specs import Spec
 from budgetbandits.tables import Table
 
-__all__ = ["INDICES", "LAWS", "ORACLES", "POLICIES", "Entry", "entries", "listing", "make_law", "make_policy"]
+__all__ = [
+    "FAMILIES",
+    "INDICES",
+    "LAWS",
+    "ORACLES",
+    "POLICIES",
+    "Entry",
+    "entries",
+    "listing",
+    "make_family",
+    "make_law",
+    "make_policy",
+]
 
 Made = TypeVar("Made")
 
@@ -127,8 +141,20 @@ LAWS: Final[Mapping[str, Callable[..., RewardLaw]]] = {
     "truncated_gaussian": TruncatedGaussian,
     "empirical": Empirical,
 }
+FAMILIES: Final[Mapping[str, Callable[..., Problem | Family]]] = {
+    "paper": paper_family,
+    "bernoulli": BernoulliFamily,
+    "beta": BetaFamily,
+    "gaussian": GaussianFamily,
+    "wide_range": WideRange,
+    "sensor": sensor_problem,
+}
 
-_PARTS: Final[Mapping[object, Mapping[str, Callable[..., Spec]]]] = {Index: INDICES, Oracle: ORACLES}
+_PARTS: Final[Mapping[object, Mapping[str, Callable[..., object]]]] = {
+    Index: INDICES,
+    Oracle: ORACLES,
+    Family: FAMILIES,
+}
 """What may stand where a parameter is annotated so."""
 
 
@@ -174,6 +200,17 @@ def make_law(name: object, parameters: Mapping[str, object], where: str) -> Rewa
     return _made(LAWS, "law", name, parameters, where)
 
 
+def make_family(name: object, parameters: Mapping[str, object], where: str) -> Problem | Family:
+    """Make a problem or a family of them: one of `FAMILIES`, with its parameters as a TOML table holds them.
+
+    Examples
+    --------
+    >>> make_family("wide_range", {"of": {"type": "bernoulli", "arms": 5}, "factor": 4}, "problems.wide")
+    WideRange(of=BernoulliFamily(arms=5, mean_max=1.0), factor=4)
+    """
+    return _made(FAMILIES, "family", name, parameters, where)
+
+
 def _made(
     kinds: Mapping[str, Callable[..., Made]], selector: str, name: object, values: Mapping[str, object], where: str
 ) -> Made:
@@ -196,7 +233,7 @@ def _argument(parameter: inspect.Parameter, value: object, where: str) -> object
     return _unconfused(value, where) if kinds is None else _part(kinds, value, where)
 
 
-def _part(kinds: Mapping[str, Callable[..., Spec]], value: object, where: str) -> Spec:
+def _part(kinds: Mapping[str, Callable[..., Made]], value: object, where: str) -> Made:
     if not isinstance(value, Mapping):
         choice(value, kinds, where)  # a mistake in a bare name is one of this key, not of a `type` below it
         value = {"type": value}
@@ -228,7 +265,7 @@ class Entry:
     Attributes
     ----------
     kind, name
-        "policy", "index", "oracle" or "law", and its name in a file.
+        "policy", "index", "oracle", "law" or "family", and its name in a file.
     parameters
         Those that it has, with their defaults.
     summary
@@ -246,6 +283,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, Callable[..., object]]]]] 
     "index": ('Indices, for index_policy: index = { type = "UCB1", width = 0.5 }', INDICES),
     "oracle": ('Oracles, for index_policy and epsilon_first: oracle = "Exact"', ORACLES),
     "law": ('Reward laws: in [[arms]], reward = { law = "bernoulli", probability = 0.2 }', LAWS),
+    "family": ('Problems for compare: in [problems.ANY-NAME], family = "bernoulli" and its parameters', FAMILIES),
 }
 
 

@@ -1,0 +1,260 @@
+"""What the runs of a leaderboard say: every cell, the standings, and policies beside the best published one.
+
+A cell is a problem with a budget. All figures of a cell are shares of the mean regret of KUBE with width 1 on the same
+instances and rewards, against the fractional optimum. Intervals are 95% intervals of one cell, and of the ratio of
+two means of paired runs; with many cells, some of them miss.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED
+from budgetbandits.experiments.report import Document, Rows, to_markdown
+from budgetbandits.regrets import ratio_interval, regrets
+from budgetbandits.runs import Runs
+from budgetbandits.state import Floats
+from budgetbandits.tables import Table, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["Cell", "Duel", "Leaderboard", "Standing", "standings", "standings_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A policy on one problem with one budget.
+
+    Attributes
+    ----------
+    problem, budget, policy, origin, runs
+        What it is of, whether the policy was published or is the list's own, and how many runs.
+    regret
+        The mean regret.
+    mean, low, high
+        The mean regret over that of KUBE, with its 95% interval.
+    median, p95, worst
+        The median, the 95th percentile and the largest regret of a run, over the mean of KUBE.
+    """
+
+    problem: str
+    budget: float
+    policy: str
+    origin: str
+    runs: int
+    regret: float
+    mean: float
+    low: float
+    high: float
+    median: float
+    p95: float
+    worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A policy over all cells.
+
+    Attributes
+    ----------
+    policy, origin
+        Which, and whether it was published or is the list's own.
+    mean, p95
+        The geometric means, over the cells, of the mean and the 95th percentile.
+    cell_max
+        The mean of the cell in which it is largest.
+    worst
+        The largest regret of a single run in any cell.
+    best_in
+        In how many cells no other policy has a smaller mean.
+    """
+
+    policy: str
+    origin: str
+    mean: float
+    p95: float
+    cell_max: float
+    worst: float
+    best_in: int
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """A policy beside that published one which has the smallest mean regret in the cell.
+
+    Since the rival is chosen by its result in the same runs, the comparison favours it a little.
+
+    Attributes
+    ----------
+    policy, problem, budget
+        What it is of.
+    mean, p95
+        Of the policy, over the mean of KUBE.
+    rival, rival_mean, rival_p95
+        The published policy, and the same of it.
+    ratio, low, high
+        The policy's mean regret over the rival's, with its 95% interval.
+    verdict
+        "ahead" if the interval is below 1, "behind" if it is above, else "level".
+    """
+
+    policy: str
+    problem: str
+    budget: float
+    mean: float
+    p95: float
+    rival: str
+    rival_mean: float
+    rival_p95: float
+    ratio: float
+    low: float
+    high: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Policies on problems with budgets, beside KUBE; `budgetbandits.leaderboard` makes it.
+
+    Attributes
+    ----------
+    runs
+        The runs of each problem.
+    origins
+        Whether a policy was published or is the list's own.
+    reference
+        The name of KUBE with width 1, which the others are compared with.
+    path
+        The folder with the report, if one was asked for.
+    """
+
+    runs: Mapping[str, Runs]
+    origins: Mapping[str, str]
+    reference: str
+    path: Path | None = None
+
+    def __str__(self) -> str:
+        return str(self.standings)
+
+    @cached_property
+    def cells(self) -> Table[Cell]:
+        """Every problem, budget and policy."""
+        return Table(self._cells())
+
+    def _cells(self) -> Iterable[Cell]:
+        for problem, runs in self.runs.items():
+            for budget in runs.budgets:
+                kube = self._regrets(problem, self.reference, budget)
+                for policy in runs.policy_names:
+                    sample = self._regrets(problem, policy, budget)
+                    spread = (_over(float(np.quantile(sample, q)), float(kube.mean())) for q in (0.5, 0.95, 1.0))
+                    yield Cell(
+                        problem,
+                        budget,
+                        policy,
+                        self.origins[policy],
+                        len(sample),
+                        float(sample.mean()),
+                        *ratio_interval(sample, kube),
+                        *spread,
+                    )
+
+    def _regrets(self, problem: str, policy: str, budget: float) -> Floats:
+        return regrets(self.runs[problem], policy, budget, against="fractional")
+
+    @cached_property
+    def standings(self) -> Table[Standing]:
+        """Every policy over all cells, the least mean first."""
+        return standings(self.cells)
+
+    @cached_property
+    def duels(self) -> Table[Duel]:
+        """Every policy of the list's own beside the best published one, cell by cell."""
+        own = [policy for policy, origin in self.origins.items() if origin == OWN]
+        return Table(duel for policy in own for duel in self._duels(policy))
+
+    def _duels(self, policy: str) -> Iterable[Duel]:
+        for (problem, budget), group in groupby(self.cells, key=lambda cell: (cell.problem, cell.budget)):
+            cells = {cell.policy: cell for cell in group}
+            rivals = [cell for cell in cells.values() if cell.origin == PUBLISHED]
+            if policy not in cells or not rivals:
+                continue
+            mine, rival = cells[policy], min(rivals, key=lambda cell: cell.regret)
+            ratio, low, high = ratio_interval(
+                self._regrets(problem, policy, budget), self._regrets(problem, rival.policy, budget)
+            )
+            verdict = "ahead" if high < 1 else "behind" if low > 1 else "level"
+            theirs = (rival.policy, rival.mean, rival.p95)
+            yield Duel(policy, problem, budget, mine.mean, mine.p95, *theirs, ratio, low, high, verdict)
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the cells as a pyarrow table."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([asdict(cell) for cell in self.cells])
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the cells as a pandas data frame; pandas has to be installed."""
+        return self.to_arrow().to_pandas()
+
+    def to_markdown(self) -> str:
+        """Return the standings as a table in Markdown."""
+        return to_markdown(Document("Leaderboard", [standings_table(self.standings)]))
+
+
+def _over(value: float, unit: float) -> float:
+    return value / unit if unit > 0 else math.nan
+
+
+def standings(cells: Sequence[Cell]) -> Table[Standing]:
+    """Return every policy over all of its cells, the least geometric mean first."""
+    least: dict[tuple[str, float], float] = {}
+    for cell in cells:
+        key = (cell.problem, cell.budget)
+        least[key] = min(cell.regret, least.get(key, math.inf))
+    found = []
+    for policy in dict.fromkeys(cell.policy for cell in cells):
+        mine = [cell for cell in cells if cell.policy == policy]
+        found.append(
+            Standing(
+                policy,
+                mine[0].origin,
+                _geometric_mean([cell.mean for cell in mine]),
+                _geometric_mean([cell.p95 for cell in mine]),
+                max(cell.mean for cell in mine),
+                max(cell.worst for cell in mine),
+                sum(cell.regret == least[cell.problem, cell.budget] for cell in mine),
+            )
+        )
+    return Table(sorted(found, key=lambda standing: standing.mean))
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    with np.errstate(divide="ignore"):  # a regret of 0 makes the mean 0
+        return float(np.exp(np.mean(np.log(values))))
+
+
+def standings_table(rows: Sequence[Standing]) -> Rows:
+    """Return the standings as a table for people."""
+    names = ["", "policy", "", "mean", "95th percentile", "largest mean", "worst run", "best in"]
+    return Rows(
+        names,
+        [
+            [
+                str(place),
+                row.policy,
+                row.origin,
+                *(percent(value) for value in (row.mean, row.p95, row.cell_max, row.worst)),
+                str(row.best_in),
+            ]
+            for place, row in enumerate(rows, 1)
+        ],
+    )

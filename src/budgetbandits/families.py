@@ -1,0 +1,174 @@
+"""Families of test problems beyond the paper's: other reward laws, more and less noise, a wrong reward range.
+
+All of them draw costs uniform in [1, 10], as the paper's moderate family does, and from the same random numbers: with
+the same seed and run, arms of the same number cost the same in each.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from budgetbandits.checks import check_whole
+from budgetbandits.errors import InvalidInput
+from budgetbandits.problem import Family, Problem
+from budgetbandits.rewards import Bernoulli, Beta, RewardLaw, TruncatedGaussian
+from budgetbandits.specs import require
+from budgetbandits.streams import COST, MEAN, uniforms_of_arms
+
+__all__ = ["BernoulliFamily", "BetaFamily", "GaussianFamily", "WideRange"]
+
+_COSTS: Final = (1.0, 10.0)
+
+
+@dataclass(frozen=True)
+class _DrawnFamily(ABC):
+    """Arms that are drawn one by one: a cost, and a uniform number that decides the reward law."""
+
+    arms: int = 100
+
+    REWARD_RANGE: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        if check_whole(self.arms, "arms", 32) == 0:
+            raise InvalidInput("arms is 0: give at least one arm")
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the instance of a run."""
+        low, high = _COSTS
+        costs = low + (high - low) * uniforms_of_arms(seed, COST, run, self.arms)
+        laws = [self.law(u) for u in uniforms_of_arms(seed, MEAN, run, self.arms).tolist()]
+        return Problem(costs, laws, self.REWARD_RANGE)
+
+    @abstractmethod
+    def law(self, u: float) -> RewardLaw:
+        """Return the reward law that a uniform number stands for."""
+
+
+@dataclass(frozen=True)
+class BernoulliFamily(_DrawnFamily):
+    """Arms that pay 0 or 1, with means uniform in [0, mean_max].
+
+    Parameters
+    ----------
+    arms
+        K, the number of arms.
+    mean_max
+        The greatest mean; with a small one, rewards are rare.
+
+    Examples
+    --------
+    >>> BernoulliFamily(arms=10).problem(seed=1, run=0)
+    <Problem with 10 arms, costs 1.0388 to 8.23528, rewards in (0.0, 1.0)>
+    """
+
+    mean_max: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.mean_max, "mean_max", "it must be greater than 0 and at most 1", above=0, at_most=1)
+
+    def law(self, u: float) -> Bernoulli:
+        """Return the law with the mean `u` times the greatest one."""
+        return Bernoulli(self.mean_max * u)
+
+
+@dataclass(frozen=True)
+class BetaFamily(_DrawnFamily):
+    """Arms that pay by Beta laws on [0, 1], with means uniform in [0.01, 0.99].
+
+    Parameters
+    ----------
+    arms
+        K, the number of arms.
+    concentration
+        a + b: the variance is mean * (1 - mean) / (concentration + 1).
+
+    Examples
+    --------
+    >>> BetaFamily(concentration=4).law(0.5)
+    Beta(a=2.0, b=2.0, low=0.0, high=1.0)
+    """
+
+    concentration: float = 4.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rule = "it must lie in [0.1, 1e6]"
+        require(self.concentration, "concentration", rule, at_least=0.1, at_most=1e6)
+
+    def law(self, u: float) -> Beta:
+        """Return the law with the mean 0.01 + 0.98 `u`."""
+        mean = 0.01 + 0.98 * u
+        return Beta(self.concentration * mean, self.concentration * (1 - mean))
+
+
+@dataclass(frozen=True)
+class GaussianFamily(_DrawnFamily):
+    """The paper's moderate family with more or less noise.
+
+    Mean rewards μ are uniform in [10, 20], and rewards follow a Gaussian with variance noise² μ / 2 cut to [0, 2 μ].
+    With much noise that is nearly the uniform law on [0, 2 μ].
+
+    Parameters
+    ----------
+    arms
+        K, the number of arms.
+    noise
+        The standard deviation before the cut, over that of the paper.
+
+    Examples
+    --------
+    >>> from budgetbandits import paper_problem
+    >>> GaussianFamily(noise=1).problem(seed=1, run=0).rewards == paper_problem("moderate", seed=1, run=0).rewards
+    True
+    """
+
+    noise: float = 1.0
+
+    REWARD_RANGE: ClassVar[tuple[float, float]] = (0.0, 40.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.noise, "noise", "it must lie in [0.001, 1000]", at_least=0.001, at_most=1000)
+
+    def law(self, u: float) -> TruncatedGaussian:
+        """Return the law with the mean 10 + 10 `u`."""
+        mean = 10.0 + 10.0 * u
+        return TruncatedGaussian(mean, self.noise**2 * mean / 2, 0.0, 2 * mean)
+
+
+@dataclass(frozen=True)
+class WideRange:
+    """A family whose policies are told of a reward range that reaches too high.
+
+    One that is too narrow cannot be declared: a reward outside its range is an error, here as in a `Learner`.
+
+    Parameters
+    ----------
+    of
+        The family.
+    factor
+        How many times as high the declared upper end is.
+
+    Examples
+    --------
+    >>> WideRange(BernoulliFamily(arms=10), factor=4).problem(seed=1, run=0).reward_range
+    (0.0, 4.0)
+    """
+
+    of: Family
+    factor: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, Family):
+            raise InvalidInput(
+                f"of is {self.of!r}: give a family such as BernoulliFamily(); a Problem has its own range"
+            )
+        rule = "it must be 1 or more: a reward above the declared range is an error"
+        require(self.factor, "factor", rule, at_least=1)
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the instance of a run."""
+        drawn = self.of.problem(seed, run)
+        low, high = drawn.reward_range
+        return Problem(drawn.costs, drawn.rewards, (low, self.factor * high))

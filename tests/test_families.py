@@ -1,0 +1,86 @@
+"""Families beyond the paper's: what they draw, that they draw the same again, and what they refuse."""
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetbandits as bb
+from budgetbandits.errors import InvalidInput
+
+FAMILIES: list[bb.Family] = [
+    bb.BernoulliFamily(7),
+    bb.BernoulliFamily(7, mean_max=0.02),
+    bb.BetaFamily(7, concentration=0.5),
+    bb.GaussianFamily(7, noise=4),
+    bb.WideRange(bb.BernoulliFamily(7), factor=3),
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@given(seed=st.integers(0, 2**62), run=st.integers(0, 2**31))
+def test_an_instance_is_a_function_of_seed_and_run(family: bb.Family, seed: int, run: int) -> None:
+    first, again, other = family.problem(seed, run), family.problem(seed, run), family.problem(seed, run + 1)
+    assert first.costs.tolist() == again.costs.tolist() != other.costs.tolist()
+    assert first.rewards == again.rewards != other.rewards
+    assert first.costs.tolist() == bb.paper_problem("moderate", 7, seed=seed, run=run).costs.tolist()
+    assert all(1 <= cost <= 10 for cost in first.costs)
+
+
+def means(family: bb.Family) -> list[float]:
+    return [mean for run in range(300) for mean in family.problem(seed=5, run=run).means.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("family", "low", "high"),
+    [(FAMILIES[0], 0, 1), (FAMILIES[1], 0, 0.02), (FAMILIES[2], 0.01, 0.99), (FAMILIES[3], 10, 20)],
+)
+def test_means_are_uniform(family: bb.Family, low: float, high: float) -> None:
+    """2100 means: by Kolmogorov's law the largest gap exceeds 0.05 once in 17,000 times."""
+    ranks = (np.sort(means(family)) - low) / (high - low)
+    assert 0 <= ranks[0] <= ranks[-1] <= 1
+    assert np.abs(ranks - (np.arange(len(ranks)) + 0.5) / len(ranks)).max() < 0.05
+
+
+def test_a_beta_law_has_the_variance_of_its_concentration() -> None:
+    for law in bb.BetaFamily(20, concentration=9).problem(seed=1, run=0).rewards:
+        assert law.true_variance == pytest.approx(law.true_mean * (1 - law.true_mean) / 10)
+
+
+def test_noise_scales_the_standard_deviation_and_nothing_else() -> None:
+    paper = bb.paper_problem("moderate", 20, seed=1)
+    quiet = bb.GaussianFamily(20, noise=0.25).problem(seed=1, run=0)
+    assert quiet.means.tolist() == paper.means.tolist()
+    assert quiet.reward_range == paper.reward_range
+    for law, usual in zip(quiet.rewards, paper.rewards, strict=True):
+        assert law.true_variance == pytest.approx(usual.true_variance / 16, rel=0.01)
+        assert law.support == usual.support
+
+
+def test_a_wide_range_changes_only_what_policies_are_told() -> None:
+    family = bb.paper_family("extreme", 5)
+    plain, wide = family.problem(1, 2), bb.WideRange(family, 16).problem(1, 2)
+    assert wide.reward_range == (0, 640)
+    assert wide.rewards == plain.rewards
+    assert wide.costs.tolist() == plain.costs.tolist()
+    runs = [bb.simulate(each, bb.epsilon_first(0.1), 200, runs=3, seed=1) for each in (family, bb.WideRange(family, 2))]
+    assert runs[0]["reward"].tolist() == runs[1]["reward"].tolist()  # it does not look at the range
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: bb.BernoulliFamily(0), "arms is 0: give at least one arm"),
+        (lambda: bb.BernoulliFamily(arms=cast(Any, 1.5)), "arms is 1.5: give a whole number"),
+        (lambda: bb.BernoulliFamily(mean_max=0), "mean_max is 0: it must be greater than 0 and at most 1"),
+        (lambda: bb.BetaFamily(concentration=0.01), r"concentration is 0.01: it must lie in \[0.1, 1e6\]"),
+        (lambda: bb.GaussianFamily(noise=0), r"noise is 0: it must lie in \[0.001, 1000\]"),
+        (lambda: bb.WideRange(bb.BernoulliFamily(), 0.5), "factor is 0.5: it must be 1 or more: a reward above"),
+        (lambda: bb.WideRange(cast(Any, bb.sensor_problem()), 2), "of is <Problem .*: give a family such as"),
+    ],
+)
+def test_bad_parameters(make: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        make()

@@ -1,0 +1,342 @@
+"""Leaderboards: figures against their slow twin, folders that go on, lists of one's own, and the command."""
+
+import csv
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import budgetbandits as bb
+import reference
+from budgetbandits.cli import main
+from budgetbandits.errors import InvalidInput, OutputError
+from budgetbandits.experiments import study
+from budgetbandits.experiments.leaderboard.board import Cell, Leaderboard, standings
+from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED, read_suite
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+OUTPUTS = {"duels.csv", "figure.png", "figure.svg", "leaderboard.csv", "report.html", "report.md"}
+LIST = """
+[presets.quick]
+runs = 5
+seed = 11
+budgets = [60, 300]
+
+[problems.coins]
+family = "bernoulli"
+arms = 4
+
+[problems."a / b"]
+family = "paper"
+name = "extreme"
+arms = 5
+
+[policies.KUBE]
+policy = "kube"
+origin = "published"
+
+[policies."eps-first"]
+policy = "epsilon_first"
+epsilon = 0.1
+origin = "published"
+
+[policies.recommended]
+policy = "recommended"
+"""
+NAMES = ["KUBE", "eps-first", "recommended"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "list.toml"
+    path.write_text(LIST, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Leaderboard:
+    """Return a leaderboard that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "list.toml").write_text(LIST, encoding="utf-8")
+    return bb.leaderboard(folder / "list.toml", out=folder / "out", progress=False)
+
+
+def sample(board: Leaderboard, problem: str, policy: str, budget: float) -> list[float]:
+    rows = board.runs[problem].to_arrow().to_pylist()
+    mine = [row for row in rows if (row["policy"], row["budget"]) == (policy, budget)]
+    return [row["fractional_optimum"] - row["expected_reward"] for row in mine]
+
+
+def outputs(path: Path | None) -> dict[str, bytes]:
+    assert path is not None
+    return {name: (path / name).read_bytes() for name in OUTPUTS}
+
+
+# Figures
+
+
+def test_there_is_a_cell_for_each_problem_budget_and_policy(whole: Leaderboard) -> None:
+    assert [(cell.problem, cell.budget, cell.policy) for cell in whole.cells] == [
+        (problem, budget, policy) for problem in ("coins", "a / b") for budget in (60.0, 300.0) for policy in NAMES
+    ]
+    assert {cell.policy: cell.origin for cell in whole.cells} == dict(
+        zip(NAMES, (PUBLISHED, PUBLISHED, OWN), strict=True)
+    )
+    assert {cell.runs for cell in whole.cells} == {5}
+
+
+def test_a_cell_is_that_of_its_twin(whole: Leaderboard) -> None:
+    for cell in whole.cells:
+        mine, kube = (sample(whole, cell.problem, policy, cell.budget) for policy in (cell.policy, "KUBE"))
+        assert (cell.mean, cell.median, cell.p95, cell.worst) == pytest.approx(reference.beside_kube(mine, kube))
+        assert cell.regret == pytest.approx(reference.total(mine) / 5)
+        assert cell.low <= cell.mean <= cell.high
+        assert cell.policy != "KUBE" or cell.mean == 1
+
+
+def test_problems_share_no_random_numbers_but_policies_and_budgets_do(whole: Leaderboard) -> None:
+    first, second = (runs.seed for runs in whole.runs.values())
+    assert (first, second) == (11, 12)
+    alone = bb.simulate(bb.BernoulliFamily(4), bb.recommended(), [300], runs=5, seed=11)
+    rewards = whole.runs["coins"].of("reward", "recommended", 300.0)
+    assert alone["reward"].tolist() == rewards.tolist()
+
+
+def cell(policy: str, mean: float, problem: str = "a", worst: float = 9.0) -> Cell:
+    return Cell(problem, 100.0, policy, OWN, 5, 10 * mean, mean, mean, mean, mean, 2 * mean, worst)
+
+
+def test_standings_are_geometric_means_over_the_cells() -> None:
+    rows = standings(
+        [cell("x", 0.1), cell("y", 0.5), cell("x", 0.9, "b", 12.0), cell("y", 0.02, "b"), cell("z", 0.02, "b")]
+    )
+    assert [row.policy for row in rows] == ["z", "y", "x"]
+    by_name = {row.policy: row for row in rows}
+    assert by_name["x"].mean == pytest.approx(math.sqrt(0.1 * 0.9))
+    assert by_name["x"].p95 == pytest.approx(2 * math.sqrt(0.1 * 0.9))
+    assert (by_name["x"].cell_max, by_name["x"].worst) == (0.9, 12.0)
+    assert [by_name[name].best_in for name in "xyz"] == [1, 1, 1]  # a tie counts for both
+    assert standings([cell("x", 0.0), cell("x", 0.5, "b")])[0].mean == 0
+
+
+def test_a_duel_is_with_the_best_published_policy_of_the_cell(whole: Leaderboard) -> None:
+    assert [(duel.problem, duel.budget) for duel in whole.duels] == [
+        (problem, budget) for problem in ("coins", "a / b") for budget in (60.0, 300.0)
+    ]
+    for duel in whole.duels:
+        cells = {c.policy: c for c in whole.cells if (c.problem, c.budget) == (duel.problem, duel.budget)}
+        assert duel.policy == "recommended"
+        assert duel.rival == min(("KUBE", "eps-first"), key=lambda name: cells[name].mean)
+        assert (duel.mean, duel.p95) == (cells["recommended"].mean, cells["recommended"].p95)
+        assert (duel.rival_mean, duel.rival_p95) == (cells[duel.rival].mean, cells[duel.rival].p95)
+        assert duel.ratio == pytest.approx(duel.mean / duel.rival_mean)
+        verdict = "ahead" if duel.high < 1 else "behind" if duel.low > 1 else "level"
+        assert duel.verdict == verdict
+
+
+def test_a_policy_that_is_certain_to_lose_is_behind() -> None:
+    policies = {"explores": bb.epsilon_first(0.9), "learns": bb.recommended()}
+    board = bb.leaderboard(policies, {"coins": bb.BernoulliFamily(10)}, [1000], runs=20, seed=11)
+    found = {duel.policy: duel.verdict for duel in board.duels}
+    assert found == {"explores": "behind", "learns": "ahead"}  # beside KUBE, which is published and was added
+    assert board.reference == "KUBE, width 1"
+    assert [row.policy for row in board.standings] == ["learns", "KUBE, width 1", "explores"]
+
+
+def test_a_single_arm_has_nothing_to_compare() -> None:
+    problem = bb.Problem([1], [bb.Bernoulli(0.5)])
+    board = bb.leaderboard({"mine": bb.recommended()}, {"one": problem}, [10], runs=3, seed=11)
+    assert [math.isnan(each.mean) for each in board.cells] == [True, True]
+    assert "nan" in str(board)
+
+
+# Forms
+
+
+def test_it_is_handed_on_as_arrow_pandas_and_markdown(whole: Leaderboard) -> None:
+    table = whole.to_arrow()
+    assert isinstance(table, pa.Table)
+    assert table.num_rows == len(whole.cells) == len(whole.to_pandas())
+    figures = ["regret", "mean", "low", "high", "median", "p95", "worst"]
+    assert table.column_names == ["problem", "budget", "policy", "origin", "runs", *figures]
+    assert table.column("mean").to_pylist() == [each.mean for each in whole.cells]
+    assert "| 1 | " in whole.to_markdown()
+    assert str(whole) == str(whole.standings)
+
+
+def test_the_folder_has_figure_runs_tables_and_report(whole: Leaderboard) -> None:
+    assert whole.path is not None
+    assert {path.name for path in whole.path.iterdir()} == {*OUTPUTS, "runs", "study.json"}
+    assert sorted(path.name for path in (whole.path / "runs").iterdir()) == ["a %2F b", "coins"]
+    with (whole.path / "leaderboard.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [(row["policy"], float(row["mean"]), float(row["p95"])) for row in rows] == [
+        (each.policy, each.mean, each.p95) for each in whole.cells
+    ]
+    page = (whole.path / "report.md").read_text(encoding="utf-8")
+    for heading in ("Standings", "Beside the best published policy", "Every cell", "The list", "To run it again"):
+        assert f"\n## {heading}\n" in page
+    assert "".join(f"    {line}\n" for line in LIST.splitlines()) in page
+    assert re.search(r"SHA-256 of the file: [0-9a-f]{64}\n", page)
+    assert "Intervals are for one cell each" in page
+    assert str(whole.path.parent) not in page
+    assert "recommended: the smaller mean in" in page
+
+
+# Going on
+
+
+def test_an_interrupted_one_goes_on_and_comes_out_the_same(
+    file: Path, tmp_path: Path, whole: Leaderboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+
+    def simulate(*arguments: Any, **options: Any) -> bb.Runs:
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            raise KeyboardInterrupt
+        return bb.simulate(*arguments, **options)
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patched:
+        patched.setattr(study, "simulate", simulate)
+        with pytest.raises(KeyboardInterrupt):
+            bb.leaderboard(file, out=out, progress=False, workers=2)
+    kept = {path: path.read_bytes() for path in (out / "runs").rglob("*.parquet")}
+    assert len(kept) == 3
+    assert not (out / "report.md").exists()
+    again = bb.leaderboard(file, out=out, progress=False, workers=1)
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert again.cells == whole.cells
+    assert outputs(out) == outputs(whole.path)
+
+
+def test_more_runs_are_added_and_a_changed_list_is_another_study(
+    file: Path, tmp_path: Path, whole: Leaderboard
+) -> None:
+    out = tmp_path / "out"
+    bb.leaderboard(file, out=out, runs=2, progress=False)
+    assert bb.leaderboard(file, out=out, progress=False).cells == whole.cells
+    before = outputs(out)
+    file.write_text(LIST + "# changed\n", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"holds an experiment with other settings \(list: "):
+        bb.leaderboard(file, out=out, progress=False)
+    assert outputs(out) == before
+
+
+# What is played
+
+
+def test_problems_and_policies_of_the_list_can_be_chosen_and_keep_their_seeds(file: Path, whole: Leaderboard) -> None:
+    board = bb.leaderboard(file, ["a / b"], [300], progress=False)
+    assert board.cells == tuple(each for each in whole.cells if (each.problem, each.budget) == ("a / b", 300.0))
+    assert bb.leaderboard(file, "a / b", [300], progress=False).cells == board.cells
+
+
+def test_a_policy_of_the_packages_list_keeps_its_origin(tmp_path: Path) -> None:
+    listed = {name: entrant.policy for name, entrant in read_suite().policies.items()}
+    policies = {name: listed[name] for name in ("KUBE", "IMED")} | {"mine": bb.epsilon_first(0.3)}
+    board = bb.leaderboard(policies, {"coins": bb.BernoulliFamily(3)}, [50], runs=2, seed=11, out=tmp_path / "out")
+    assert board.origins == {"KUBE": PUBLISHED, "IMED": PUBLISHED, "mine": OWN}
+    page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "| mine | EpsilonFirst(epsilon=0.3, exploit=DensityGreedy()) |" in page
+    assert "## The list" not in page  # since it says nothing of what was played
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"preset": "slow"}, "preset is 'slow': it must be one of quick, full"),
+        ({"problems": ["moderat"]}, "problem is 'moderat': did you mean 'moderate'?"),
+        ({"problems": []}, "there are no problems: give some"),
+        ({"problems": {"a": 3}}, "problem 'a' is 3: give a Problem, or a family"),
+        (
+            {"problems": {"a": bb.Problem([5], [bb.Bernoulli(0.5)])}, "budgets": [4]},
+            "the least budget is 4, and the ch",
+        ),
+        ({"policies": {"a": 3}}, "policy 'a' is 3: give a policy such as kube"),
+        ({"budgets": []}, r"budgets is \[\]: give numbers above 0"),
+        ({"runs": 0}, "runs is 0: give a whole number from 1"),
+        ({"seed": -1}, "seed is -1: give a whole number from 0"),
+        ({"policies": "nowhere.toml"}, "nowhere.toml: the file cannot be read"),
+    ],
+)
+def test_bad_use_is_told_before_anything_is_played(arguments: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        bb.leaderboard(**arguments, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# The command
+
+
+def compare(*arguments: object) -> int:
+    return main(["compare", *map(str, arguments), "--no-progress"])
+
+
+def test_the_command_plays_a_list_and_says_how_to_get_the_same_again(
+    file: Path, tmp_path: Path, whole: Leaderboard, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert compare("--policies", file) == 0
+    printed = capsys.readouterr().out
+    assert str(whole.standings) in printed
+    assert "recommended: the smaller mean in" in printed
+    assert "The report is in leaderboard-quick/report.html" in printed
+    page = (tmp_path / "leaderboard-quick" / "report.md").read_text(encoding="utf-8")
+    assert "\n    budgetbandits compare --preset quick --policies list.toml\n" in page
+    assert compare("--policies", file, "--seed", 4) == 2
+    assert "other settings" in capsys.readouterr().err
+
+
+def test_the_command_plays_observations(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    observed = EXAMPLES / "observations.csv"
+    options = ("--policies", file, "--runs", 2, "--csv", observed, "--reward-range", 0, 1)
+    assert compare(*options, "--budgets", 2, 5.5) == 0
+    assert "The report is in observations/report.html" in capsys.readouterr().out
+    page = (tmp_path / "observations" / "report.md").read_text(encoding="utf-8")
+    assert "| observations | B = 2 | B = 5.5 |" in page
+    assert "--csv observations.csv --reward-range 0 1 --budgets 2 5.5 --runs 2\n" in page
+    assert compare(*options, "--budgets", 2, 60, "--problems", "coins", "--out", "both") == 0
+    assert sorted(path.name for path in (tmp_path / "both" / "runs").iterdir()) == ["coins", "observations"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--csv", EXAMPLES / "observations.csv"], "--csv needs --budgets: say what there is to spend"),
+        (["--reward-range", 0, 1], "--reward-range goes with --csv"),
+        (["--csv", "nowhere.csv", "--budgets", 5], "nowhere.csv: the file cannot be read"),
+        (["--preset", "slow"], "preset is 'slow': it must be one of quick, full"),
+        (["--problems", "moon"], "problem is 'moon'"),
+        (["--budgets", -5], "budgets is [-5.0]: give numbers above 0"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    arguments: Sequence[object],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert compare(*arguments) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_example_of_a_list_runs(tmp_path: Path) -> None:
+    board = bb.leaderboard(EXAMPLES / "leaderboard.toml", out=tmp_path / "out", runs=2, budgets=[50], progress=False)
+    assert {duel.policy for duel in board.duels} == {"two moments, exact"}
+    assert board.runs.keys() == {"coins", "coins, rare", "range unknown"}

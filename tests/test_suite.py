@@ -1,0 +1,98 @@
+"""The list of a leaderboard: the package's own, a user's, and what a mistake in one is told."""
+
+from pathlib import Path
+
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.errors import InvalidInput
+from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED, Entrant, Preset, Suite, read_suite
+
+EARLIER_SEEDS = {*range(11), 61, 62, 64, 66, 2012}  # of the reproduction, and of what `recommended` was chosen by
+POLICIES = '[policies.mine]\npolicy = "kube"\nwidth = 0.5\n'
+PROBLEMS = '[problems.coins]\nfamily = "bernoulli"\narms = 3\n'
+PRESETS = "[presets.tiny]\nruns = 2\nseed = 4\nbudgets = [200, 50]\n"
+
+
+def read_text(path: Path, text: str) -> Suite:
+    file = path / "mine.toml"
+    file.write_text(text, encoding="utf-8")
+    return read_suite(file)
+
+
+def test_the_packages_list_is_a_fair_one() -> None:
+    suite = read_suite()
+    assert suite.policies["KUBE"] == Entrant(bb.kube(), PUBLISHED)
+    assert suite.policies["recommended"] == Entrant(bb.recommended(), OWN)
+    assert len({repr(entrant.policy) for entrant in suite.policies.values()}) == len(suite.policies) > 20
+    ours = (bb.TwoMomentKLUCB, bb.TwoMomentIMED, bb.VarianceAwareThompson)
+    for name, (policy, origin) in {name: (each.policy, each.origin) for name, each in suite.policies.items()}.items():
+        parts = [policy, policy.index] if isinstance(policy, bb.IndexPolicy) else [policy]
+        assert (origin == OWN) == any(isinstance(part, ours) for part in parts), name
+
+
+def test_the_packages_seeds_are_fresh_and_share_nothing() -> None:
+    """A problem's seed is that of the preset and its place in the list."""
+    suite = read_suite()
+    seeds = [preset.seed + place for preset in suite.presets.values() for place in range(len(suite.problems))]
+    assert len(set(seeds)) == len(seeds)
+    assert not EARLIER_SEEDS & set(seeds)
+
+
+def test_the_packages_suite_has_what_was_promised() -> None:
+    suite = read_suite()
+    assert [suite.problems[name] for name in ("homogeneous", "moderate", "extreme")] == [
+        bb.paper_family(name) for name in ("homogeneous", "moderate", "extreme")
+    ]
+    assert suite.problems["Bernoulli, K = 10"] == bb.BernoulliFamily(10)
+    assert suite.problems["range x 4"] == bb.WideRange(bb.paper_family("moderate"), 4)
+    assert isinstance(suite.problems["sensor node"], bb.Problem)
+    assert suite.presets.keys() == {"quick", "full"}
+
+
+def test_a_users_list_has_what_it_says_and_the_rest_from_the_package(tmp_path: Path) -> None:
+    packaged = read_suite()
+    suite = read_text(tmp_path, POLICIES)
+    assert suite.policies == {"mine": Entrant(bb.kube(0.5), OWN)}
+    assert suite.problems.keys() == packaged.problems.keys()
+    assert suite.presets == packaged.presets
+    suite = read_text(tmp_path, PROBLEMS + PRESETS)
+    assert suite.policies == packaged.policies
+    assert suite.problems == {"coins": bb.BernoulliFamily(3)}
+    assert suite.presets == {"tiny": Preset(2, 4, (50.0, 200.0))}
+
+
+def test_the_digest_is_that_of_all_that_the_list_says(tmp_path: Path) -> None:
+    first = read_text(tmp_path, POLICIES).digest
+    assert read_text(tmp_path, POLICIES).digest == first
+    assert read_text(tmp_path, POLICIES + "# more\n").digest != first
+    assert read_suite().digest != first
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("policies 3", "this is not TOML"),
+        ("runs = 3", "runs is 3, but there is no such key: allowed are presets, problems, policies"),
+        ("policies = 3", "policies is 3: give a table, such as [policies.KUBE]"),
+        ("[policies]", 'policies is empty: give at least one, such as [policies.KUBE] with policy = "kube"'),
+        ("policies.a = 3", "policies.a is 3: give a table"),
+        ("[policies.a]\nwidth = 3", "policies.a.policy is missing: it must be one of kube"),
+        (POLICIES + "widht = 3", "policies.mine.widht is 3, but there is no such key: did you mean 'width'?"),
+        (POLICIES + 'origin = "bought"', "policies.mine.origin is 'bought': it must be one of published, own"),
+        ('[problems.a]\nfamily = "beto"', "problems.a.family is 'beto': did you mean 'beta'?"),
+        (PROBLEMS + "concentration = 3", "problems.coins.concentration is 3, but there is no such key"),
+        (PROBLEMS.replace("3", "0"), "problems.coins.arms is 0: give at least one arm"),
+        ('[problems.a]\nfamily = "wide_range"\nof = "sensor"\nfactor = 2', "problems.a.of is <Problem"),
+        ("[presets.a]\nruns = 3", "presets.a.seed is missing: it has no default"),
+        (PRESETS.replace("runs = 2", "runs = 0"), "presets.tiny.runs is 0: give a whole number from 1"),
+        (PRESETS.replace("[200, 50]", "[]"), "presets.tiny.budgets is []: give numbers above 0, each once"),
+        (PRESETS.replace("50]", "200]"), "presets.tiny.budgets is [200, 200]: give numbers above 0, each once"),
+        (PRESETS.replace("50]", "-1]"), "presets.tiny.budgets is [200, -1]: give numbers above 0"),
+        (PRESETS.replace("[200, 50]", "200"), "presets.tiny.budgets is 200: give numbers above 0"),
+    ],
+)
+def test_a_mistake_is_named_with_file_and_key(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_text(tmp_path, text)
+    assert str(caught.value).startswith(f"{tmp_path / 'mine.toml'}: {message}")
