@@ -137,8 +137,9 @@ class Thompson(PosteriorSampling):
     """Budgeted Thompson sampling, BTS (Xia, Li, Qin, Yu and Liu 2015), with known costs.
 
     With S the sum of the N rewards told, scaled to [0, 1], a mean is drawn from Beta(S + 1, N - S + 1). For 0/1
-    rewards that is BTS, whose regret is proved to be logarithmic. Other rewards enter by their size, where the authors
-    toss a coin of that bias for each: a coin's fall would have to be remembered, and adds noise; but there is no proof.
+    rewards that is BTS but for the costs, which are known here. Logarithmic regret is proved for costs that are drawn,
+    and have a Beta law of their own. Other rewards enter by their size, where the authors toss a coin of that bias for
+    each: a coin's fall would have to be remembered, and adds noise.
     """
 
     def shapes(self, arm: Arm, now: Now) -> tuple[float, float]:
