@@ -219,3 +219,13 @@ def test_bad_parameters(make: Callable[[Any], bb.Policy], bad: list[Any], messag
 def test_text_is_no_number(make: Callable[[Any], bb.Policy]) -> None:
     with pytest.raises(InvalidInput, match="is '1': give an int or a float; it must"):
         make("1")
+
+
+def test_many_arms_that_are_hardly_possible_leave_the_likely_one_likely() -> None:
+    learner = bb.Learner(bb.thompson(), [1] + [1000] * 999, 10**7, (0, 1), seed=1)
+    for _ in range(1100):
+        pull = learner.ask()
+        assert pull is not None
+        learner.tell(pull, 1.0 if pull.arm == 0 else 0.0)
+    likeliest = learner.best_set()[0]
+    assert (likeliest.arm, likeliest.probability > 0.99) == (0, True)

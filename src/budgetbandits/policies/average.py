@@ -18,9 +18,10 @@ class AboveAverage(Policy):
     """Survival of the above average, after SOAAv as S. Beckmann's and N. Beckemeyer's program Obriareus has it.
 
     SOAAv goes over its active arms in passes; an arm is active in the next pass if its mean over cost is at least
-    1 + x times the average of the arms that were active in the last one. Passes would be a memory, which policies here have not. So this
-    one compares with what all money so far has earned, and of the arms that are above takes the one pulled least, the
-    lower on a tie; if none is, the densest. An affordable arm that was never pulled comes first. No proof is known.
+    1 + x times the average of those that were active in the last one. Passes would be a memory, which policies here
+    have not. So this one compares with what all money so far has earned, and of the arms that are above takes the one
+    pulled least, the lower on a tie; if none is, the densest. An affordable arm that was never pulled comes first. No
+    proof is known.
 
     Parameters
     ----------

@@ -15,12 +15,13 @@ from budgetbandits.distributions import inverse_normal
 from budgetbandits.indices.scaled import unscaled
 from budgetbandits.policies.base import Policy
 from budgetbandits.specs import require, require_flag
-from budgetbandits.state import Arm, Arms, Counts, Now, arm_of
+from budgetbandits.state import Arm, Arms, Floats, Now, arm_of
 from budgetbandits.streams import POSTERIOR, uniform_pair
 
 __all__ = ["COMPILABLE", "PosteriorSampling", "Thompson", "VarianceAwareThompson", "beta_draw"]
 
 _TRIES: Final = 1000  # decisions from which `weights` are estimated
+_RARE: Final = 1e-3  # the weight of an arm that none of them chose
 _BITS: Final = 2.0**52  # of a uniform number
 _SIZE_MAX: Final = 1e15  # of the shapes; beyond, a Beta law is a point
 
@@ -118,7 +119,7 @@ class PosteriorSampling(Policy):
         a, b = self.shapes(arm, now)
         return unscaled(beta_draw(a, b, key, number), now)
 
-    def weights(self, arms: Arms, now: Now) -> Counts:
+    def weights(self, arms: Arms, now: Now) -> Floats:
         """Return an estimate of how likely each arm is, from a thousand decisions; none that is possible has 0."""
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         shapes = np.array([self.shapes(arm_of(arms, int(i)), now) for i in affordable])
@@ -127,8 +128,8 @@ class PosteriorSampling(Policy):
         if self.lazy:
             values[:, arms.pulls[affordable] == 0] = now.reward_high
         wins = np.bincount(np.argmax(values / arms.cost[affordable], axis=1), minlength=len(affordable))
-        weights = np.zeros(len(arms.cost), np.int64)
-        weights[affordable] = np.maximum(wins, 1)
+        weights = np.zeros(len(arms.cost))
+        weights[affordable] = np.maximum(wins, _RARE)
         return weights
 
 
