@@ -345,6 +345,7 @@ def test_a_damaged_part_is_named_and_kept(tmp_path: Path, capsys: pytest.Capture
 
 def test_a_missing_part_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
+    assert one_panel(out, runs=1) == 0
     assert one_panel(out) == 0
     sorted((out / "runs" / "moderate").glob("*.parquet"))[0].unlink()
     assert one_panel(out) == 2
