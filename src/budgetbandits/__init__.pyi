@@ -1,6 +1,7 @@
 from . import bounds, errors, knapsack
 from .campaign.campaign import Campaign, Money
 from .campaign.store import Store, open_store
+from .changing import ChangingLaw, Drifting, Seasonal, Switching
 from .indices import (
     KLUCB,
     MOSS,
@@ -18,6 +19,7 @@ from .indices import (
     UCBTuned,
 )
 from .learner import Learner, Pull
+from .memory import Discount, Memory, Window
 from .oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
 from .policies import (
     IMED,
@@ -25,6 +27,7 @@ from .policies import (
     AboveAverage,
     EpsilonFirst,
     EpsilonGreedy,
+    Forgetful,
     IndexPolicy,
     Poker,
     Policy,
@@ -150,4 +153,12 @@ __all__ = [
     "ucb_tuned",
     "ucb_v",
     "variance_aware_thompson",
+    "ChangingLaw",
+    "Drifting",
+    "Seasonal",
+    "Switching",
+    "Discount",
+    "Memory",
+    "Window",
+    "Forgetful",
 ]

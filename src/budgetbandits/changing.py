@@ -102,7 +102,7 @@ def share_at(courses: Courses, piece: int, pull: int) -> float:
     if period > 0.0:
         return 0.5 - 0.5 * math.cos(2.0 * math.pi * ((pull - start) / period))
     if end > start:
-        return min(max((pull - start) / (end - start), 0.0), 1.0)
+        return float(min(max((pull - start) / (end - start), 0.0), 1.0))
     return 0.0
 
 
@@ -110,13 +110,14 @@ def mean_at(courses: Courses, arm: int, pull: int) -> float:
     """Return the mean reward of an arm at a pull number."""
     piece = piece_at(courses, arm, pull)
     share = share_at(courses, piece, pull)
-    return courses.means[piece, 0] + share * (courses.means[piece, 1] - courses.means[piece, 0])
+    before, after = courses.means[piece, 0], courses.means[piece, 1]
+    return float(before + share * (after - before))
 
 
 def changing_reward(
     courses: Courses, kinds: Counts, parameters: Floats, data: Floats, arm: int, pull: int, u: float
 ) -> float:
-    """Turn one uniform number into what an arm pays at a pull number: the number picks the law, and what is left of it draws."""
+    """Turn one uniform number into what an arm pays at a pull number: it picks the law, and what is left of it draws."""
     piece = piece_at(courses, arm, pull)
     share = share_at(courses, piece, pull)
     if u <= share:
@@ -157,7 +158,7 @@ class ChangingLaw(ABC):
 
     def mean_at(self, pull: int) -> float:
         """Return the mean reward at the pull number t, from 1."""
-        return float(mean_at(tabulate_courses([self])[0], 0, _pull_number("pull", pull)))
+        return mean_at(tabulate_courses([self])[0], 0, _pull_number("pull", pull))
 
     def quantile_at(self, pull: int, u: float) -> float:
         """Turn one uniform number into one reward of the law as it stands at the pull number t.
@@ -171,7 +172,7 @@ class ChangingLaw(ABC):
         if not 0.0 < u < 1.0:
             raise InvalidInput(f"{type(self).__name__}: u is {u}: it must lie strictly between 0 and 1")
         courses, laws = tabulate_courses([self])
-        return float(changing_reward(courses, *tabulate(laws), 0, _pull_number("pull", pull), float(u)))
+        return changing_reward(courses, *tabulate(laws), 0, _pull_number("pull", pull), float(u))
 
 
 @dataclass(frozen=True, slots=True, init=False)

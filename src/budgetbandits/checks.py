@@ -9,9 +9,9 @@ import numpy as np
 
 from budgetbandits.errors import InvalidInput
 from budgetbandits.money import Amount
-from budgetbandits.state import Floats
+from budgetbandits.state import UNLIMITED, Counts, Floats
 
-__all__ = ["ArmName", "Costs", "check_range", "check_whole", "named_costs"]
+__all__ = ["ArmName", "Costs", "Limits", "check_range", "check_whole", "limits_of", "named_costs"]
 
 _REWARD_MAX: Final = 1e100  # squares of rewards and their sums stay finite
 
@@ -55,6 +55,45 @@ def _check_names(names: list[ArmName]) -> None:
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
         raise InvalidInput(f"arm name {name!r} is given {count} times: each arm needs a name of its own")
+
+
+Limits = Mapping[Any, int | None] | Sequence[int | None] | Counts
+"""How often arms may be pulled: by name, those left out being without a limit, or one for each; None for no limit."""
+
+
+def limits_of(limits: Limits | None, names: Sequence[ArmName]) -> Counts:
+    """Return the limit of each arm as an array, or raise.
+
+    >>> limits_of({"b": 100}, ["a", "b"]).tolist()
+    [4611686018427387904, 100]
+    """
+    checked = np.full(len(names), UNLIMITED, np.int64)
+    if limits is None:
+        return checked
+    if isinstance(limits, str) or not isinstance(limits, Mapping | Iterable):
+        raise InvalidInput(f"limits are {limits!r}: give names with limits, such as {{'a': 100}}")
+    if isinstance(limits, Mapping):
+        unknown = [name for name in limits if name not in names]
+        if unknown:
+            raise InvalidInput(f"limits name the arm {unknown[0]!r}, which has no cost: give limits for arms that there are")
+        given = [limits.get(name) for name in names]
+    else:
+        given = list(limits)
+    if len(given) != len(names):
+        raise InvalidInput(f"{len(names)} costs and {len(given)} limits: give one for each arm, or names with limits")
+    for arm, (name, limit) in enumerate(zip(names, given, strict=True)):
+        if limit is not None:
+            checked[arm] = _checked_limit(name, limit)
+    return checked
+
+
+def _checked_limit(name: ArmName, limit: object) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 1 <= limit <= UNLIMITED:
+        raise InvalidInput(
+            f"limit of arm {name!r} is {limit!r}: give a whole number of pulls, 1 or more; leave out an arm that must not "
+            "be pulled, and give no limit to one that may be pulled as often as there is money"
+        )
+    return int(limit)
 
 
 def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:

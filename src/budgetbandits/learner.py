@@ -25,9 +25,10 @@ from budgetbandits.errors import (
     PullAlreadySettled,
     UnknownPull,
 )
+from budgetbandits.memory import Memory, Past, fresh_past, restore, saved
 from budgetbandits.money import Amount, PriceList, Unit, price_list
-from budgetbandits.policies import Policy
-from budgetbandits.state import Floats, Now, fresh_arms, learn
+from budgetbandits.policies import Forgetful, Policy
+from budgetbandits.state import Arms, Floats, Now, fresh_arms, learn
 from budgetbandits.streams import CHOICE, uniform
 from budgetbandits.tables import Table
 
@@ -39,6 +40,7 @@ __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 _FORMAT: Final = "budgetbandits.learner"
 _VERSION: Final = 2  # version 1 knew neither pulls that expired nor costs that came cheaper
 _SEED_BITS: Final = 63
+_PULLS_MOST: Final = 2**53
 _TOURNAMENT_ARMS: Final = 2_000  # from so many arms on, NumPy's scan takes longer than the compiled tournament
 
 
@@ -75,7 +77,7 @@ class ArmRow:
     pulls
         How often it was pulled, outstanding pulls included.
     mean
-        Its mean reward, or None while none is known.
+        Its mean reward, as the policy remembers it, or None while none is known.
     upper_bound
         What the policy takes a pull to be worth: for KUBE the upper confidence bound, infinite before the first pull.
     density
@@ -176,6 +178,7 @@ class Learner:
         self._budget = bill.budget
         self._cost_min = float(bill.prices.min())
         self._arms = fresh_arms(bill.prices, self._reward_low)
+        self._recollection = _fresh_recollection(policy, bill.prices, self._reward_low)
         # All else that changes. Amounts are whole numbers of units.
         self._spent = 0
         self._reserved = 0
@@ -215,13 +218,16 @@ class Learner:
             chosen = self._chosen(now) if arm is None else self._number_of(arm)
             if chosen is None or self._arms.cost[chosen] > now.budget_left:
                 return None
-            learns = bool(self._policy.learns(self._arms, now))
+            learns = bool(self._policy.learns(self._seen, now))
             price = self._unit.units(float(self._arms.cost[chosen]))
             self._asked += 1
             self._pulls += 1
             self._reserved += price
             self._arms.pulls[chosen] += 1
-            pull = Pull(self._asked, self._names[chosen], self._unit.amount(price), now.pull)
+            if self._recollection is not None:
+                memory, past = self._recollection
+                memory.begin(past, chosen, self._asked)
+            pull = Pull(self._asked, self._names[chosen], self._unit.amount(price), self._pulls)
             self._pending[pull.id] = _Pending(pull, chosen, price, learns)
             self._note_change(chosen)
             return pull
@@ -278,8 +284,7 @@ class Learner:
                 self._count_late(expired)
             self._reward_total += amount
             if pending.learns:
-                learn(self._arms, pending.arm, amount)
-                self._note_change(pending.arm)
+                self._learn(pending, amount)
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for.
@@ -341,18 +346,36 @@ class Learner:
     def _give_back(self, pending: "_Pending") -> None:
         del self._pending[pending.pull.id]
         self._reserved -= pending.price
-        self._pulls -= 1
-        self._arms.pulls[pending.arm] -= 1
+        self._count(pending, -1)
         self._tournament = None  # its clock cannot be turned back
 
     def _count_late(self, expired: "_Expired") -> None:
         pending = expired.pending
         del self._expired[pending.pull.id]
         if expired.is_released:  # it happened after all, and its cost was given back
-            self._pulls += 1
-            self._arms.pulls[pending.arm] += 1
+            self._count(pending, 1)
             self._saved += pending.price
             self._note_change(pending.arm)
+
+    def _count(self, pending: "_Pending", sign: int) -> None:
+        """Let a pull count again (1), or no longer (-1)."""
+        self._pulls += sign
+        self._arms.pulls[pending.arm] += sign
+        if self._recollection is not None:
+            memory, past = self._recollection
+            memory.count(past, pending.arm, pending.pull.id, self._asked, sign)
+
+    def _learn(self, pending: "_Pending", reward: float) -> None:
+        learn(self._arms, pending.arm, reward)
+        if self._recollection is not None:
+            memory, past = self._recollection
+            memory.learn(past, pending.arm, pending.pull.id, self._asked, reward)
+        self._note_change(pending.arm)
+
+    @property
+    def _seen(self) -> Arms:
+        """The arms as the policy sees them."""
+        return self._arms if self._recollection is None else self._recollection.past.arms
 
     def _chosen(self, now: Now) -> int | None:
         """Return the arm that the policy chooses now, or None if none is affordable."""
@@ -364,12 +387,12 @@ class Learner:
 
     def _choose(self, now: Now, number: float) -> int:
         if len(self._names) < _TOURNAMENT_ARMS:
-            return self._policy.choose(self._arms, now, number)
+            return self._policy.choose(self._seen, now, number)
         # Compiled, and only here: a learner with few arms does without Numba.
         from budgetbandits.engine import LiveTournament
 
         if not LiveTournament.serves(self._policy):
-            return self._policy.choose(self._arms, now, number)
+            return self._policy.choose(self._seen, now, number)
         if self._tournament is None:
             self._tournament = LiveTournament(self._policy, self._arms, now)
         return self._tournament.choose(now, number)
@@ -381,7 +404,7 @@ class Learner:
     def _now(self) -> Now:
         left = self._budget - self._spent - self._reserved
         return Now(
-            pull=self._pulls + 1,
+            pull=1 + (self._pulls if self._recollection is None else float(self._recollection.past.pulls[0])),
             budget=self._unit.price(self._budget),
             budget_left=self._unit.price(left),
             reward_low=self._reward_low,
@@ -510,11 +533,11 @@ class Learner:
     def arms(self) -> Table[ArmRow]:
         """The arms: name, cost, pulls, mean, upper bound and density."""
         with self._lock:
-            arms = self._arms
+            arms = self._seen
             bounds = self._policy.bounds(arms, self._now())
             costs = [self._unit.amount(self._unit.units(price)) for price in arms.cost.tolist()]
             means = [mean if told else None for mean, told in zip(arms.mean.tolist(), arms.told.tolist(), strict=True)]
-            rows = zip(self._names, costs, arms.pulls.tolist(), means, bounds.tolist(), strict=True)
+            rows = zip(self._names, costs, self._arms.pulls.tolist(), means, bounds.tolist(), strict=True)
             return Table(ArmRow(*row, density=row[4] / row[1]) for row in rows)
 
     def best_set(self) -> Table[Choice]:
@@ -523,7 +546,7 @@ class Learner:
             now = self._now()
             if self._cost_min > now.budget_left:
                 return Table()
-            weights = self._policy.weights(self._arms, now)
+            weights = self._policy.weights(self._seen, now)
             total = weights.sum()
             choices = [
                 Choice(self._names[int(arm)], weights[arm].item(), float(weights[arm] / total))
@@ -568,7 +591,8 @@ class Learner:
                         [*_saved_pull(expired.pending), expired.is_released] for expired in self._expired.values()
                     ],
                     "cancelled": sorted(self._cancelled),
-                },
+                }
+                | ({} if self._recollection is None else {"memory": saved(self._recollection.past)}),
                 allow_nan=False,
             )
 
@@ -605,6 +629,8 @@ class Learner:
         )
         learner._restore_arms(data)
         learner._restore_pulls(data)
+        if learner._recollection is not None:
+            restore(learner._recollection.past, data["memory"], learner._reward_high)
         if learner._spent + learner._reserved > learner._budget:
             raise InvalidState("the saved learner is damaged: it spent more than its budget")
         return learner
@@ -690,11 +716,25 @@ class _Pending(NamedTuple):
     learns: bool
 
 
+class _Recollection(NamedTuple):
+    """What a policy that forgets remembers, and by which rule."""
+
+    memory: Memory
+    past: Past
+
+
 class _Expired(NamedTuple):
     """A pull that expired before its reward was told, and whether its cost was given back."""
 
     pending: _Pending
     is_released: bool
+
+
+def _fresh_recollection(policy: Policy, prices: Floats, reward_low: float) -> _Recollection | None:
+    if not isinstance(policy, Forgetful):
+        return None
+    memory = policy.memory
+    return _Recollection(memory, fresh_past(prices, memory.places(_PULLS_MOST), reward_low))
 
 
 def new_seed() -> int:

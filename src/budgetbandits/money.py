@@ -269,6 +269,20 @@ def pay(high: float, low: float, price: float) -> tuple[float, float]:
     return result, error - (result - total)
 
 
+def pay_often(high: float, low: float, price: float, count: int) -> tuple[float, float]:
+    """Pay a price so many times, exactly: doubling a float does not round.
+
+    >>> pay_often(1.0, 0.0, 0.1, 3) == pay(*pay(*pay(1.0, 0.0, 0.1), 0.1), 0.1)
+    True
+    """
+    while count > 0:
+        if count % 2 == 1:
+            high, low = pay(high, low, price)
+        price += price
+        count //= 2
+    return high, low
+
+
 def rounded_down(high: float, low: float) -> float:
     """Return the largest float64 that does not exceed the sum of two."""
     return high if low >= 0.0 else float(np.nextafter(high, -math.inf))

@@ -79,15 +79,15 @@ def _sampled(courses: Courses, pulls: float) -> tuple[Floats, Floats]:
     """Return the means of all arms at some pull numbers, one row each, and how many pulls each row stands for."""
     edges = _edges(courses, pulls)
     bends = _bends(courses, edges[:-1])
-    is_moving = ~np.isnan(bends).all(axis=1)
+    is_moving = np.any(~np.isnan(bends), axis=1)
     points = min(max(_ENTRIES // (len(courses.begins) - 1), _POINTS[0]), _POINTS[1])
     size = max(1, math.ceil(2 * int(np.diff(edges)[is_moving].sum()) / points))
     starts, ends, stretches = [], [], []
-    for stretch, (first, end) in enumerate(itertools.pairwise(edges)):
-        blocks = np.arange(first, end, size if is_moving[stretch] else end - first)
+    for number, (begin, beyond) in enumerate(itertools.pairwise(edges.tolist())):
+        blocks = np.arange(begin, beyond, size if is_moving[number] else beyond - begin)
         starts.append(blocks)
-        ends.append(np.append(blocks[1:], end) - 1)
-        stretches.append(np.full(len(blocks), stretch))
+        ends.append(np.append(blocks[1:], beyond) - 1)
+        stretches.append(np.full(len(blocks), number))
     start, end, stretch = np.concatenate(starts), np.concatenate(ends), np.concatenate(stretches)
     weights = 0.5 * (end - start + 1)
     weights[-1] -= 0.5 * (edges[-1] - 1 - pulls)  # the last pull may be paid in part only

@@ -4,12 +4,15 @@ Both are plain tuples of arrays and numbers, so that the same policy code runs i
 prices (see `budgetbandits.money.Unit`): exact, and comparable with each other.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arm", "Arms", "Counts", "Floats", "Now"]
+__all__ = ["UNLIMITED", "Arm", "Arms", "Counts", "Floats", "Now"]
+
+UNLIMITED: Final = 2**62
+"""How often an arm may be pulled that has no limit."""
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -23,7 +26,8 @@ class Arms(NamedTuple):
     cost
         The price of a pull.
     pulls
-        How often the arm was pulled, pulls still outstanding included.
+        How often the arm was pulled, pulls still outstanding included. For a policy that forgets (`Forgetful`), this and
+        all below is what it remembers, and may be no whole number.
     told
         How many rewards the policy has learned from.
     mean
@@ -33,8 +37,8 @@ class Arms(NamedTuple):
     """
 
     cost: Floats
-    pulls: Counts
-    told: Counts
+    pulls: Counts | Floats
+    told: Counts | Floats
     mean: Floats
     reward_sum: Floats
     reward_squares: Floats
@@ -44,8 +48,8 @@ class Arm(NamedTuple):
     """What is known of one arm; the fields are those of `Arms`."""
 
     cost: float
-    pulls: int
-    told: int
+    pulls: float
+    told: float
     mean: float
     reward_sum: float
     reward_squares: float
@@ -57,7 +61,8 @@ class Now(NamedTuple):
     Attributes
     ----------
     pull
-        t, the number of the pull about to be made, from 1.
+        t, the number of the pull about to be made, from 1. For a policy that forgets, one more than the pulls that it
+        remembers.
     budget, budget_left
         The prices of the whole budget and of what is left of it.
     reward_low, reward_high
@@ -66,7 +71,7 @@ class Now(NamedTuple):
         K, the number of all arms, affordable or not.
     """
 
-    pull: int
+    pull: float
     budget: float
     budget_left: float
     reward_low: float
@@ -111,8 +116,8 @@ def arm_of(arms: Arms, arm: int) -> Arm:
     """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
     return Arm(
         float(arms.cost[arm]),
-        int(arms.pulls[arm]),
-        int(arms.told[arm]),
+        float(arms.pulls[arm]),
+        float(arms.told[arm]),
         float(arms.mean[arm]),
         float(arms.reward_sum[arm]),
         float(arms.reward_squares[arm]),

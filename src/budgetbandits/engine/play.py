@@ -25,7 +25,7 @@ from budgetbandits.engine.tournament import (
 )
 from budgetbandits.indices import LinearIndex
 from budgetbandits.knapsack import times
-from budgetbandits.money import pay, rounded_down
+from budgetbandits.money import pay, pay_often, rounded_down
 from budgetbandits.oracles import draw
 from budgetbandits.policies import Policy
 from budgetbandits.policies.epsilon import share
@@ -374,14 +374,3 @@ def follow(
         if done < size:
             return pull, left, rest, total
         size = min(2 * size, _BLOCK_MAX)
-
-
-@kernel
-def pay_often(left: float, rest: float, price: float, count: int) -> tuple[float, float]:
-    """Pay a price so many times, exactly: doubling a float does not round."""
-    while count > 0:
-        if count % 2 == 1:
-            left, rest = pay(left, rest, price)
-        price += price
-        count //= 2
-    return left, rest

@@ -39,7 +39,7 @@ class UCB1(LinearIndex):
         """Return width * (high - low) / sqrt(n)."""
         return self.width * reward_span / np.sqrt(pulls)
 
-    def clock(self, pull: int) -> float:
+    def clock(self, pull: float) -> float:
         """Return sqrt(2 ln t)."""
         return math.sqrt(2.0 * math.log(pull))
 
@@ -52,7 +52,7 @@ class Mean(LinearIndex):
         """Return 0."""
         return 0.0 * pulls
 
-    def clock(self, pull: int) -> float:
+    def clock(self, pull: float) -> float:
         """Return 0: nothing moves by itself."""
         return 0.0
 

@@ -9,6 +9,7 @@ from budgetbandits.policies.average import AboveAverage
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.epsilon import KDE, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.evidence import IMED, TwoMomentIMED
+from budgetbandits.policies.forgetful import Forgetful
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.knowledge import Poker
 from budgetbandits.policies.named import (
@@ -44,6 +45,7 @@ __all__ = [
     "AboveAverage",
     "EpsilonFirst",
     "EpsilonGreedy",
+    "Forgetful",
     "IndexPolicy",
     "Poker",
     "Policy",

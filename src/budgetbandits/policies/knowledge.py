@@ -80,7 +80,7 @@ def sample_deviations(arms: Arms) -> Floats:
     return np.where(arms.told > 1, np.sqrt(np.maximum(variance, 0.0)), 0.0)
 
 
-def usual(deviations: Floats, told: Counts) -> float:
+def usual(deviations: Floats, told: Counts | Floats) -> float:
     """Return the average deviation over the arms with at least two rewards."""
     return float(np.sum(deviations)) / max(int(np.sum(told > 1)), 1)
 
