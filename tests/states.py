@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from budgetbandits import Arms, Learner, Now, Pull
+from budgetbandits.state import UNLIMITED
 
 
 def arms_of(
@@ -15,6 +16,7 @@ def arms_of(
     mean = np.array(means, np.float64)
     return Arms(
         cost=np.array(costs, np.float64),
+        pulls_left=np.full(len(costs), UNLIMITED),
         pulls=np.array(pulls, np.int64),
         told=known,
         mean=mean,

@@ -141,6 +141,7 @@ class TestRewards:
         """
         problem = bb.sensor_problem()
         for arm, law in zip(problem.names, problem.rewards, strict=True):
+            assert isinstance(law, bb.RewardLaw)
             rewards = np.array([problem.reward(arm, count, seed=2) for count in range(4000)])
             assert abs(rewards.mean() - law.true_mean) < 5.5 * math.sqrt(law.true_variance / len(rewards))
 

@@ -1,9 +1,10 @@
 """Reward laws that change with the pull number: they switch, drift from one law to another, or come and go.
 
-All of them are made of ordinary laws (`budgetbandits.rewards`). At the pull number t an arm pays by one law or by another,
-with a probability that depends on t: that is a mixture of the two, whose mean moves in a straight line between theirs, and
-which pays nothing that neither of them would. One uniform number still makes one reward.
+All of them are made of ordinary laws (`budgetbandits.rewards`). At the pull number t an arm pays by one law or by
+another, with a probability that depends on t: that is a mixture of the two, whose mean moves in a straight line
+between theirs, and which pays nothing that neither of them would. One uniform number still makes one reward.
 
+>>> from budgetbandits import Bernoulli
 >>> law = Switching([(1, Bernoulli(0.2)), (5001, Bernoulli(0.8))])
 >>> law.mean_at(5000), law.mean_at(5001)
 (0.2, 0.8)
@@ -18,14 +19,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.rewards import Bernoulli, RewardLaw, reward, tabulate
+from budgetbandits.rewards import RewardLaw, reward, tabulate
 from budgetbandits.state import Counts, Floats
 
 __all__ = [
     "COMPILABLE",
+    "STEADY",
     "ChangingLaw",
     "Courses",
     "Drifting",
+    "Law",
     "Piece",
     "Seasonal",
     "Switching",
@@ -81,6 +84,12 @@ class Courses(NamedTuple):
     means: Floats
 
 
+STEADY: Final = Courses(
+    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 2), np.int64), np.zeros((0, 2))
+)
+"""Nothing changes."""
+
+
 # The functions that are also compiled
 
 
@@ -117,7 +126,7 @@ def mean_at(courses: Courses, arm: int, pull: int) -> float:
 def changing_reward(
     courses: Courses, kinds: Counts, parameters: Floats, data: Floats, arm: int, pull: int, u: float
 ) -> float:
-    """Turn one uniform number into what an arm pays at a pull number: it picks the law, and what is left of it draws."""
+    """Turn one uniform number into what an arm pays at a pull number: it picks a law, and what is left of it draws."""
     piece = piece_at(courses, arm, pull)
     share = share_at(courses, piece, pull)
     if u <= share:
@@ -139,6 +148,7 @@ class ChangingLaw(ABC):
 
     Examples
     --------
+    >>> from budgetbandits import Bernoulli
     >>> law = Drifting(Bernoulli(0.2), Bernoulli(0.8), start=1000, end=3000)
     >>> [round(law.mean_at(pull), 3) for pull in (1, 1000, 1500, 2000, 3000, 9000)]
     [0.2, 0.2, 0.35, 0.5, 0.8, 0.8]
@@ -165,6 +175,7 @@ class ChangingLaw(ABC):
 
         Examples
         --------
+        >>> from budgetbandits import Bernoulli
         >>> law = Switching([(1, Bernoulli(0)), (11, Bernoulli(1))])
         >>> law.quantile_at(10, 0.5), law.quantile_at(11, 0.5)
         (0.0, 1.0)
@@ -173,6 +184,10 @@ class ChangingLaw(ABC):
             raise InvalidInput(f"{type(self).__name__}: u is {u}: it must lie strictly between 0 and 1")
         courses, laws = tabulate_courses([self])
         return changing_reward(courses, *tabulate(laws), 0, _pull_number("pull", pull), float(u))
+
+
+Law = RewardLaw | ChangingLaw
+"""What an arm may pay by."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -187,13 +202,14 @@ class Switching(ChangingLaw):
 
     Examples
     --------
+    >>> from budgetbandits import Bernoulli
     >>> Switching([(1, Bernoulli(0.2)), (5001, Bernoulli(0.8))]).mean_at(7000)
     0.8
     """
 
-    pieces: tuple[tuple[int, "RewardLaw | ChangingLaw"], ...]
+    pieces: tuple[tuple[int, Law], ...]
 
-    def __init__(self, pieces: Iterable[tuple[int, "RewardLaw | ChangingLaw"]]) -> None:
+    def __init__(self, pieces: Iterable[tuple[int, Law]]) -> None:
         rule = "give pairs of a first pull number and a law, such as (1, Bernoulli(0.2)), (5001, Bernoulli(0.8))"
         entries = list(pieces) if isinstance(pieces, Iterable) else []
         if not entries or not all(isinstance(entry, tuple | list) and len(entry) == 2 for entry in entries):
@@ -201,7 +217,9 @@ class Switching(ChangingLaw):
         kept = tuple((_pull_number(f"pieces[{i}][0]", entry[0]), entry[1]) for i, entry in enumerate(entries))
         for i, (first, law) in enumerate(kept):
             if not isinstance(law, RewardLaw | ChangingLaw) or isinstance(law, Switching):
-                raise InvalidInput(f"Switching: pieces[{i}][1] is {law!r}: it must be a law that does not switch itself")
+                raise InvalidInput(
+                    f"Switching: pieces[{i}][1] is {law!r}: it must be a law that does not switch itself"
+                )
             if i == 0 and first != 1:
                 raise InvalidInput(f"Switching: pieces[0][0] is {first}: the first piece must begin with pull number 1")
             if i > 0 and first <= kept[i - 1][0]:
@@ -235,6 +253,7 @@ class Drifting(ChangingLaw):
 
     Examples
     --------
+    >>> from budgetbandits import Bernoulli
     >>> law = Drifting(Bernoulli(0.2), Bernoulli(0.8), start=1000, end=3000)
     >>> law.mean_at(2000)
     0.5
@@ -271,6 +290,7 @@ class Seasonal(ChangingLaw):
 
     Examples
     --------
+    >>> from budgetbandits import Bernoulli
     >>> law = Seasonal(Bernoulli(0.2), Bernoulli(0.8), period=1000)
     >>> [round(law.mean_at(pull), 6) for pull in (1, 251, 501, 1001)]
     [0.2, 0.5, 0.8, 0.2]
@@ -305,7 +325,7 @@ def _check_laws(owner: str, **laws: object) -> None:
             raise InvalidInput(f"{owner}: {name} is {law!r}: it must be a law such as Bernoulli(0.3)")
 
 
-def tabulate_courses(laws: Sequence[RewardLaw | ChangingLaw]) -> tuple[Courses, list[RewardLaw]]:
+def tabulate_courses(laws: Sequence[Law]) -> tuple[Courses, list[RewardLaw]]:
     """Write laws as arrays, the form in which compiled code reads them.
 
     Parameters
@@ -321,24 +341,23 @@ def tabulate_courses(laws: Sequence[RewardLaw | ChangingLaw]) -> tuple[Courses, 
 
     Examples
     --------
+    >>> from budgetbandits import Bernoulli
     >>> courses, table = tabulate_courses([Bernoulli(0.5), Switching([(1, Bernoulli(0.2)), (11, Bernoulli(0.8))])])
     >>> courses.begins.tolist(), courses.first.tolist(), len(table)
     ([0, 1, 3], [1, 1, 11], 6)
     """
     steady = [law for law in laws if isinstance(law, RewardLaw)]
     if len(steady) == len(laws):
-        return _courses([], []), steady
+        return STEADY, steady
     courses = [(Piece(1, law, law),) if isinstance(law, RewardLaw) else law.course() for law in laws]
     pieces = [piece for course in courses for piece in course]
     begins = np.cumsum([0, *map(len, courses)])
-    return _courses(begins.tolist(), pieces), [law for piece in pieces for law in (piece.before, piece.after)]
-
-
-def _courses(begins: Sequence[int], pieces: Sequence[Piece]) -> Courses:
-    return Courses(
-        np.array(begins, np.int64),
+    table = [law for piece in pieces for law in (piece.before, piece.after)]
+    found = Courses(
+        begins,
         np.array([piece.first for piece in pieces], np.int64),
-        np.array([(piece.start, piece.end, piece.period) for piece in pieces], np.float64).reshape(-1, 3),
-        np.arange(2 * len(pieces), dtype=np.int64).reshape(-1, 2),
-        np.array([(piece.before.true_mean, piece.after.true_mean) for piece in pieces], np.float64).reshape(-1, 2),
+        np.array([(piece.start, piece.end, piece.period) for piece in pieces]),
+        np.arange(len(table), dtype=np.int64).reshape(-1, 2),
+        np.array([law.true_mean for law in table]).reshape(-1, 2),
     )
+    return found, table

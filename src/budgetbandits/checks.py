@@ -75,7 +75,9 @@ def limits_of(limits: Limits | None, names: Sequence[ArmName]) -> Counts:
     if isinstance(limits, Mapping):
         unknown = [name for name in limits if name not in names]
         if unknown:
-            raise InvalidInput(f"limits name the arm {unknown[0]!r}, which has no cost: give limits for arms that there are")
+            raise InvalidInput(
+                f"limits name the arm {unknown[0]!r}, which has no cost: give limits for arms that there are"
+            )
         given = [limits.get(name) for name in names]
     else:
         given = list(limits)
@@ -90,8 +92,8 @@ def limits_of(limits: Limits | None, names: Sequence[ArmName]) -> Counts:
 def _checked_limit(name: ArmName, limit: object) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 1 <= limit <= UNLIMITED:
         raise InvalidInput(
-            f"limit of arm {name!r} is {limit!r}: give a whole number of pulls, 1 or more; leave out an arm that must not "
-            "be pulled, and give no limit to one that may be pulled as often as there is money"
+            f"limit of arm {name!r} is {limit!r}: give a whole number of pulls, 1 or more; an arm without a limit is "
+            "left out of the limits, and one that must not be pulled out of the arms"
         )
     return int(limit)
 

@@ -1,8 +1,8 @@
 """The knapsack: how often to take each item so that the total value is largest within a budget.
 
 Three ways to solve it, each from the paper's section 3.1: `greedy` (density-ordered), `fractional` (the densest item
-alone) and `exact`. Values are 0 or more, costs greater than 0. Ties in density go to the lower item number. Items may be
-limited: then the knapsack is bounded, and each way does what it does with what there is.
+alone) and `exact`. Values are 0 or more, costs greater than 0. Ties in density go to the lower item number. Items may
+be limited: then the knapsack is bounded, and each way does what it does with what there is.
 
 The kernels below the public functions are plain Python on float64 arrays that compiled code runs as well. For
 whole-number costs and budgets below 2^53 all their arithmetic on costs is exact.
@@ -12,7 +12,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -219,7 +219,7 @@ def relaxed_value(values: Floats, costs: Floats, budget: float, limits: Counts) 
     densities = values / costs
     for item in np.argsort(-densities, kind="mergesort"):
         if limits[item] * costs[item] >= budget:
-            return total + budget * densities[item]
+            return float(total + budget * densities[item])
         total += limits[item] * values[item]
         budget -= limits[item] * costs[item]
     return total
@@ -236,11 +236,12 @@ def exact_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -
 def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Solve exactly where a limit counts (Pisinger's expanding core, 2000).
 
-    The relaxation takes the densest items as often as they may be taken, down to the one at which the money ends. The best
-    solution differs from it mostly in items of nearly that density. So items are looked at in the order in which their
-    density departs from that one, each time as many copies as a power of two, to be left out or added. Of the sets that
-    come about, one that is neither worth more nor lighter than another is dropped, and so is one that cannot become the
-    best even if the items not yet looked at could be divided. In the end no set but the best is left.
+    The relaxation takes the densest items as often as they may be taken, down to the one at which the money ends. The
+    best solution differs from it mostly in items of nearly that density. So items are looked at in the order in which
+    their density departs from that one, each time as many copies as a power of two, to be left out or added. Of the
+    sets that come about, one that is neither worth more nor lighter than another is dropped, and so is one that
+    cannot become the best even if the items not yet looked at could be divided. In the end no set but the best is
+    left.
     """
     counts, broken = relaxed_counts(values, costs, budget, limits)
     if broken < 0:
@@ -283,7 +284,9 @@ def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
             heaviest_value = value[i]
             if is_paid and value[i] > most:
                 most, winner = value[i], number[i]
-            keep[i] = value[i] + space * (best_to_add[k] if is_paid else best_to_leave_out[k]) > most * (1.0 + _TOLERANCE)
+            keep[i] = value[i] + space * (best_to_add[k] if is_paid else best_to_leave_out[k]) > most * (
+                1.0 + _TOLERANCE
+            )
         weight, weight_low, value, number = weight[keep], weight_low[keep], value[keep], number[keep]
         if len(number) == 0:
             break
@@ -310,7 +313,8 @@ def changes_of(
 ) -> tuple[Counts, Counts]:
     """Return what may be changed in the relaxation, in the order of `bounded_counts`: items, and how many copies.
 
-    Copies to be left out are negative. They come in powers of two, and a rest, so that any number of them can be made up.
+    Copies to be left out are negative. They come in powers of two, and a rest, so that any number of them can be made
+    up.
     """
     items, copies = [broken], [1]
     for item in range(len(counts)):
@@ -412,9 +416,9 @@ def unbounded_counts(values: Floats, costs: Floats, budget: float) -> Counts:
     return counts
 
 
-def exact_sum(a: float, b: float) -> tuple[float, float]:
+def exact_sum(a: Any, b: Any) -> tuple[Any, Any]:
     """Return a + b as a float64 and what that rounds off, which is exact (Knuth's two-sum)."""
-    total = a + b
+    total = a + b  # of floats or of arrays
     part = total - a
     return total, (a - (total - part)) + (b - part)
 

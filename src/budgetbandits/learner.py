@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeGuard
 
 import numpy as np
 
-from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named_costs
+from budgetbandits.checks import ArmName, Costs, Limits, check_range, check_whole, limits_of, named_costs
 from budgetbandits.errors import (
     InvalidAmount,
     InvalidInput,
@@ -25,10 +25,10 @@ from budgetbandits.errors import (
     PullAlreadySettled,
     UnknownPull,
 )
-from budgetbandits.memory import Memory, Past, fresh_past, restore, saved
+from budgetbandits.memory import Everything, restore_past, saved_past
 from budgetbandits.money import Amount, PriceList, Unit, price_list
 from budgetbandits.policies import Forgetful, Policy
-from budgetbandits.state import Arms, Floats, Now, fresh_arms, learn
+from budgetbandits.state import UNLIMITED, Counts, Floats, Now, fresh_arms, learn
 from budgetbandits.streams import CHOICE, uniform
 from budgetbandits.tables import Table
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
-_VERSION: Final = 2  # version 1 knew neither pulls that expired nor costs that came cheaper
+_VERSION: Final = 3  # version 2 knew no limits, version 1 neither pulls that expired nor costs that came cheaper
 _SEED_BITS: Final = 63
 _PULLS_MOST: Final = 2**53
 _TOURNAMENT_ARMS: Final = 2_000  # from so many arms on, NumPy's scan takes longer than the compiled tournament
@@ -132,6 +132,9 @@ class Learner:
     unit
         The smallest amount to count in, a power of ten such as "0.01", if costs that are told may be finer than those
         that are given here. By default the largest that holds all of these.
+    limits
+        How often arms may be pulled at most, by name; those left out have no limit. Outstanding pulls count, cancelled
+        ones do not.
 
     Examples
     --------
@@ -153,16 +156,19 @@ class Learner:
         *,
         run: int = 0,
         unit: Amount | None = None,
+        limits: Limits | None = None,
     ) -> None:
         names, amounts = named_costs(costs)
         seed = new_seed() if seed is None else seed
-        self._set_up(policy, names, price_list(amounts, names, budget, unit), reward_range, seed, run)
+        bill = price_list(amounts, names, budget, unit)
+        self._set_up(policy, names, bill, limits_of(limits, names), reward_range, seed, run)
 
     def _set_up(
         self,
         policy: Policy,
         names: Sequence[ArmName],
         bill: PriceList,
+        limits: Counts,
         reward_range: tuple[float, float],
         seed: int,
         run: int,
@@ -176,9 +182,12 @@ class Learner:
         self._run = check_whole(run, "run", 32)
         self._unit = bill.unit
         self._budget = bill.budget
+        self._prices = bill.prices
+        self._limits = limits
+        self._arms = fresh_arms(bill.prices, limits, self._reward_low)
         self._cost_min = float(bill.prices.min())
-        self._arms = fresh_arms(bill.prices, self._reward_low)
-        self._recollection = _fresh_recollection(policy, bill.prices, self._reward_low)
+        self._memory = policy.memory if isinstance(policy, Forgetful) else Everything()
+        self._past = self._memory.fresh(self._arms, _PULLS_MOST, self._reward_low)
         # All else that changes. Amounts are whole numbers of units.
         self._spent = 0
         self._reserved = 0
@@ -196,7 +205,7 @@ class Learner:
     # Asking and telling
 
     def ask(self, arm: ArmName | None = None) -> Pull | None:
-        """Return the next pull, its cost reserved, or None if the budget left pays no arm.
+        """Return the next pull, its cost reserved, or None if the budget left pays no arm below its limit.
 
         None is final once no pull is outstanding; until then a `cancel` may free money for another pull.
 
@@ -204,7 +213,7 @@ class Learner:
         ----------
         arm
             The name of the arm to pull, where that was decided before or elsewhere: then the policy is not asked, and
-            None means that the budget left does not pay this arm.
+            None means that the budget left does not pay this arm, or that it has reached its limit.
 
         Raises
         ------
@@ -218,15 +227,14 @@ class Learner:
             chosen = self._chosen(now) if arm is None else self._number_of(arm)
             if chosen is None or self._arms.cost[chosen] > now.budget_left:
                 return None
-            learns = bool(self._policy.learns(self._seen, now))
-            price = self._unit.units(float(self._arms.cost[chosen]))
+            learns = bool(self._policy.learns(self._past.arms, now))
+            price = self._price_of(chosen)
             self._asked += 1
             self._pulls += 1
             self._reserved += price
             self._arms.pulls[chosen] += 1
-            if self._recollection is not None:
-                memory, past = self._recollection
-                memory.begin(past, chosen, self._asked)
+            self._use(chosen, 1)
+            self._memory.begin(self._past, chosen, self._asked)
             pull = Pull(self._asked, self._names[chosen], self._unit.amount(price), self._pulls)
             self._pending[pull.id] = _Pending(pull, chosen, price, learns)
             self._note_change(chosen)
@@ -361,21 +369,25 @@ class Learner:
         """Let a pull count again (1), or no longer (-1)."""
         self._pulls += sign
         self._arms.pulls[pending.arm] += sign
-        if self._recollection is not None:
-            memory, past = self._recollection
-            memory.count(past, pending.arm, pending.pull.id, self._asked, sign)
+        self._use(pending.arm, sign)
+        self._memory.count(self._past, pending.arm, pending.pull.id, self._asked, sign)
+
+    def _use(self, arm: int, pulls: int) -> None:
+        """Use some of the pulls that an arm's limit allows, or give them back: at its limit, no money pays it."""
+        if self._limits[arm] == UNLIMITED:
+            return
+        self._arms.pulls_left[arm] -= pulls
+        # Less than none is left where a pull counts after all that was given back before.
+        self._arms.cost[arm] = self._prices[arm] if self._arms.pulls_left[arm] > 0 else math.inf
+        self._cost_min = float(self._arms.cost.min())
+
+    def _price_of(self, arm: int) -> int:
+        return self._unit.units(float(self._prices[arm]))
 
     def _learn(self, pending: "_Pending", reward: float) -> None:
         learn(self._arms, pending.arm, reward)
-        if self._recollection is not None:
-            memory, past = self._recollection
-            memory.learn(past, pending.arm, pending.pull.id, self._asked, reward)
+        self._memory.learn(self._past, pending.arm, pending.pull.id, self._asked, reward)
         self._note_change(pending.arm)
-
-    @property
-    def _seen(self) -> Arms:
-        """The arms as the policy sees them."""
-        return self._arms if self._recollection is None else self._recollection.past.arms
 
     def _chosen(self, now: Now) -> int | None:
         """Return the arm that the policy chooses now, or None if none is affordable."""
@@ -386,16 +398,19 @@ class Learner:
         return int(arm)
 
     def _choose(self, now: Now, number: float) -> int:
-        if len(self._names) < _TOURNAMENT_ARMS:
-            return self._policy.choose(self._seen, now, number)
+        if len(self._names) < _TOURNAMENT_ARMS or self._is_limited():
+            return self._policy.choose(self._past.arms, now, number)
         # Compiled, and only here: a learner with few arms does without Numba.
         from budgetbandits.engine import LiveTournament
 
         if not LiveTournament.serves(self._policy):
-            return self._policy.choose(self._seen, now, number)
+            return self._policy.choose(self._past.arms, now, number)
         if self._tournament is None:
             self._tournament = LiveTournament(self._policy, self._arms, now)
         return self._tournament.choose(now, number)
+
+    def _is_limited(self) -> bool:
+        return bool(np.any(self._limits < UNLIMITED))
 
     def _note_change(self, arm: int) -> None:
         if self._tournament is not None:
@@ -404,7 +419,7 @@ class Learner:
     def _now(self) -> Now:
         left = self._budget - self._spent - self._reserved
         return Now(
-            pull=1 + (self._pulls if self._recollection is None else float(self._recollection.past.pulls[0])),
+            pull=self._memory.next_pull(self._past, self._pulls + 1),
             budget=self._unit.price(self._budget),
             budget_left=self._unit.price(left),
             reward_low=self._reward_low,
@@ -417,12 +432,15 @@ class Learner:
             raise PolicyError(
                 f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {len(self._names) - 1}"
             )
-        price = float(self._arms.cost[arm])
-        if price > now.budget_left:
+        if self._arms.cost[arm] > now.budget_left:
+            obstacle = (
+                f"costs {self._unit.amount(self._price_of(int(arm)))} with {self.budget_left} left"
+                if self._arms.pulls_left[arm] > 0
+                else f"has reached its limit of {self._limits[arm]} pulls"
+            )
             raise PolicyError(
-                f"{self._policy!r} chose arm {self._names[int(arm)]!r}, which costs "
-                f"{self._unit.amount(self._unit.units(price))} with {self.budget_left} left: "
-                "a policy may choose affordable arms only"
+                f"{self._policy!r} chose arm {self._names[int(arm)]!r}, which {obstacle}: "
+                "a policy may choose arms only whose cost, in `arms.cost`, is at most the budget left"
             )
 
     def _number_of(self, arm: ArmName) -> int:
@@ -533,9 +551,9 @@ class Learner:
     def arms(self) -> Table[ArmRow]:
         """The arms: name, cost, pulls, mean, upper bound and density."""
         with self._lock:
-            arms = self._seen
+            arms = self._past.arms
             bounds = self._policy.bounds(arms, self._now())
-            costs = [self._unit.amount(self._unit.units(price)) for price in arms.cost.tolist()]
+            costs = [self._unit.amount(self._unit.units(price)) for price in self._prices.tolist()]
             means = [mean if told else None for mean, told in zip(arms.mean.tolist(), arms.told.tolist(), strict=True)]
             rows = zip(self._names, costs, self._arms.pulls.tolist(), means, bounds.tolist(), strict=True)
             return Table(ArmRow(*row, density=row[4] / row[1]) for row in rows)
@@ -546,7 +564,7 @@ class Learner:
             now = self._now()
             if self._cost_min > now.budget_left:
                 return Table()
-            weights = self._policy.weights(self._seen, now)
+            weights = self._policy.weights(self._past.arms, now)
             total = weights.sum()
             choices = [
                 Choice(self._names[int(arm)], weights[arm].item(), float(weights[arm] / total))
@@ -573,7 +591,8 @@ class Learner:
                     "policy": self._policy.to_data(),
                     "names": list(self._names),
                     "unit": [self._unit.base, self._unit.exponent],
-                    "prices": arms.cost.tolist(),
+                    "prices": self._prices.tolist(),
+                    "limits": [None if limit == UNLIMITED else limit for limit in self._limits.tolist()],
                     "budget": self._budget,
                     "reward_range": [self._reward_low, self._reward_high],
                     "seed": self._seed,
@@ -592,7 +611,7 @@ class Learner:
                     ],
                     "cancelled": sorted(self._cancelled),
                 }
-                | ({} if self._recollection is None else {"memory": saved(self._recollection.past)}),
+                | ({"memory": saved_past(self._past)} if isinstance(self._policy, Forgetful) else {}),
                 allow_nan=False,
             )
 
@@ -623,14 +642,15 @@ class Learner:
             Policy.from_data(data["policy"]),
             names,
             _restored_bill(data, prices),
+            limits_of(data["limits"], names),
             data["reward_range"],
             data["seed"],
             data["run"],
         )
         learner._restore_arms(data)
         learner._restore_pulls(data)
-        if learner._recollection is not None:
-            restore(learner._recollection.past, data["memory"], learner._reward_high)
+        if isinstance(learner._policy, Forgetful):
+            restore_past(learner._past, data["memory"], learner._reward_high)
         if learner._spent + learner._reserved > learner._budget:
             raise InvalidState("the saved learner is damaged: it spent more than its budget")
         return learner
@@ -640,6 +660,7 @@ class Learner:
         rows = zip(data["pulls"], data["told"], data["reward_sum"], data["reward_squares"], self._names, strict=True)
         for arm, (pulls, told, reward_sum, reward_squares, name) in enumerate(rows):
             arms.pulls[arm] = check_whole(pulls, f"the number of pulls of arm {name!r}", 53)
+            self._use(arm, pulls)
             arms.told[arm] = check_whole(told, f"the number of rewards of arm {name!r}", 53)
             arms.reward_sum[arm] = reward_sum
             arms.reward_squares[arm] = reward_squares
@@ -677,15 +698,13 @@ class Learner:
         check_whole(number, "a pull that is not told", 56)
         check_whole(arm, "the arm of a pull that is not told", 32)
         check_whole(position, "the number of a pull that is not told", 56)
-        price = self._unit.units(float(self._arms.cost[arm]))
+        price = self._price_of(arm)
         return _Pending(Pull(number, self._names[arm], self._unit.amount(price), position), arm, price, bool(learns))
 
     def _check_pulls(self, ids: list[int]) -> None:
         """Raise unless pulls, counts and money agree; `ids` are those of all pulls that are not told."""
         cost_of_pulls = sum(
-            int(count) * self._unit.units(float(price))
-            for count, price in zip(self._arms.pulls, self._arms.cost, strict=True)
-            if count
+            int(self._arms.pulls[arm]) * self._price_of(int(arm)) for arm in np.flatnonzero(self._arms.pulls)
         )
         charged = [expired.pending for expired in self._expired.values() if not expired.is_released]
         told_or_not = self._arms.told.copy()
@@ -716,25 +735,11 @@ class _Pending(NamedTuple):
     learns: bool
 
 
-class _Recollection(NamedTuple):
-    """What a policy that forgets remembers, and by which rule."""
-
-    memory: Memory
-    past: Past
-
-
 class _Expired(NamedTuple):
     """A pull that expired before its reward was told, and whether its cost was given back."""
 
     pending: _Pending
     is_released: bool
-
-
-def _fresh_recollection(policy: Policy, prices: Floats, reward_low: float) -> _Recollection | None:
-    if not isinstance(policy, Forgetful):
-        return None
-    memory = policy.memory
-    return _Recollection(memory, fresh_past(prices, memory.places(_PULLS_MOST), reward_low))
 
 
 def new_seed() -> int:
@@ -773,11 +778,9 @@ def _parse(text: str) -> dict[str, Any]:
         raise InvalidState(f"this is no complete JSON text ({error}): restore it from another copy") from error
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise InvalidState(f"this JSON text is no saved learner: its 'format' must be {_FORMAT!r}")
-    if data.get("version") == 1:
-        return {"saved": 0, "expired": []} | data
-    if data.get("version") != _VERSION:
+    if data.get("version") not in (1, 2, _VERSION):
         raise InvalidState(
-            f"the saved learner has the format version {data.get('version')!r}, and this package reads 1 and "
+            f"the saved learner has the format version {data.get('version')!r}, and this package reads 1 to "
             f"{_VERSION}: use the package version that wrote it"
         )
-    return data
+    return {"saved": 0, "expired": [], "limits": None} | data

@@ -1,8 +1,8 @@
 """What is remembered of the past, for rewards that change: the last pulls only, or all of them, fading.
 
-A policy decides by how often each arm was pulled and what it paid. What has been forgotten is left out of these numbers, as
-if it had never been: that turns any policy into one that follows changes, without a word of its own. `Window` remembers the
-last pulls, `Discount` counts each pull for a little less with every one that follows.
+A policy decides by how often each arm was pulled and what it paid. What has been forgotten is left out of these
+numbers, as if it had never been: that turns any policy into one that follows changes, without a word of its own.
+`Window` remembers the last pulls, `Discount` counts each pull for a little less with every one that follows.
 
 The age of a pull is how many were asked for after it. A pull that was cancelled leaves a gap and makes the others no
 younger; and a reward that is told late counts for what its pull still counts for.
@@ -19,7 +19,7 @@ from budgetbandits.knapsack import exact_sum
 from budgetbandits.specs import Spec, require
 from budgetbandits.state import Arms, Counts, Floats
 
-__all__ = ["Discount", "Memory", "Past", "Window", "add_exactly", "fresh_past", "restore", "saved"]
+__all__ = ["Discount", "Everything", "Memory", "Past", "Window", "restore_past", "saved_past"]
 
 _LONGEST: Final = 10_000_000  # places of a window: a learner keeps them all
 _FORGOTTEN: Final = 1e-9  # an arm whose pulls count for less together is one that was never pulled
@@ -36,8 +36,8 @@ class Past(NamedTuple):
     pulls
         One number: how many pulls are remembered of all arms.
     rounding
-        What the sums of the rewards and of their squares are rounded off by, a row each: so that what is forgotten leaves
-        no trace in them.
+        What the sums of the rewards and of their squares are rounded off by, a row each: so that what is forgotten
+        leaves no trace in them.
     place_arm, place_reward
         Of a window, the arm of each pull and its reward. The arm is -1 where there is no pull, and the reward NaN
         where it is not known.
@@ -53,13 +53,20 @@ class Past(NamedTuple):
     reward_low: float
 
 
-def fresh_past(prices: Floats, places: int, reward_low: float) -> Past:
+def fresh_past(arms: Arms, places: int, reward_low: float) -> Past:
     """Return a past in which nothing has happened yet."""
-    size = len(prices)
-    # Whole numbers would not do: a pull may count for a part.
-    arms = Arms(prices, np.zeros(size), np.zeros(size), np.full(size, reward_low), np.zeros(size), np.zeros(size))
-    places_taken = np.full(places, _NOBODY, np.int64)
-    return Past(arms, np.zeros(1), np.zeros((2, size)), places_taken, np.full(places, np.nan), reward_low)
+    size = len(arms.cost)
+    seen = Arms(
+        arms.cost,
+        arms.pulls_left,
+        np.zeros(size),  # not whole numbers: a pull may count for a part
+        np.zeros(size),
+        np.full(size, reward_low),
+        np.zeros(size),
+        np.zeros(size),
+    )
+    nobody = np.full(places, _NOBODY, np.int64)
+    return Past(seen, np.zeros(1), np.zeros((2, size)), nobody, np.full(places, np.nan), reward_low)
 
 
 def add_exactly(sums: Floats, rounding: Floats, arm: int, amount: float) -> None:
@@ -70,14 +77,18 @@ def add_exactly(sums: Floats, rounding: Floats, arm: int, amount: float) -> None
 
 @dataclass(frozen=True)
 class Memory(Spec):
-    """The base of `Window` and `Discount`.
+    """What is remembered of the past: `Window` and `Discount` are the kinds there are.
 
     The number of a pull is that of its ask, from 1; `asked` is the number of the last one.
     """
 
-    def places(self, most: int) -> int:
-        """Return how many places a past needs for so many pulls at most."""
-        raise NotImplementedError(f"{type(self).__name__} must define places(self, most)")
+    def fresh(self, arms: Arms, most: int, reward_low: float) -> Past:
+        """Return a past in which nothing has happened yet, for so many pulls at most; prices are those of the arms."""
+        raise NotImplementedError(f"{type(self).__name__} must define fresh(self, arms, most, reward_low)")
+
+    def next_pull(self, past: Past, pull: int) -> float:
+        """Return the pull number t as the memory has it, where it is really this one."""
+        return float(past.pulls[0] + 1.0)
 
     def begin(self, past: Past, arm: int, number: int) -> None:
         """Let a pull of an arm begin: all others grow older by one."""
@@ -93,8 +104,33 @@ class Memory(Spec):
 
 
 @dataclass(frozen=True)
+class Everything(Memory):
+    """All is remembered, for ever: what policies do that do not forget.
+
+    There is nothing to do, then: what is remembered are the arms as they are.
+    """
+
+    def fresh(self, arms: Arms, most: int, reward_low: float) -> Past:
+        """Return the arms themselves."""
+        return Past(arms, np.zeros(1), np.zeros((2, 1)), np.zeros(1, np.int64), np.zeros(1), reward_low)
+
+    def next_pull(self, past: Past, pull: int) -> int:
+        """Return the pull number."""
+        return pull
+
+    def begin(self, past: Past, arm: int, number: int) -> None:
+        """Do nothing."""
+
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
+        """Do nothing."""
+
+    def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
 class Window(Memory):
-    """Only the last pulls are remembered (SW-UCB of Garivier and Moulines 2011).
+    """Only the last pulls are remembered, as in SW-UCB (Garivier and Moulines 2011).
 
     Parameters
     ----------
@@ -116,9 +152,9 @@ class Window(Memory):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LONGEST:
             raise InvalidInput(f"pulls is {value!r}: a window must hold a whole number of pulls from 1 to {_LONGEST:,}")
 
-    def places(self, most: int) -> int:
-        """Return one place for each pull that may be remembered."""
-        return max(1, min(self.pulls, most))
+    def fresh(self, arms: Arms, most: int, reward_low: float) -> Past:
+        """Return a past with one place for each pull that may be remembered."""
+        return fresh_past(arms, max(1, min(self.pulls, most)), reward_low)
 
     def begin(self, past: Past, arm: int, number: int) -> None:
         """Take the place of the pull that leaves the window."""
@@ -162,7 +198,7 @@ class Window(Memory):
 
 @dataclass(frozen=True)
 class Discount(Memory):
-    """A pull counts for less with every pull after it (D-UCB of Kocsis and Szepesvári 2006, Garivier and Moulines 2011).
+    """A pull counts for less with every pull after it, as in D-UCB (Kocsis and Szepesvári 2006).
 
     Parameters
     ----------
@@ -181,9 +217,9 @@ class Discount(Memory):
     def __post_init__(self) -> None:
         require(self.factor, "factor", "a discount must lie in (0, 1), such as 0.999", above=0, below=1)
 
-    def places(self, most: int) -> int:
-        """Return 1: no pull is kept, only what all of them count for together."""
-        return 1
+    def fresh(self, arms: Arms, most: int, reward_low: float) -> Past:
+        """Return a past with a single place: no pull is kept, only what all of them count for together."""
+        return fresh_past(arms, 1, reward_low)
 
     def begin(self, past: Past, arm: int, number: int) -> None:
         """Let all that was before fade."""
@@ -218,7 +254,7 @@ class Discount(Memory):
 # Saving and restoring
 
 
-def saved(past: Past) -> dict[str, Any]:
+def saved_past(past: Past) -> dict[str, Any]:
     """Return all that a past holds as JSON can hold it."""
     arms = past.arms
     taken = np.flatnonzero(past.place_arm >= 0).tolist()
@@ -235,8 +271,8 @@ def saved(past: Past) -> dict[str, Any]:
     }
 
 
-def restore(past: Past, data: Mapping[str, Any], reward_high: float) -> None:
-    """Bring a fresh past into the state that `saved` returned, or raise if that makes no sense."""
+def restore_past(past: Past, data: Mapping[str, Any], reward_high: float) -> None:
+    """Bring a fresh past into the state that `saved_past` returned, or raise if that makes no sense."""
     arms = past.arms
     for name in ("pulls", "told", "mean", "reward_sum", "reward_squares"):
         getattr(arms, name)[:] = np.array(data[name], np.float64)

@@ -1,30 +1,52 @@
-"""What no policy can exceed where rewards change.
+"""What the best policy earns that knows all laws, or what it earns at most.
 
-The best that one could do who knew all laws is a hard problem once they change with the pull number. What it can be at most
-is not. Say that λ is what a unit of money is worth. Then a pull t of arm i gains μ_i(t) - λ c_i over what its money is
-worth, the budget B is worth λ B, and so no policy earns more than
+Where rewards do not change that is a knapsack: `exact_optimum` solves it, and `upper_optimum` is its relaxation, in
+which pulls may be divided.
+
+Where they change with the pull number, the best that one could do is a hard problem. What it can be at most is not.
+Say that λ is what a unit of money is worth. Then a pull t of arm i gains μ_i(t) - λ c_i over what its money is worth,
+the budget B is worth λ B, and so no policy earns more than
 
     λ B + Σ_t max(0, max_i (μ_i(t) - λ c_i)),    t = 1 ... B / c_min,
 
 whatever λ is. The least of these is the value of a linear programme, in which a pull may be divided among arms and left
-out in part. If nothing changes, it is B times the best density, the fractional optimum.
+out in part. If nothing changes, it is B times the best density, as above.
 """
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from budgetbandits.changing import Courses
+from budgetbandits.knapsack import exact_counts, relaxed_value
 from budgetbandits.state import Counts, Floats
 
-__all__ = ["changing_optimum"]
+__all__ = ["changing_optimum", "exact_optimum", "upper_optimum"]
 
 _ENTRIES: Final = 2**19  # of the table of means, which is what the time goes into
 _POINTS: Final = (2**8, 2**17)  # at which means are looked at, at least and at most
 _STEPS: Final = 200  # towards the least value; a few dozen are enough
 _CLOSE: Final = 1e-13
+
+
+def exact_optimum(
+    means: Floats, costs: Floats, budget: float, limits: Counts, solve: Callable[..., Counts] = exact_counts
+) -> float:
+    """Return the value of the exact knapsack on the means; `solve` may be a compiled `exact_counts`."""
+    counts = solve(means, costs, budget, limits)
+    return float(counts @ means)
+
+
+def upper_optimum(means: Floats, courses: Courses, costs: Floats, budget: float, limits: Counts) -> float:
+    """Return what no policy exceeds: the relaxation of the knapsack or, where rewards change, the bound above."""
+    if len(courses.begins) == 0:
+        return relaxed_value(means, costs, budget, limits)
+    # With limits, neither bound takes both limits and changes into account: each of them holds, and so does the lower.
+    highest = np.maximum.reduceat(courses.means.max(axis=1), courses.begins[:-1])
+    return min(changing_optimum(courses, costs, budget), relaxed_value(highest, costs, budget, limits))
 
 
 def changing_optimum(courses: Courses, costs: Floats, budget: float) -> float:
@@ -45,8 +67,9 @@ def changing_optimum(courses: Courses, costs: Floats, budget: float) -> float:
     if not budget > 0.0:
         return 0.0
     means, weights = _sampled(courses, budget / float(costs.min()))
-    # Between two values of λ, one where money is worth too little and one where it is worth too much, the tangents to this
-    # convex function meet below its least value. Where they meet is the next λ; in the end, one of them holds there.
+    # Between two values of λ, one where money is worth too little and one where it is worth too much, the tangents to
+    # this convex function meet below its least value. Where they meet is the next λ; in the end, one of them holds
+    # there.
     low, high = 0.0, float(np.max(means / costs))
     low_value, low_slope = _value(means, weights, costs, budget, low)
     high_value, high_slope = high * budget, budget

@@ -8,16 +8,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named_costs
+from budgetbandits.changing import STEADY, ChangingLaw, Courses, Law, changing_reward, mean_at, tabulate_courses
+from budgetbandits.checks import ArmName, Costs, Limits, check_range, check_whole, limits_of, named_costs
 from budgetbandits.errors import InvalidInput
-from budgetbandits.knapsack import exact_counts
 from budgetbandits.money import Amount, PriceList, price_list
+from budgetbandits.optima import exact_optimum, upper_optimum
 from budgetbandits.rewards import Bernoulli, Beta, RewardLaw, TruncatedGaussian, Uniform, symmetric_cut, tabulate
-from budgetbandits.state import Counts, Floats
+from budgetbandits.state import UNLIMITED, Counts, Floats
 from budgetbandits.streams import COST, MEAN, REWARD, uniform, uniforms_of_arms
 
 __all__ = [
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 
+Laws = Sequence[Law] | Sequence[RewardLaw] | Mapping[Any, Law] | Mapping[Any, RewardLaw]
+
+
 class Tables(NamedTuple):
     """A problem as arrays, the form in which compiled code reads it.
 
@@ -40,11 +44,15 @@ class Tables(NamedTuple):
     amounts
         The costs as they were given.
     means
-        The true mean rewards.
+        The true mean rewards; NaN if any of them changes.
     kinds, parameters, data
         The reward laws, see `budgetbandits.rewards.tabulate`.
     reward_low, reward_high
         The declared range.
+    courses
+        How the laws change, see `budgetbandits.changing.tabulate_courses`.
+    limits
+        How often each arm may be pulled.
     """
 
     amounts: Sequence[Amount] | Floats
@@ -54,6 +62,13 @@ class Tables(NamedTuple):
     data: Floats
     reward_low: float
     reward_high: float
+    courses: Courses
+    limits: Counts
+
+
+def is_changing(tables: Tables) -> bool:
+    """Tell whether some reward law changes with the pull number."""
+    return len(tables.courses.begins) > 0
 
 
 class Problem:
@@ -64,16 +79,21 @@ class Problem:
     costs
         What a pull of each arm costs, as in `Learner`.
     rewards
-        The reward law of each arm: a sequence in the order of the costs, or a mapping by name.
+        The reward law of each arm: a sequence in the order of the costs, or a mapping by name. Laws may change with the
+        pull number, see `ChangingLaw`.
     reward_range
         The range that learners are told; by default from the least to the greatest reward that any of the laws can pay.
+    limits
+        How often arms may be pulled at most, as in `Learner`.
 
     Attributes
     ----------
     names
         The names of the arms.
-    costs, means, densities
-        Arrays: the cost of each arm, its true mean reward, and the mean over the cost.
+    costs
+        The cost of each arm.
+    limits
+        How often each arm may be pulled; `UNLIMITED` for those without a limit.
     rewards
         The reward laws.
     reward_range
@@ -92,15 +112,16 @@ class Problem:
     def __init__(
         self,
         costs: Costs,
-        rewards: Sequence[RewardLaw] | Mapping[ArmName, RewardLaw] | Mapping[str, RewardLaw],
+        rewards: Laws,
         reward_range: tuple[float, float] | None = None,
+        *,
+        limits: Limits | None = None,
     ) -> None:
         self.names, self._amounts = named_costs(costs)
         self.rewards = _ordered(rewards, self.names)
+        self.limits = limits_of(limits, self.names)
         bill = price_list(self._amounts, self.names, 0)
         self.costs: Floats = np.array([bill.unit.amount(bill.unit.units(price)) for price in bill.prices.tolist()])
-        self.means: Floats = np.array([law.true_mean for law in self.rewards])
-        self.densities: Floats = self.means / self.costs
         low = min(law.support[0] for law in self.rewards)
         high = max(law.support[1] for law in self.rewards)
         if reward_range is None and low == high:
@@ -112,7 +133,7 @@ class Problem:
                     f"arm {name!r} pays rewards in {law.support}: they must lie in the reward range "
                     f"{self.reward_range}; declare a wider one"
                 )
-        for array in (self.costs, self.means, self.densities):
+        for array in (self.costs, self.limits):
             array.flags.writeable = False
 
     def __len__(self) -> int:
@@ -125,6 +146,49 @@ class Problem:
     @cached_property
     def _numbers(self) -> dict[ArmName, int]:
         return {name: number for number, name in enumerate(self.names)}
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether some reward law changes with the pull number."""
+        return any(isinstance(law, ChangingLaw) for law in self.rewards)
+
+    @cached_property
+    def means(self) -> Floats:
+        """The true mean reward of each arm.
+
+        Raises
+        ------
+        InvalidInput
+            If some law changes: then there is no such thing, but `means_at` a pull number.
+        """
+        for name, law in zip(self.names, self.rewards, strict=True):
+            if isinstance(law, ChangingLaw):
+                raise InvalidInput(f"the rewards of arm {name!r} change: it has no one mean; use means_at(pull)")
+        means = np.array([law.true_mean for law in self.rewards if isinstance(law, RewardLaw)])
+        means.flags.writeable = False
+        return means
+
+    def means_at(self, pull: int) -> Floats:
+        """Return the true mean reward of each arm at the pull number t, from 1.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> law = bb.Switching([(1, bb.Bernoulli(0.2)), (501, bb.Bernoulli(0.8))])
+        >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).means_at(501).tolist()
+        [0.5, 0.8]
+        """
+        if not self.is_changing:
+            return self.means
+        number = check_whole(pull, "pull", 53)
+        return np.array([mean_at(self.tables.courses, arm, number) for arm in range(len(self))])
+
+    @cached_property
+    def densities(self) -> Floats:
+        """The true mean reward of each arm over its cost."""
+        densities: Floats = self.means / self.costs
+        densities.flags.writeable = False
+        return densities
 
     @property
     def cost_min(self) -> float:
@@ -167,27 +231,52 @@ class Problem:
     @cached_property
     def tables(self) -> Tables:
         """The problem as arrays."""
-        return Tables(self._amounts, self.means, *tabulate(self.rewards), *self.reward_range)
+        courses, laws = tabulate_courses(self.rewards)
+        means = np.full(len(self), math.nan) if self.is_changing else self.means
+        return Tables(self._amounts, means, *tabulate(laws), *self.reward_range, courses, self.limits)
 
     def price_list(self, budget: Amount) -> PriceList:
         """Return the costs and a budget in one exact unit."""
         return price_list(self._amounts, self.names, budget)
 
     def optimum(self, budget: Amount) -> float:
-        """Return what the best policy earns on average that knows all means: the exact knapsack on the means."""
+        """Return what the best policy earns on average that knows all means: the exact knapsack on the means.
+
+        Arms with limits make it a bounded knapsack.
+
+        Raises
+        ------
+        InvalidInput
+            If rewards change: then `fractional_optimum` is what nobody exceeds.
+        """
+        if self.is_changing:
+            raise InvalidInput("the exact optimum of rewards that change is not known: use fractional_optimum")
         bill = self.price_list(budget)
-        counts = exact_counts(self.means, bill.prices, bill.unit.price(bill.budget))
-        return float(counts @ self.means)
+        return exact_optimum(self.means, bill.prices, bill.unit.price(bill.budget), self.limits)
 
     def fractional_optimum(self, budget: Amount) -> float:
-        """Return budget * best density: the optimum if the best arm could fill the budget to the last unit."""
-        bill = self.price_list(budget)
-        return bill.unit.amount(bill.budget) * float(self.densities[self.best_arm])
+        """Return what no policy exceeds on average: the optimum if pulls could be divided.
 
-    def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0) -> float:
+        That is budget * best density, or with limits the relaxation of the bounded knapsack. Where rewards change, it
+        is the bound of `budgetbandits.optima`, which equals these if nothing changes.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> law = bb.Switching([(1, bb.Bernoulli(0)), (51, bb.Bernoulli(1))])
+        >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).fractional_optimum(100)
+        75.0
+        """
+        bill = self.price_list(budget)
+        return upper_optimum(
+            self.tables.means, self.tables.courses, self.costs, bill.unit.amount(bill.budget), self.limits
+        )
+
+    def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0, pull: int | None = None) -> float:
         """Return what an arm, by name or number, pays at its pull number `count`, from 0.
 
-        It is always the same for the same arguments, whoever asks.
+        It is always the same for the same arguments, whoever asks. Where rewards change, `pull` is needed as well: t,
+        the number of the pull among those of all arms, from 1.
 
         Examples
         --------
@@ -201,18 +290,25 @@ class Problem:
         check_whole(count, "count", 56)
         check_whole(seed, "seed", 63)
         check_whole(run, "run", 32)
-        return self.rewards[number].quantile(uniform(int(seed), REWARD, int(run), int(number), int(count)))
+        chance = uniform(int(seed), REWARD, int(run), int(number), int(count))
+        law = self.rewards[number]
+        if isinstance(law, RewardLaw):
+            return law.quantile(chance)
+        if pull is None:
+            raise InvalidInput(f"the rewards of arm {arm!r} change: say at which pull number, such as pull=1")
+        tables, position = self.tables, check_whole(pull, "pull", 53)
+        return changing_reward(
+            tables.courses, tables.kinds, tables.parameters, tables.data, int(number), position, chance
+        )
 
 
 def _some(names: Sequence[ArmName]) -> str:
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
-def _ordered(
-    rewards: Sequence[RewardLaw] | Mapping[ArmName, RewardLaw] | Mapping[str, RewardLaw], names: Sequence[ArmName]
-) -> tuple[RewardLaw, ...]:
+def _ordered(rewards: Laws, names: Sequence[ArmName]) -> tuple[Law, ...]:
     if isinstance(rewards, Mapping):
-        by_name: dict[ArmName, RewardLaw] = dict(rewards.items())
+        by_name: dict[ArmName, Law] = dict(rewards.items())
         if set(by_name) != set(names):
             odd = sorted(map(str, set(by_name) ^ set(names)))
             raise InvalidInput(f"arms {odd} have a cost or a reward law but not both: give one of each for every arm")
@@ -224,7 +320,7 @@ def _ordered(
     if len(laws) != len(names):
         raise InvalidInput(f"{len(names)} costs and {len(laws)} reward laws: give one of each for every arm")
     for name, law in zip(names, laws, strict=True):
-        if not isinstance(law, RewardLaw):
+        if not isinstance(law, Law):
             raise InvalidInput(f"reward law of arm {name!r} is {law!r}: give a law such as Bernoulli(0.3)")
     return laws
 
@@ -299,7 +395,8 @@ class PaperFamily:
         cuts = [symmetric_cut(math.sqrt(mean / 2), mean) for mean in means.tolist()]
         parameters = np.column_stack([means, np.array(cuts), np.zeros(self.arms), 2 * means])
         kinds = np.full(self.arms, TruncatedGaussian.KIND)
-        return Tables(costs, means, kinds, parameters, np.zeros(1), 0.0, 40.0)
+        limits = np.full(self.arms, UNLIMITED)
+        return Tables(costs, means, kinds, parameters, np.zeros(1), 0.0, 40.0, STEADY, limits)
 
 
 def paper_family(name: PaperCase, arms: int = 100) -> PaperFamily:

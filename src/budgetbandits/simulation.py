@@ -22,8 +22,9 @@ from budgetbandits.checks import check_whole
 from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, SimulationInterrupted
 from budgetbandits.knapsack import exact_counts
 from budgetbandits.money import Amount, PriceList, price_list
+from budgetbandits.optima import exact_optimum, upper_optimum
 from budgetbandits.policies import Policy
-from budgetbandits.problem import Family, PaperFamily, Problem, Tables
+from budgetbandits.problem import Family, PaperFamily, Problem, Tables, is_changing
 from budgetbandits.progress import Progress, advancing
 from budgetbandits.runs import COLUMNS, Runs, array_of
 from budgetbandits.state import Counts, Floats
@@ -86,6 +87,7 @@ def simulate(
         The number of the first run: more runs can be added later to those that there are.
     exact_optimum
         Whether to solve for the exact optimum; without, that column is NaN, and regret is against the fractional one.
+        Where rewards change there is none, either.
 
     Returns
     -------
@@ -246,19 +248,22 @@ def _optimum(plan: Plan, tables: Tables, bill: PriceList) -> tuple[float, float]
     """Return the exact optimum and the fractional one."""
     from budgetbandits.engine import solve_exactly
 
-    costs = bill.prices
-    if bill.unit.base == 10:
-        costs = np.array([bill.unit.amount(int(price)) for price in bill.prices])
-    fractional = bill.unit.amount(bill.budget) * float(np.max(tables.means / costs))
-    if not plan.exact_optimum:
+    fractional = _fractional_optimum(tables, bill, bill.unit.amount(bill.budget))
+    if not plan.exact_optimum or is_changing(tables):
         return math.nan, fractional
     solves = len(plan.budgets) * len(plan.runs)
     solve = solve_exactly if solves * len(tables.means) > _ARMS_TO_COMPILE else exact_counts
     try:
-        counts = solve(tables.means, bill.prices, bill.unit.price(bill.budget))
+        return exact_optimum(tables.means, bill.prices, bill.unit.price(bill.budget), tables.limits, solve), fractional
     except KnapsackTooHard as error:
         raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) goes on without") from error
-    return float(counts @ tables.means), fractional
+
+
+def _fractional_optimum(tables: Tables, bill: PriceList, budget: float) -> float:
+    costs = bill.prices
+    if bill.unit.base == 10:
+        costs = np.array([bill.unit.amount(int(price)) for price in bill.prices])
+    return upper_optimum(tables.means, tables.courses, costs, budget, tables.limits)
 
 
 def _marks(bill: PriceList, count: int) -> Floats:
@@ -268,10 +273,10 @@ def _marks(bill: PriceList, count: int) -> Floats:
 
 
 def _trace(bill: PriceList, tables: Tables, trace: Floats) -> tuple[Floats, Floats]:
-    """Return what was spent at each mark, and the regret by then against the best density."""
-    spent = bill.unit.price(bill.budget) - trace[:, 1]
-    regret = spent * np.max(tables.means / bill.prices) - trace[:, 0]
-    return (spent if bill.unit.base == 2 else spent / 10.0**bill.unit.exponent), regret
+    """Return what was spent at each mark, and the regret by then: against the best that so much money could earn."""
+    prices = bill.unit.price(bill.budget) - trace[:, 1]
+    spent = prices if bill.unit.base == 2 else prices / 10.0**bill.unit.exponent
+    return spent, np.array([_fractional_optimum(tables, bill, amount) for amount in spent.tolist()]) - trace[:, 0]
 
 
 # Workers

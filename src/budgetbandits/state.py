@@ -24,10 +24,12 @@ class Arms(NamedTuple):
     Attributes
     ----------
     cost
-        The price of a pull.
+        The price of a pull; infinite for an arm that has reached its limit, which no money can pay.
+    pulls_left
+        How many more pulls the arm's limit allows; `UNLIMITED` or nearly that if it has none.
     pulls
-        How often the arm was pulled, pulls still outstanding included. For a policy that forgets (`Forgetful`), this and
-        all below is what it remembers, and may be no whole number.
+        How often the arm was pulled, pulls still outstanding included. For a policy that forgets (`Forgetful`), this
+        and all below is what it remembers, and may be no whole number.
     told
         How many rewards the policy has learned from.
     mean
@@ -37,6 +39,7 @@ class Arms(NamedTuple):
     """
 
     cost: Floats
+    pulls_left: Counts
     pulls: Counts | Floats
     told: Counts | Floats
     mean: Floats
@@ -79,17 +82,27 @@ class Now(NamedTuple):
     arm_count: int
 
 
-def fresh_arms(prices: Floats, reward_low: float) -> Arms:
+def fresh_arms(prices: Floats, limits: Counts, reward_low: float) -> Arms:
     """Return arms of which nothing is known yet."""
     size = len(prices)
     return Arms(
-        cost=prices,
+        cost=prices.copy(),
+        pulls_left=limits.copy(),
         pulls=np.zeros(size, np.int64),
         told=np.zeros(size, np.int64),
         mean=np.full(size, reward_low),
         reward_sum=np.zeros(size),
         reward_squares=np.zeros(size),
     )
+
+
+def use_up(arms: Arms, arm: int) -> bool:
+    """Let one pull of an arm be used; return whether that was the last that its limit allows."""
+    arms.pulls_left[arm] -= 1
+    if arms.pulls_left[arm] > 0:
+        return False
+    arms.cost[arm] = np.inf
+    return True
 
 
 def learn(arms: Arms, arm: int, reward: float) -> None:
@@ -104,6 +117,7 @@ def select(arms: Arms, chosen: Counts) -> Arms:
     """Return some of the arms only."""
     return Arms(
         arms.cost[chosen],
+        arms.pulls_left[chosen],
         arms.pulls[chosen],
         arms.told[chosen],
         arms.mean[chosen],

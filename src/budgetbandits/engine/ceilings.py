@@ -36,7 +36,7 @@ def play_ceilings(policy: IndexPolicy, index: ScalarIndex, world: World, weights
 
     What arms are compared by is their value over their weight: the price, or 1 for `CostBlind`.
     """
-    arms = fresh_arms(world.prices, world.reward_low)
+    arms = fresh_arms(world.prices, world.limits, world.reward_low)
     ceilings = np.empty(len(weights))
     ceilings_end = 0
     cheapest = world.prices.min()

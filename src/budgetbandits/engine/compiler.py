@@ -24,7 +24,7 @@ from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import NativeValue, overload_method, register_jitable, register_model, typeof_impl, unbox
 
-from budgetbandits import distributions, indices, knapsack, money, oracles, rewards, state, streams
+from budgetbandits import changing, distributions, indices, knapsack, memory, money, oracles, rewards, state, streams
 from budgetbandits.policies import average, epsilon, evidence, index_policy, knowledge, posterior
 from budgetbandits.specs import Spec
 
@@ -88,15 +88,18 @@ _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
     streams.uniforms,
     *(function for function in distributions.COMPILABLE if function not in _INLINED),
     *rewards.COMPILABLE,
+    *changing.COMPILABLE,
     money.pay,
     money.pay_often,
     money.rounded_down,
     state.learn,
+    state.use_up,
     state.arm_of,
     knapsack.times,
     knapsack.exact_sum,
     knapsack.fill_up,
     knapsack.take,
+    memory.add_exactly,
     *indices.COMPILABLE,
     average.average_density,
     epsilon.share,
@@ -108,6 +111,7 @@ _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
 _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     state.fresh_arms,
     state.select,
+    memory.fresh_past,
     knapsack.densest,
     knapsack.useful_items,
     knapsack.greedy_counts,
@@ -119,6 +123,7 @@ _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     knapsack.unbounded_counts,
     knapsack.exact_counts,
     oracles.draw,
+    oracles.alone,
     index_policy.first_fresh,
     knowledge.sample_deviations,
     knowledge.usual,

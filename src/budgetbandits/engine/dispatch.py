@@ -18,21 +18,23 @@ from numba.core import event
 
 from budgetbandits.engine.ceilings import play_ceilings
 from budgetbandits.engine.compiler import classes_of, compile_entry
-from budgetbandits.engine.play import Outcome, World, play_any, play_lines
+from budgetbandits.engine.play import Outcome, World, is_changing, play_any, play_lines
 from budgetbandits.engine.tournament import Tree, grow
 from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.indices import UCB1, Index, LinearIndex, ScalarIndex
 from budgetbandits.knapsack import exact_counts
+from budgetbandits.memory import Everything
 from budgetbandits.money import PriceList
 from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle
-from budgetbandits.policies import EpsilonFirst, IndexPolicy, Policy
+from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
 from budgetbandits.problem import Tables
 from budgetbandits.specs import Spec
-from budgetbandits.state import Arm, Counts, Floats, Now
+from budgetbandits.state import UNLIMITED, Arm, Counts, Floats, Now
 
 __all__ = ["SteadyCall", "call", "is_tournament", "play_run", "solve_exactly"]
 
 
+_EVERYTHING: Final = Everything()
 _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
 
@@ -47,6 +49,8 @@ def play_run(
         tables.kinds,
         tables.parameters,
         tables.data,
+        tables.courses,
+        tables.limits,
         budget,
         rest,
         tables.reward_low,
@@ -61,6 +65,10 @@ def play_run(
 
 
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
+    if isinstance(policy, Forgetful):
+        return call(play_any, (policy,), policy.policy, policy.memory, world)
+    if is_changing(world) or np.any(world.limits < UNLIMITED):
+        return call(play_any, (policy, _EVERYTHING), policy, _EVERYTHING, world)
     if is_tournament(policy):
         field = _field(prices, policy.oracle)
         return call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
@@ -72,12 +80,12 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
         unused = UCB1()  # so that the machine code of KUBE serves here, too
         field = _field(prices, policy.exploit)
         return call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
-    return call(play_any, (policy,), policy, world)
+    return call(play_any, (policy, _EVERYTHING), policy, _EVERYTHING, world)
 
 
-def solve_exactly(values: Floats, costs: Floats, budget: float) -> Counts:
+def solve_exactly(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Return the counts of an exact knapsack, compiled."""
-    counts: Counts = call(exact_counts, (), _usual(values), _usual(costs), budget)
+    counts: Counts = call(exact_counts, (), _usual(values), _usual(costs), budget, limits)
     return counts
 
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from budgetbandits.changing import Courses, changing_reward, mean_at
 from budgetbandits.engine.compiler import allocating, kernel, routine
 from budgetbandits.engine.tournament import (
     Tree,
@@ -25,13 +26,14 @@ from budgetbandits.engine.tournament import (
 )
 from budgetbandits.indices import LinearIndex
 from budgetbandits.knapsack import times
+from budgetbandits.memory import Memory
 from budgetbandits.money import pay, pay_often, rounded_down
 from budgetbandits.oracles import draw
 from budgetbandits.policies import Policy
 from budgetbandits.policies.epsilon import share
 from budgetbandits.rewards import TRUNCATED_GAUSSIAN, truncated_gaussians
 from budgetbandits.rewards import reward as draw_reward
-from budgetbandits.state import Counts, Floats, Now, fresh_arms, learn
+from budgetbandits.state import Counts, Floats, Now, fresh_arms, learn, use_up
 from budgetbandits.streams import CHOICE, REWARD, uniform, uniforms
 
 __all__ = ["NOBODY", "Outcome", "World", "play_any", "play_lines"]
@@ -40,6 +42,7 @@ _STREAK: Final = 3  # so many times in the lead, and an arm is followed
 _BLOCK_MIN: Final = 8  # how many pulls of the leader are settled together, at first
 _BLOCK_MAX: Final = 256  # and after many
 _MARGIN: Final = 1e-12  # relative; values are computed to within a few 1e-16
+_PULLS_MOST: Final = 1e15
 NOBODY: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
 
 
@@ -52,6 +55,10 @@ class World(NamedTuple):
         The price of each arm, and its true mean reward.
     kinds, parameters, data
         The reward laws, see `budgetbandits.rewards.tabulate`.
+    courses
+        How they change, see `budgetbandits.changing.tabulate_courses`.
+    limits
+        How often each arm may be pulled.
     budget, budget_rest
         The sum of these two is the price of the budget.
     reward_low, reward_high
@@ -69,6 +76,8 @@ class World(NamedTuple):
     kinds: Counts
     parameters: Floats
     data: Floats
+    courses: Courses
+    limits: Counts
     budget: float
     budget_rest: float
     reward_low: float
@@ -93,14 +102,14 @@ class Outcome(NamedTuple):
     trace
         For each of the marks, the expected reward and the price of the budget left when it was passed.
     culprit
-        `NOBODY`, or the arm that the policy chose although it cannot be paid; the run stopped there.
+        `NOBODY`, or the arm that the policy chose although it cannot be pulled; the run stopped there.
     """
 
     reward: float
     expected: float
     left: float
     left_rest: float
-    pulls: Counts
+    pulls: Counts | Floats
     trace: Floats
     culprit: int
 
@@ -126,7 +135,26 @@ def arm_rewards(world: World, arm: int, first: int, rewards: Floats) -> None:
 
 
 @kernel
-def expected_reward(means: Floats, pulls: Counts) -> float:
+def is_changing(world: World) -> bool:
+    """Tell whether some reward law changes with the pull number."""
+    return len(world.courses.begins) > 0
+
+
+@kernel
+def changed_reward(world: World, arm: int, count: int, pull: int) -> float:
+    """Return what an arm pays at its pull number `count`, from 0, if that is the pull number `pull`, from 1, of all."""
+    number = uniform(world.seed, REWARD, world.run, int(arm), int(count))
+    return changing_reward(world.courses, world.kinds, world.parameters, world.data, arm, pull, number)
+
+
+@kernel
+def expected_by_now(world: World, pulls: Counts | Floats, added_up: float) -> float:
+    """Return the sum of the true means of all pulls; where they change, it was added up on the way."""
+    return added_up if is_changing(world) else expected_reward(world.means, pulls)
+
+
+@kernel
+def expected_reward(means: Floats, pulls: Counts | Floats) -> float:
     """Return the sum of the true means of all pulls, in the order of the arms."""
     total = 0.0
     for arm in range(len(pulls)):
@@ -144,34 +172,45 @@ def next_mark(marks: Floats, marked: int) -> float:
 
 
 @allocating
-def play_any(policy: Policy, world: World) -> Outcome:
-    """Play a run with any policy, asking it at every pull."""
-    arms = fresh_arms(world.prices, world.reward_low)
+def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
+    """Play a run with any policy, asking it at every pull, by what the memory holds."""
+    arms = fresh_arms(world.prices, world.limits, world.reward_low)
     cheapest = world.prices.min()
     budget = rounded_down(world.budget, world.budget_rest)
+    past = memory.fresh(arms, int(min(budget / cheapest, _PULLS_MOST)) + 1, world.reward_low)
     left, rest, total = world.budget, world.budget_rest, 0.0
+    expected = 0.0  # where rewards change
     trace = np.zeros((len(world.marks), 2))
     marked = 0
     pull = 1
     culprit = NOBODY
     while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
-        now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high, len(arms.cost))
-        arm = int(policy.choose(arms, now, uniform(world.seed, CHOICE, world.run, 0, pull - 1)))
-        if not (0 <= arm < len(arms.cost) and arms.cost[arm] <= now.budget_left):
+        whole = rounded_down(left, rest)
+        now = Now(memory.next_pull(past, pull), budget, whole, world.reward_low, world.reward_high, len(world.prices))
+        arm = int(policy.choose(past.arms, now, uniform(world.seed, CHOICE, world.run, 0, pull - 1)))
+        if not (0 <= arm < len(arms.cost) and arms.cost[arm] <= whole):
             culprit = arm
             break
-        learns = policy.learns(arms, now)
-        reward = arm_reward(world, arm, int(arms.pulls[arm]))
+        learns = policy.learns(past.arms, now)
+        if is_changing(world):
+            reward = changed_reward(world, arm, int(arms.pulls[arm]), pull)
+            expected += mean_at(world.courses, arm, pull)
+        else:
+            reward = arm_reward(world, arm, int(arms.pulls[arm]))
         arms.pulls[arm] += 1
+        memory.begin(past, arm, pull)
         if learns:
             learn(arms, arm, reward)
+            memory.learn(past, arm, pull, pull, reward)
         total += reward
-        left, rest = pay(left, rest, arms.cost[arm])
+        left, rest = pay(left, rest, world.prices[arm])
+        if use_up(arms, arm):
+            cheapest = arms.cost.min()
         pull += 1
         while left <= next_mark(world.marks, marked):
-            trace[marked, 0], trace[marked, 1] = expected_reward(world.means, arms.pulls), left
+            trace[marked, 0], trace[marked, 1] = expected_by_now(world, arms.pulls, expected), left
             marked += 1
-    expected = expected_reward(world.means, arms.pulls)
+    expected = expected_by_now(world, arms.pulls, expected)
     trace[marked:, 0], trace[marked:, 1] = expected, left
     return Outcome(total, expected, left, rest, arms.pulls, trace, culprit)
 

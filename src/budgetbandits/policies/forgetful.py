@@ -15,9 +15,9 @@ __all__ = ["Forgetful"]
 class Forgetful(Policy):
     """A policy that decides as if what it has forgotten had never happened: for rewards that change.
 
-    What it sees of the arms, and the pull number t, is what the memory holds: so UCB1 becomes sliding-window or discounted
-    UCB (Garivier and Moulines 2011), and any other policy the like. An arm of which nothing is remembered is one
-    that was never pulled. Money is not forgotten: what is left of the budget is as ever.
+    What it sees of the arms, and the pull number t, is what the memory holds: so UCB1 becomes sliding-window or
+    discounted UCB (Garivier and Moulines 2011), and any other policy the like. An arm of which nothing is remembered
+    is one that was never pulled. Money is not forgotten: what is left of the budget is as ever.
 
     With d changes in n pulls and no budget, SW-UCB and D-UCB have a regret of order sqrt(n d) ln n for a memory that
     fits; with a budget nothing is proved. Where nothing changes, forgetting costs: it never stops exploring.
@@ -25,7 +25,8 @@ class Forgetful(Policy):
     Parameters
     ----------
     policy
-        Which arm to pull, by what is remembered. `EpsilonFirst`, which learns at the beginning only, is not meant for it.
+        Which arm to pull, by what is remembered. `EpsilonFirst`, which learns at the beginning only, is not meant for
+        it.
     memory
         What is remembered: `Window` or `Discount`.
 
