@@ -14,14 +14,12 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.engine.compiler import allocating, kernel
-from budgetbandits.engine.play import NOBODY, Outcome, World, arm_reward, expected_reward, next_mark
+from budgetbandits.engine.play import NOBODY, Outcome, World, begin, choice_number, finish, goes_on, moment, pull_arm
 from budgetbandits.errors import PolicyError
 from budgetbandits.indices import ScalarIndex
 from budgetbandits.knapsack import times
-from budgetbandits.money import pay, rounded_down
 from budgetbandits.policies import IndexPolicy
-from budgetbandits.state import Arms, Floats, Now, arm_of, fresh_arms, learn
-from budgetbandits.streams import CHOICE, uniform
+from budgetbandits.state import Arms, Floats, Now, arm_of
 
 __all__ = ["play_ceilings"]
 
@@ -36,42 +34,27 @@ def play_ceilings(policy: IndexPolicy, index: ScalarIndex, world: World, weights
 
     What arms are compared by is their value over their weight: the price, or 1 for `CostBlind`.
     """
-    arms = fresh_arms(world.prices, world.reward_low)
+    course = begin(world)
+    arms = course.arms
     ceilings = np.empty(len(weights))
     ceilings_end = 0
-    cheapest = world.prices.min()
-    budget = rounded_down(world.budget, world.budget_rest)
-    left, rest, total = world.budget, world.budget_rest, 0.0
-    trace = np.zeros((len(world.marks), 2))
-    marked = 0
-    pull = 1
     arm = 0
-    while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
-        now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high, len(weights))
-        if pull >= ceilings_end:
-            ceilings_end = pull + max(_SHORTEST, pull // _SHARE)
+    while goes_on(world, course):
+        now = moment(world, course)
+        if now.pull >= ceilings_end:
+            ceilings_end = now.pull + max(_SHORTEST, now.pull // _SHARE)
             ceilings[:] = math.inf
         arm = best_arm(policy, index, arms, now, weights, ceilings, ceilings_end, arm)
         if is_greedy and (policy.lazy or arms.pulls[arm] > 0):
-            number = uniform(world.seed, CHOICE, world.run, 0, pull - 1)
-            if not surely_drawn(now.budget_left, world.prices[arm], cheapest, number):
+            number = choice_number(world, course)
+            if not surely_drawn(now.budget_left, arms.cost[arm], course.cheapest, number):
                 arm = policy.choose(arms, now, number)
-        reward = arm_reward(world, arm, int(arms.pulls[arm]))
-        arms.pulls[arm] += 1
-        learn(arms, arm, reward)
+        pull_arm(world, course, arm, True)
         ceilings[arm] = math.inf
-        total += reward
-        left, rest = pay(left, rest, world.prices[arm])
-        pull += 1
-        while left <= next_mark(world.marks, marked):
-            trace[marked, 0], trace[marked, 1] = expected_reward(world.means, arms.pulls), left
-            marked += 1
-    expected = expected_reward(world.means, arms.pulls)
-    trace[marked:, 0], trace[marked:, 1] = expected, left
-    return Outcome(total, expected, left, rest, arms.pulls, trace, NOBODY)
+    return finish(world, course, NOBODY)
 
 
-@allocating
+@kernel
 def best_arm(
     policy: IndexPolicy,
     index: ScalarIndex,
@@ -102,7 +85,7 @@ def best_arm(
     return best
 
 
-@allocating
+@kernel
 def worth(policy: IndexPolicy, index: ScalarIndex, arms: Arms, arm: int, now: Now) -> float:
     """Return what `IndexPolicy.values` says of one arm."""
     if arms.pulls[arm] == 0:

@@ -31,7 +31,7 @@ from budgetbandits.policies import Policy
 from budgetbandits.policies.epsilon import share
 from budgetbandits.rewards import TRUNCATED_GAUSSIAN, truncated_gaussians
 from budgetbandits.rewards import reward as draw_reward
-from budgetbandits.state import Counts, Floats, Now, fresh_arms, learn
+from budgetbandits.state import Arms, Counts, Floats, Now, fresh_arms, learn
 from budgetbandits.streams import CHOICE, REWARD, uniform, uniforms
 
 __all__ = ["NOBODY", "Outcome", "World", "play_any", "play_lines"]
@@ -140,40 +140,114 @@ def next_mark(marks: Floats, marked: int) -> float:
     return marks[marked] if marked < len(marks) else -math.inf
 
 
-# Any policy
+# Runs that are played pull by pull
+
+
+class Course(NamedTuple):
+    """A run under way, for whoever chooses its arms.
+
+    Attributes
+    ----------
+    arms
+        What is known of the arms.
+    cheapest
+        The least price.
+    money
+        The budget left, as the sum of two prices, and the sum of the rewards.
+    counts
+        The number of the pull about to be made, from 1, and of the marks passed.
+    trace
+        See `Outcome`.
+    """
+
+    arms: Arms
+    cheapest: float
+    money: Floats
+    counts: Counts
+    trace: Floats
+
+
+@allocating
+def begin(world: World) -> Course:
+    """Return a run in which nothing was pulled yet."""
+    return Course(
+        fresh_arms(world.prices, world.reward_low),
+        world.prices.min(),
+        np.array([world.budget, world.budget_rest, 0.0]),
+        np.array([1, 0]),
+        np.zeros((len(world.marks), 2)),
+    )
+
+
+@kernel
+def goes_on(world: World, course: Course) -> bool:
+    """Tell whether the budget left pays another pull, and nobody has given the run up."""
+    return course.cheapest <= rounded_down(course.money[0], course.money[1]) and world.stop[0] == 0
+
+
+@kernel
+def moment(world: World, course: Course) -> Now:
+    """Return what a policy is told of the moment."""
+    return Now(
+        course.counts[0],
+        rounded_down(world.budget, world.budget_rest),
+        rounded_down(course.money[0], course.money[1]),
+        world.reward_low,
+        world.reward_high,
+        len(world.prices),
+    )
+
+
+@kernel
+def choice_number(world: World, course: Course) -> float:
+    """Return the uniform number by which the next arm is drawn."""
+    return uniform(world.seed, CHOICE, world.run, 0, int(course.counts[0]) - 1)
+
+
+@kernel
+def can_pull(course: Course, arm: int, budget_left: float) -> bool:
+    """Tell whether there is such an arm, and the budget left pays it."""
+    return 0 <= arm < len(course.arms.cost) and course.arms.cost[arm] <= budget_left
+
+
+@kernel
+def pull_arm(world: World, course: Course, arm: int, learns: bool) -> None:
+    """Pull an arm: take its reward, learn from it, pay, and note the marks that are passed."""
+    arms, money, counts = course.arms, course.money, course.counts
+    reward = arm_reward(world, arm, int(arms.pulls[arm]))
+    arms.pulls[arm] += 1
+    if learns:
+        learn(arms, arm, reward)
+    money[0], money[1] = pay(money[0], money[1], arms.cost[arm])
+    money[2] += reward
+    counts[0] += 1
+    while money[0] <= next_mark(world.marks, counts[1]):
+        course.trace[counts[1], 0], course.trace[counts[1], 1] = expected_reward(world.means, arms.pulls), money[0]
+        counts[1] += 1
+
+
+@allocating
+def finish(world: World, course: Course, culprit: int) -> Outcome:
+    """Return what came of a run."""
+    left, rest, total = course.money
+    expected = expected_reward(world.means, course.arms.pulls)
+    marked = course.counts[1]
+    course.trace[marked:, 0], course.trace[marked:, 1] = expected, left
+    return Outcome(total, expected, left, rest, course.arms.pulls, course.trace, culprit)
 
 
 @allocating
 def play_any(policy: Policy, world: World) -> Outcome:
     """Play a run with any policy, asking it at every pull."""
-    arms = fresh_arms(world.prices, world.reward_low)
-    cheapest = world.prices.min()
-    budget = rounded_down(world.budget, world.budget_rest)
-    left, rest, total = world.budget, world.budget_rest, 0.0
-    trace = np.zeros((len(world.marks), 2))
-    marked = 0
-    pull = 1
-    culprit = NOBODY
-    while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
-        now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high, len(arms.cost))
-        arm = int(policy.choose(arms, now, uniform(world.seed, CHOICE, world.run, 0, pull - 1)))
-        if not (0 <= arm < len(arms.cost) and arms.cost[arm] <= now.budget_left):
-            culprit = arm
-            break
-        learns = policy.learns(arms, now)
-        reward = arm_reward(world, arm, int(arms.pulls[arm]))
-        arms.pulls[arm] += 1
-        if learns:
-            learn(arms, arm, reward)
-        total += reward
-        left, rest = pay(left, rest, arms.cost[arm])
-        pull += 1
-        while left <= next_mark(world.marks, marked):
-            trace[marked, 0], trace[marked, 1] = expected_reward(world.means, arms.pulls), left
-            marked += 1
-    expected = expected_reward(world.means, arms.pulls)
-    trace[marked:, 0], trace[marked:, 1] = expected, left
-    return Outcome(total, expected, left, rest, arms.pulls, trace, culprit)
+    course = begin(world)
+    arms = course.arms
+    while goes_on(world, course):
+        now = moment(world, course)
+        arm = int(policy.choose(arms, now, choice_number(world, course)))
+        if not can_pull(course, arm, now.budget_left):
+            return finish(world, course, arm)
+        pull_arm(world, course, arm, policy.learns(arms, now))
+    return finish(world, course, NOBODY)
 
 
 # Policies with a line for each arm
