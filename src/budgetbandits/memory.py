@@ -90,8 +90,8 @@ class Memory(Spec):
         """Return the pull number t as the memory has it, where it is really this one."""
         return float(past.pulls[0] + 1.0)
 
-    def begin(self, past: Past, arm: int, number: int) -> None:
-        """Let a pull of an arm begin: all others grow older by one."""
+    def begin(self, past: Past, arm: int, number: int) -> int:
+        """Let a pull of an arm begin: all others grow older by one. Return the arm of which a pull is forgotten, or -1."""
         raise NotImplementedError(f"{type(self).__name__} must define begin(self, past, arm, number)")
 
     def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
@@ -118,8 +118,9 @@ class Everything(Memory):
         """Return the pull number."""
         return pull
 
-    def begin(self, past: Past, arm: int, number: int) -> None:
+    def begin(self, past: Past, arm: int, number: int) -> int:
         """Do nothing."""
+        return _NOBODY
 
     def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
         """Do nothing."""
@@ -156,10 +157,10 @@ class Window(Memory):
         """Return a past with one place for each pull that may be remembered."""
         return fresh_past(arms, max(1, min(self.pulls, most)), reward_low)
 
-    def begin(self, past: Past, arm: int, number: int) -> None:
+    def begin(self, past: Past, arm: int, number: int) -> int:
         """Take the place of the pull that leaves the window."""
         arms, place = past.arms, number % len(past.place_arm)
-        old = past.place_arm[place]
+        old = int(past.place_arm[place])
         if old >= 0:
             arms.pulls[old] -= 1.0
             past.pulls[0] -= 1.0
@@ -167,6 +168,7 @@ class Window(Memory):
         past.place_arm[place] = arm
         arms.pulls[arm] += 1.0
         past.pulls[0] += 1.0
+        return old
 
     def _forget_reward(self, past: Past, arm: int, place: int) -> None:
         arms, reward = past.arms, past.place_reward[place]
@@ -221,7 +223,7 @@ class Discount(Memory):
         """Return a past with a single place: no pull is kept, only what all of them count for together."""
         return fresh_past(arms, 1, reward_low)
 
-    def begin(self, past: Past, arm: int, number: int) -> None:
+    def begin(self, past: Past, arm: int, number: int) -> int:
         """Let all that was before fade."""
         arms = past.arms
         kept = np.where(arms.pulls * self.factor >= _FORGOTTEN, self.factor, 0.0)
@@ -233,6 +235,7 @@ class Discount(Memory):
         arms.mean[:] = np.where(arms.told > 0.0, arms.mean, past.reward_low)
         past.pulls[0] = past.pulls[0] * self.factor + 1.0
         arms.pulls[arm] += 1.0
+        return _NOBODY
 
     def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
         """Let a reward enter with the weight that its pull has by now."""

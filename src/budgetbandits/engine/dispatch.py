@@ -23,7 +23,7 @@ from budgetbandits.engine.tournament import Tree, grow
 from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.indices import UCB1, Index, LinearIndex, ScalarIndex
 from budgetbandits.knapsack import exact_counts
-from budgetbandits.memory import Everything
+from budgetbandits.memory import Discount, Everything, Memory
 from budgetbandits.money import PriceList
 from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle
 from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
@@ -66,21 +66,25 @@ def play_run(
 
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
     if isinstance(policy, Forgetful):
-        return call(play_any, (policy,), policy.policy, policy.memory, world)
+        return _play_by_memory(policy.policy, policy.memory, world)
     if is_changing(world) or np.any(world.limits < UNLIMITED):
-        return call(play_any, (policy, _EVERYTHING), policy, _EVERYTHING, world)
+        return _play_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):
         field = _field(prices, policy.oracle)
         return call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
-    if type(policy) is IndexPolicy and has_ceilings(policy.index) and takes_best_first(policy.oracle):
-        weights = np.ones(len(prices)) if isinstance(policy.oracle, CostBlind) else _usual(prices)
-        is_greedy = isinstance(policy.oracle, DensityGreedy)
-        return call(play_ceilings, (policy,), policy, policy.index, world, weights, is_greedy)
     if type(policy) is EpsilonFirst and takes_best_first(policy.exploit):
         unused = UCB1()  # so that the machine code of KUBE serves here, too
         field = _field(prices, policy.exploit)
         return call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
-    return call(play_any, (policy, _EVERYTHING), policy, _EVERYTHING, world)
+    return _play_by_memory(policy, _EVERYTHING, world)
+
+
+def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
+    if is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
+        weights = np.ones(len(world.prices)) if isinstance(policy.oracle, CostBlind) else world.prices
+        is_greedy = isinstance(policy.oracle, DensityGreedy)
+        return call(play_ceilings, (policy, memory), policy, policy.index, memory, world, weights, is_greedy)
+    return call(play_any, (policy, memory), policy, memory, world)
 
 
 def solve_exactly(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
@@ -96,10 +100,13 @@ def _usual(array: Floats) -> Floats:
 
 def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
     """Tell whether a tournament makes the decisions of a policy."""
+    return is_best_first(policy) and not policy.clip and not policy.lazy and has_lines(policy.index)
+
+
+def is_best_first(policy: Policy) -> TypeGuard[IndexPolicy]:
+    """Tell whether a policy has an index, and an oracle that begins with the best arm by it."""
     # Of this very class: a user's subclass may do anything.
-    if type(policy) is not IndexPolicy or policy.clip or policy.lazy:
-        return False
-    return has_lines(policy.index) and takes_best_first(policy.oracle)
+    return type(policy) is IndexPolicy and takes_best_first(policy.oracle)
 
 
 @functools.cache

@@ -26,14 +26,14 @@ from budgetbandits.engine.tournament import (
 )
 from budgetbandits.indices import LinearIndex
 from budgetbandits.knapsack import times
-from budgetbandits.memory import Memory
+from budgetbandits.memory import Memory, Past
 from budgetbandits.money import pay, pay_often, rounded_down
 from budgetbandits.oracles import draw
 from budgetbandits.policies import Policy
 from budgetbandits.policies.epsilon import share
 from budgetbandits.rewards import TRUNCATED_GAUSSIAN, truncated_gaussians
 from budgetbandits.rewards import reward as draw_reward
-from budgetbandits.state import Counts, Floats, Now, fresh_arms, learn, use_up
+from budgetbandits.state import Arms, Counts, Floats, Now, fresh_arms, learn, use_up
 from budgetbandits.streams import CHOICE, REWARD, uniform, uniforms
 
 __all__ = ["NOBODY", "Outcome", "World", "play_any", "play_lines"]
@@ -42,7 +42,7 @@ _STREAK: Final = 3  # so many times in the lead, and an arm is followed
 _BLOCK_MIN: Final = 8  # how many pulls of the leader are settled together, at first
 _BLOCK_MAX: Final = 256  # and after many
 _MARGIN: Final = 1e-12  # relative; values are computed to within a few 1e-16
-_PULLS_MOST: Final = 1e15
+_PULLS_MOST: Final = 1e15  # more than any run makes
 NOBODY: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
 
 
@@ -148,12 +148,6 @@ def changed_reward(world: World, arm: int, count: int, pull: int) -> float:
 
 
 @kernel
-def expected_by_now(world: World, pulls: Counts | Floats, added_up: float) -> float:
-    """Return the sum of the true means of all pulls; where they change, it was added up on the way."""
-    return added_up if is_changing(world) else expected_reward(world.means, pulls)
-
-
-@kernel
 def expected_reward(means: Floats, pulls: Counts | Floats) -> float:
     """Return the sum of the true means of all pulls, in the order of the arms."""
     total = 0.0
@@ -168,51 +162,137 @@ def next_mark(marks: Floats, marked: int) -> float:
     return marks[marked] if marked < len(marks) else -math.inf
 
 
-# Any policy
+# Runs that are played pull by pull
+
+
+class Course(NamedTuple):
+    """A run under way, for whoever chooses its arms.
+
+    Attributes
+    ----------
+    arms
+        The arms as they are.
+    past
+        What is remembered of them: policies see no more.
+    money
+        The budget left, as the sum of two prices, and the least price of the arms that can still be pulled.
+    earned
+        The sum of the rewards and, where they change, of their true means.
+    counts
+        The number of the pull about to be made, from 1, and of the marks passed.
+    trace
+        See `Outcome`.
+    """
+
+    arms: Arms
+    past: Past
+    money: Floats
+    earned: Floats
+    counts: Counts
+    trace: Floats
+
+
+@allocating
+def begin(world: World, memory: Memory) -> Course:
+    """Return a run in which nothing was pulled yet."""
+    arms = fresh_arms(world.prices, world.limits, world.reward_low)
+    cheapest = world.prices.min()
+    most_pulls = int(min(world.budget / cheapest, _PULLS_MOST)) + 1
+    return Course(
+        arms,
+        memory.fresh(arms, most_pulls, world.reward_low),
+        np.array([world.budget, world.budget_rest, cheapest]),
+        np.zeros(2),
+        np.array([1, 0]),
+        np.zeros((len(world.marks), 2)),
+    )
+
+
+@kernel
+def goes_on(world: World, course: Course) -> bool:
+    """Tell whether the budget left pays another pull, and nobody has given the run up."""
+    return bool(course.money[2] <= rounded_down(course.money[0], course.money[1]) and world.stop[0] == 0)
+
+
+@kernel
+def moment(world: World, memory: Memory, course: Course) -> Now:
+    """Return what a policy is told of the moment."""
+    return Now(
+        memory.next_pull(course.past, course.counts[0]),
+        rounded_down(world.budget, world.budget_rest),
+        rounded_down(course.money[0], course.money[1]),
+        world.reward_low,
+        world.reward_high,
+        len(world.prices),
+    )
+
+
+@kernel
+def choice_number(world: World, course: Course) -> float:
+    """Return the uniform number by which the next arm is drawn."""
+    return uniform(world.seed, CHOICE, world.run, 0, int(course.counts[0]) - 1)
+
+
+@kernel
+def can_pull(course: Course, arm: int, budget_left: float) -> bool:
+    """Tell whether there is such an arm, and the budget left pays it."""
+    return 0 <= arm < len(course.arms.cost) and course.arms.cost[arm] <= budget_left
+
+
+@kernel
+def pull_arm(world: World, memory: Memory, course: Course, arm: int, learns: bool) -> None:
+    """Pull an arm, which the memory knows: take its reward, learn from it, pay, and note the marks that are passed."""
+    arms, money, counts = course.arms, course.money, course.counts
+    pull = counts[0]
+    if is_changing(world):
+        reward = changed_reward(world, arm, int(arms.pulls[arm]), pull)
+        course.earned[1] += mean_at(world.courses, arm, pull)
+    else:
+        reward = arm_reward(world, arm, int(arms.pulls[arm]))
+    course.earned[0] += reward
+    arms.pulls[arm] += 1
+    if learns:
+        learn(arms, arm, reward)
+        memory.learn(course.past, arm, pull, pull, reward)
+    money[0], money[1] = pay(money[0], money[1], world.prices[arm])
+    if use_up(arms, arm):
+        money[2] = arms.cost.min()
+    counts[0] += 1
+    while money[0] <= next_mark(world.marks, counts[1]):
+        course.trace[counts[1], 0], course.trace[counts[1], 1] = expected_by_now(world, course), money[0]
+        counts[1] += 1
+
+
+@kernel
+def expected_by_now(world: World, course: Course) -> float:
+    """Return the sum of the true means of all pulls; where they change, it was added up on the way."""
+    return course.earned[1] if is_changing(world) else expected_reward(world.means, course.arms.pulls)
+
+
+@allocating
+def finish(world: World, course: Course, culprit: int) -> Outcome:
+    """Return what came of a run."""
+    left, rest, _ = course.money
+    expected = expected_by_now(world, course)
+    marked = course.counts[1]
+    course.trace[marked:, 0], course.trace[marked:, 1] = expected, left
+    return Outcome(course.earned[0], expected, left, rest, course.arms.pulls, course.trace, culprit)
 
 
 @allocating
 def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
-    """Play a run with any policy, asking it at every pull, by what the memory holds."""
-    arms = fresh_arms(world.prices, world.limits, world.reward_low)
-    cheapest = world.prices.min()
-    budget = rounded_down(world.budget, world.budget_rest)
-    past = memory.fresh(arms, int(min(budget / cheapest, _PULLS_MOST)) + 1, world.reward_low)
-    left, rest, total = world.budget, world.budget_rest, 0.0
-    expected = 0.0  # where rewards change
-    trace = np.zeros((len(world.marks), 2))
-    marked = 0
-    pull = 1
-    culprit = NOBODY
-    while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
-        whole = rounded_down(left, rest)
-        now = Now(memory.next_pull(past, pull), budget, whole, world.reward_low, world.reward_high, len(world.prices))
-        arm = int(policy.choose(past.arms, now, uniform(world.seed, CHOICE, world.run, 0, pull - 1)))
-        if not (0 <= arm < len(arms.cost) and arms.cost[arm] <= whole):
-            culprit = arm
-            break
-        learns = policy.learns(past.arms, now)
-        if is_changing(world):
-            reward = changed_reward(world, arm, int(arms.pulls[arm]), pull)
-            expected += mean_at(world.courses, arm, pull)
-        else:
-            reward = arm_reward(world, arm, int(arms.pulls[arm]))
-        arms.pulls[arm] += 1
-        memory.begin(past, arm, pull)
-        if learns:
-            learn(arms, arm, reward)
-            memory.learn(past, arm, pull, pull, reward)
-        total += reward
-        left, rest = pay(left, rest, world.prices[arm])
-        if use_up(arms, arm):
-            cheapest = arms.cost.min()
-        pull += 1
-        while left <= next_mark(world.marks, marked):
-            trace[marked, 0], trace[marked, 1] = expected_by_now(world, arms.pulls, expected), left
-            marked += 1
-    expected = expected_by_now(world, arms.pulls, expected)
-    trace[marked:, 0], trace[marked:, 1] = expected, left
-    return Outcome(total, expected, left, rest, arms.pulls, trace, culprit)
+    """Play a run with any policy, asking it at every pull about what the memory holds."""
+    course = begin(world, memory)
+    arms = course.past.arms
+    while goes_on(world, course):
+        now = moment(world, memory, course)
+        arm = int(policy.choose(arms, now, choice_number(world, course)))
+        if not can_pull(course, arm, now.budget_left):
+            return finish(world, course, arm)
+        learns = policy.learns(arms, now)
+        memory.begin(course.past, arm, course.counts[0])
+        pull_arm(world, memory, course, arm, learns)
+    return finish(world, course, NOBODY)
 
 
 # Policies with a line for each arm
