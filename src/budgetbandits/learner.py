@@ -551,7 +551,7 @@ class Learner:
     def arms(self) -> Table[ArmRow]:
         """The arms: name, cost, pulls, mean, upper bound and density."""
         with self._lock:
-            arms = self._past.arms
+            arms = self._past.arms._replace(cost=self._prices)  # also of those that have reached their limits
             bounds = self._policy.bounds(arms, self._now())
             costs = [self._unit.amount(self._unit.units(price)) for price in self._prices.tolist()]
             means = [mean if told else None for mean, told in zip(arms.mean.tolist(), arms.told.tolist(), strict=True)]
@@ -650,7 +650,7 @@ class Learner:
         learner._restore_arms(data)
         learner._restore_pulls(data)
         if isinstance(learner._policy, Forgetful):
-            restore_past(learner._past, data["memory"], learner._reward_high)
+            restore_past(learner._memory, learner._past, data["memory"], learner._reward_high)
         if learner._spent + learner._reserved > learner._budget:
             raise InvalidState("the saved learner is damaged: it spent more than its budget")
         return learner

@@ -91,7 +91,7 @@ class Memory(Spec):
         return float(past.pulls[0] + 1.0)
 
     def begin(self, past: Past, arm: int, number: int) -> int:
-        """Let a pull of an arm begin: all others grow older by one. Return the arm of which a pull is forgotten, or -1."""
+        """Let a pull of an arm begin: all others grow older by one. Return the arm that it forgets a pull of."""
         raise NotImplementedError(f"{type(self).__name__} must define begin(self, past, arm, number)")
 
     def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
@@ -274,7 +274,7 @@ def saved_past(past: Past) -> dict[str, Any]:
     }
 
 
-def restore_past(past: Past, data: Mapping[str, Any], reward_high: float) -> None:
+def restore_past(memory: Memory, past: Past, data: Mapping[str, Any], reward_high: float) -> None:
     """Bring a fresh past into the state that `saved_past` returned, or raise if that makes no sense."""
     arms = past.arms
     for name in ("pulls", "told", "mean", "reward_sum", "reward_squares"):
@@ -284,10 +284,19 @@ def restore_past(past: Past, data: Mapping[str, Any], reward_high: float) -> Non
     for place, arm, reward in data["places"]:
         past.place_arm[place] = arm
         past.place_reward[place] = np.nan if reward is None else reward
-    _check(past, reward_high)
+    if not _is_sane(past, reward_high) or (isinstance(memory, Window) and not _is_window(past)):
+        raise InvalidState("the saved learner is damaged: what it remembers makes no sense")
 
 
-def _check(past: Past, reward_high: float) -> None:
+def _is_window(past: Past) -> bool:
+    """Tell whether pulls and rewards are as many as the places of a window say."""
+    taken = past.place_arm >= 0
+    pulls = np.bincount(past.place_arm[taken], minlength=len(past.arms.pulls))
+    told = np.bincount(past.place_arm[taken & ~np.isnan(past.place_reward)], minlength=len(past.arms.pulls))
+    return np.array_equal(pulls, past.arms.pulls) and np.array_equal(told, past.arms.told)
+
+
+def _is_sane(past: Past, reward_high: float) -> bool:
     arms, slack = past.arms, 1e-9 * reward_high
     is_sane = (
         (arms.told >= 0)
@@ -298,5 +307,4 @@ def _check(past: Past, reward_high: float) -> None:
         & (arms.reward_squares >= -slack * reward_high)
         & (arms.reward_squares < np.inf)
     )
-    if not is_sane.all() or not abs(past.pulls[0] - arms.pulls.sum()) <= 1e-6 * (1 + past.pulls[0]):
-        raise InvalidState("the saved learner is damaged: what it remembers makes no sense")
+    return bool(is_sane.all() and abs(past.pulls[0] - arms.pulls.sum()) <= 1e-6 * (1 + past.pulls[0]))

@@ -127,6 +127,7 @@ _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     index_policy.first_fresh,
     knowledge.sample_deviations,
     knowledge.usual,
+    knowledge.usual_cost,
 )
 for _function in _INLINED:
     inlined(_function)

@@ -57,9 +57,10 @@ class AboveAverage(Policy):
 
 
 def average_density(arms: Arms) -> float:
-    """Return what the rewards told have brought for what they cost; 0 while there are none."""
+    """Return what the rewards of the arms below their limits brought for what they cost; 0 while there are none."""
     rewards, money = 0.0, 0.0
     for i in range(len(arms.cost)):
-        rewards += arms.reward_sum[i]
-        money += arms.told[i] * arms.cost[i]
+        if arms.cost[i] < math.inf:
+            rewards += arms.reward_sum[i]
+            money += arms.told[i] * arms.cost[i]
     return rewards / money if money > 0.0 else 0.0
