@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.engine.dispatch import call, play_run
+from budgetbandits.engine.dispatch import call, charges_of, play_run
 from budgetbandits.engine.play import Outcome, World, play_any, play_lines
 from budgetbandits.engine.tournament import grow
 from budgetbandits.money import Amount, PriceList
@@ -86,6 +86,7 @@ def world_of(problem: bb.Problem, bill: PriceList, seed: int, run: int) -> World
         run,
         NO_MARKS,
         GO_ON,
+        charges_of(tables, bill),
     )
 
 

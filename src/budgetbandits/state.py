@@ -4,7 +4,7 @@ Both are plain tuples of arrays and numbers, so that the same policy code runs i
 prices (see `budgetbandits.money.Unit`): exact, and comparable with each other.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ __all__ = ["Arm", "Arms", "Counts", "Floats", "Now"]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+_LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
+
 
 class Arms(NamedTuple):
     """What is known of the arms: one array each, one entry an arm.
@@ -21,7 +23,7 @@ class Arms(NamedTuple):
     Attributes
     ----------
     cost
-        The price of a pull.
+        The price of a pull, the greatest one where it is random: what has to be reserved.
     pulls
         How often the arm was pulled, pulls still outstanding included.
     told
@@ -30,6 +32,13 @@ class Arms(NamedTuple):
         The mean of these, and the low end of the reward range while there are none.
     reward_sum, reward_squares
         The sum of these rewards and of their squares.
+    cost_low
+        The least price of a pull, and at least a millionth of the greatest; `cost` itself where costs are known.
+    mean_cost
+        The mean of the costs told with these rewards, and `cost_low` while there are none; `cost` itself where costs
+        are known.
+    cost_sum, cost_squares
+        The sum of these costs and of their squares; 0 where costs are known.
     """
 
     cost: Floats
@@ -38,6 +47,10 @@ class Arms(NamedTuple):
     mean: Floats
     reward_sum: Floats
     reward_squares: Floats
+    cost_low: Floats
+    mean_cost: Floats
+    cost_sum: Floats
+    cost_squares: Floats
 
 
 class Arm(NamedTuple):
@@ -49,6 +62,10 @@ class Arm(NamedTuple):
     mean: float
     reward_sum: float
     reward_squares: float
+    cost_low: float
+    mean_cost: float
+    cost_sum: float
+    cost_squares: float
 
 
 class Now(NamedTuple):
@@ -64,6 +81,8 @@ class Now(NamedTuple):
         The declared range of the rewards.
     arm_count
         K, the number of all arms, affordable or not.
+    cost_high
+        The greatest price of any of them.
     """
 
     pull: int
@@ -72,11 +91,13 @@ class Now(NamedTuple):
     reward_low: float
     reward_high: float
     arm_count: int
+    cost_high: float
 
 
-def fresh_arms(prices: Floats, reward_low: float) -> Arms:
-    """Return arms of which nothing is known yet."""
+def fresh_arms(prices: Floats, least: Floats, is_random: bool, reward_low: float) -> Arms:
+    """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
     size = len(prices)
+    cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices
     return Arms(
         cost=prices,
         pulls=np.zeros(size, np.int64),
@@ -84,6 +105,10 @@ def fresh_arms(prices: Floats, reward_low: float) -> Arms:
         mean=np.full(size, reward_low),
         reward_sum=np.zeros(size),
         reward_squares=np.zeros(size),
+        cost_low=cost_low,
+        mean_cost=cost_low.copy() if is_random else prices,
+        cost_sum=np.zeros(size),
+        cost_squares=np.zeros(size),
     )
 
 
@@ -95,6 +120,14 @@ def learn(arms: Arms, arm: int, reward: float) -> None:
     arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm]
 
 
+def learn_cost(arms: Arms, arm: int, cost: float) -> None:
+    """Let what a pull cost enter the estimates, after its reward."""
+    arms.cost_sum[arm] += cost
+    arms.cost_squares[arm] += cost * cost
+    # Rounding may carry the mean a step beyond its range, and a known cost has to stay what it is.
+    arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), arms.cost[arm])
+
+
 def select(arms: Arms, chosen: Counts) -> Arms:
     """Return some of the arms only."""
     return Arms(
@@ -104,6 +137,10 @@ def select(arms: Arms, chosen: Counts) -> Arms:
         arms.mean[chosen],
         arms.reward_sum[chosen],
         arms.reward_squares[chosen],
+        arms.cost_low[chosen],
+        arms.mean_cost[chosen],
+        arms.cost_sum[chosen],
+        arms.cost_squares[chosen],
     )
 
 
@@ -116,4 +153,8 @@ def arm_of(arms: Arms, arm: int) -> Arm:
         float(arms.mean[arm]),
         float(arms.reward_sum[arm]),
         float(arms.reward_squares[arm]),
+        float(arms.cost_low[arm]),
+        float(arms.mean_cost[arm]),
+        float(arms.cost_sum[arm]),
+        float(arms.cost_squares[arm]),
     )

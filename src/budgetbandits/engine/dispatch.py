@@ -18,7 +18,7 @@ from numba.core import event
 
 from budgetbandits.engine.ceilings import play_ceilings
 from budgetbandits.engine.compiler import classes_of, compile_entry
-from budgetbandits.engine.play import Outcome, World, play_any, play_lines
+from budgetbandits.engine.play import Charges, Outcome, World, play_any, play_lines
 from budgetbandits.engine.tournament import Tree, grow
 from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.indices import UCB1, Index, LinearIndex, ScalarIndex
@@ -55,24 +55,47 @@ def play_run(
         run,
         marks,
         stop,
+        charges_of(tables, bill),
     )
     outcome: Outcome = _play(policy, world, bill.prices)
     return outcome
 
 
+def charges_of(tables: Tables, bill: PriceList) -> Charges:
+    """Return what pulls cost, where that is random."""
+    laws = tables.charges
+    least = _usual(bill.prices if bill.least is None else bill.least)
+    is_decimal = bill.unit.base == 10
+    if laws is None:
+        return Charges(False, least, np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), bill.unit.grain, is_decimal)
+    return Charges(True, least, laws.kinds, laws.parameters, laws.data, bill.unit.grain, is_decimal)
+
+
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
+    if world.charges.is_random:
+        return _play_random_costs(policy, world)
     if is_tournament(policy):
         field = _field(prices, policy.oracle)
         return call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
     if type(policy) is IndexPolicy and has_ceilings(policy.index) and takes_best_first(policy.oracle):
-        weights = np.ones(len(prices)) if isinstance(policy.oracle, CostBlind) else _usual(prices)
-        is_greedy = isinstance(policy.oracle, DensityGreedy)
-        return call(play_ceilings, (policy,), policy, policy.index, world, weights, is_greedy)
+        return _play_ceilings(policy, world)
     if type(policy) is EpsilonFirst and takes_best_first(policy.exploit):
         unused = UCB1()  # so that the machine code of KUBE serves here, too
         field = _field(prices, policy.exploit)
         return call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
     return call(play_any, (policy,), policy, world)
+
+
+def _play_random_costs(policy: Policy, world: World) -> Any:
+    # The greedy's set has an arm with the least mean cost, which changes all the time: it is scanned for.
+    if type(policy) is IndexPolicy and has_ceilings(policy.index) and type(policy.oracle) in (Fractional, CostBlind):
+        return _play_ceilings(policy, world)
+    return call(play_any, (policy,), policy, world)
+
+
+def _play_ceilings(policy: IndexPolicy, world: World) -> Any:
+    is_blind, is_greedy = isinstance(policy.oracle, CostBlind), isinstance(policy.oracle, DensityGreedy)
+    return call(play_ceilings, (policy,), policy, policy.index, world, is_blind, is_greedy)
 
 
 def solve_exactly(values: Floats, costs: Floats, budget: float) -> Counts:
@@ -123,10 +146,10 @@ def has_ceilings(index: Index) -> bool:
 
 
 def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float) -> float:
-    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows."""
+    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows, at random costs."""
     squares = mean * mean + 0.5 * mean * (1.0 - mean)
-    arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares)
-    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10)))
+    arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares, 0.5, 1.2, pulls * 1.2, pulls * 1.6)
+    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10, 3.0)))
 
 
 def _never_falls(values: list[float]) -> bool:

@@ -25,16 +25,16 @@ from budgetbandits.engine.tournament import (
 )
 from budgetbandits.indices import LinearIndex
 from budgetbandits.knapsack import times
-from budgetbandits.money import pay, rounded_down
+from budgetbandits.money import drawn_price, pay, rounded_down
 from budgetbandits.oracles import draw
 from budgetbandits.policies import Policy
 from budgetbandits.policies.epsilon import share
 from budgetbandits.rewards import TRUNCATED_GAUSSIAN, truncated_gaussians
 from budgetbandits.rewards import reward as draw_reward
-from budgetbandits.state import Arms, Counts, Floats, Now, fresh_arms, learn
-from budgetbandits.streams import CHOICE, REWARD, uniform, uniforms
+from budgetbandits.state import Arms, Counts, Floats, Now, fresh_arms, learn, learn_cost
+from budgetbandits.streams import CHARGE, CHOICE, REWARD, uniform, uniforms
 
-__all__ = ["NOBODY", "Outcome", "World", "play_any", "play_lines"]
+__all__ = ["NOBODY", "Charges", "Outcome", "World", "play_any", "play_lines"]
 
 _STREAK: Final = 3  # so many times in the lead, and an arm is followed
 _BLOCK_MIN: Final = 8  # how many pulls of the leader are settled together, at first
@@ -43,13 +43,37 @@ _MARGIN: Final = 1e-12  # relative; values are computed to within a few 1e-16
 NOBODY: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
 
 
+class Charges(NamedTuple):
+    """What pulls cost, where that is random.
+
+    Attributes
+    ----------
+    is_random
+        Whether any cost is; the rest is not looked at otherwise.
+    least
+        The least price of each arm.
+    kinds, parameters, data
+        The laws of the costs, see `budgetbandits.rewards.tabulate`.
+    grain, is_decimal
+        See `budgetbandits.money.drawn_price`.
+    """
+
+    is_random: bool
+    least: Floats
+    kinds: Counts
+    parameters: Floats
+    data: Floats
+    grain: float
+    is_decimal: bool
+
+
 class World(NamedTuple):
     """What a run is played on.
 
     Attributes
     ----------
     prices, means
-        The price of each arm, and its true mean reward.
+        The price of each arm, the greatest one where it is random, and its true mean reward.
     kinds, parameters, data
         The reward laws, see `budgetbandits.rewards.tabulate`.
     budget, budget_rest
@@ -62,6 +86,8 @@ class World(NamedTuple):
         Prices of the budget left, falling, at which to record the expected reward so far.
     stop
         One number; as soon as it is not 0, the run is given up.
+    charges
+        What pulls cost, where that is random.
     """
 
     prices: Floats
@@ -77,6 +103,7 @@ class World(NamedTuple):
     run: int
     marks: Floats
     stop: Counts
+    charges: Charges
 
 
 class Outcome(NamedTuple):
@@ -126,6 +153,15 @@ def arm_rewards(world: World, arm: int, first: int, rewards: Floats) -> None:
 
 
 @kernel
+def arm_cost(world: World, arm: int, count: int) -> float:
+    """Return the price of an arm at its pull number `count`, from 0, where costs are random."""
+    charges = world.charges
+    number = uniform(world.seed, CHARGE, world.run, int(arm), int(count))
+    amount = draw_reward(charges.kinds[arm], charges.parameters[arm], charges.data, number)
+    return drawn_price(amount, charges.grain, charges.is_decimal, charges.least[arm], world.prices[arm])
+
+
+@kernel
 def expected_reward(means: Floats, pulls: Counts) -> float:
     """Return the sum of the true means of all pulls, in the order of the arms."""
     total = 0.0
@@ -150,8 +186,8 @@ class Course(NamedTuple):
     ----------
     arms
         What is known of the arms.
-    cheapest
-        The least price.
+    cheapest, dearest
+        The least and the greatest price.
     money
         The budget left, as the sum of two prices, and the sum of the rewards.
     counts
@@ -162,6 +198,7 @@ class Course(NamedTuple):
 
     arms: Arms
     cheapest: float
+    dearest: float
     money: Floats
     counts: Counts
     trace: Floats
@@ -171,8 +208,9 @@ class Course(NamedTuple):
 def begin(world: World) -> Course:
     """Return a run in which nothing was pulled yet."""
     return Course(
-        fresh_arms(world.prices, world.reward_low),
+        fresh_arms(world.prices, world.charges.least, world.charges.is_random, world.reward_low),
         world.prices.min(),
+        world.prices.max(),
         np.array([world.budget, world.budget_rest, 0.0]),
         np.array([1, 0]),
         np.zeros((len(world.marks), 2)),
@@ -195,6 +233,7 @@ def moment(world: World, course: Course) -> Now:
         world.reward_low,
         world.reward_high,
         len(world.prices),
+        course.dearest,
     )
 
 
@@ -214,11 +253,16 @@ def can_pull(course: Course, arm: int, budget_left: float) -> bool:
 def pull_arm(world: World, course: Course, arm: int, learns: bool) -> None:
     """Pull an arm: take its reward, learn from it, pay, and note the marks that are passed."""
     arms, money, counts = course.arms, course.money, course.counts
-    reward = arm_reward(world, arm, int(arms.pulls[arm]))
+    count = int(arms.pulls[arm])
+    reward, price = arm_reward(world, arm, count), arms.cost[arm]
     arms.pulls[arm] += 1
     if learns:
         learn(arms, arm, reward)
-    money[0], money[1] = pay(money[0], money[1], arms.cost[arm])
+    if world.charges.is_random:
+        price = arm_cost(world, arm, count)
+        if learns:
+            learn_cost(arms, arm, price)
+    money[0], money[1] = pay(money[0], money[1], price)
     money[2] += reward
     counts[0] += 1
     while money[0] <= next_mark(world.marks, counts[1]):

@@ -51,7 +51,7 @@ class EpsilonFirst(Policy):
             weights[arm] = 1
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
-        weights[affordable] = self.exploit.solve(arms.mean[affordable], arms.cost[affordable], now.budget_left)
+        weights[affordable] = self.exploit.solve(arms.mean[affordable], arms.mean_cost[affordable], now.budget_left)
         return weights
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
@@ -60,7 +60,7 @@ class EpsilonFirst(Policy):
         if arm >= 0:
             return arm
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
-        drawn = self.exploit.draw(arms.mean[affordable], arms.cost[affordable], now.budget_left, uniform)
+        drawn = self.exploit.draw(arms.mean[affordable], arms.mean_cost[affordable], now.budget_left, uniform)
         return int(affordable[drawn])
 
     def learns(self, arms: Arms, now: Now) -> bool:
@@ -155,6 +155,6 @@ class KDE(Policy):
         if fresh >= 0:
             weights[fresh] += 1.0 - epsilon
             return weights
-        counts = self.exploit.solve(arms.mean[affordable], arms.cost[affordable], now.budget_left)
+        counts = self.exploit.solve(arms.mean[affordable], arms.mean_cost[affordable], now.budget_left)
         weights[affordable] += (1.0 - epsilon) * (counts / np.sum(counts))
         return weights

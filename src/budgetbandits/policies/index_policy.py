@@ -73,7 +73,7 @@ class IndexPolicy(Policy):
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        counts = np.asarray(self.oracle.solve(self.values(known, now), known.cost, now.budget_left))
+        counts = np.asarray(self.oracle.solve(self.values(known, now), known.mean_cost, now.budget_left))
         weights = np.zeros(len(arms.cost), counts.dtype)
         weights[affordable] = counts
         return weights
@@ -85,7 +85,7 @@ class IndexPolicy(Policy):
             return fresh
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable) if len(affordable) < len(arms.cost) else arms
-        drawn = self.oracle.draw(self.values(known, now), known.cost, now.budget_left, uniform)
+        drawn = self.oracle.draw(self.values(known, now), known.mean_cost, now.budget_left, uniform)
         return int(affordable[drawn])
 
     def values(self, arms: Arms, now: Now) -> Floats:

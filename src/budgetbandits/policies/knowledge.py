@@ -60,7 +60,7 @@ class Poker(Policy):
         ranked = np.sort(arms.mean[observed])[::-1]
         root = math.sqrt(len(observed))
         gain = (ranked[0] - ranked[math.ceil(root) - 1]) / root
-        pulls_left = self.horizon - now.pull if self.horizon > 0 else now.budget_left / np.mean(arms.cost)
+        pulls_left = self.horizon - now.pull if self.horizon > 0 else now.budget_left / np.mean(arms.mean_cost)
         deviations = sample_deviations(arms)
         usual_mean = float(np.mean(ranked))
         usual_deviation = usual(deviations, arms.told)
