@@ -90,9 +90,6 @@ class Account:
     def affordable(self) -> list[int]:
         return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left and arm.made < arm.limit]
 
-    def below_limit(self) -> list[Arm]:
-        return [arm for arm in self.arms if arm.made < arm.limit]
-
     def room(self, i: int, left: Fraction) -> int:
         """Return how many more pulls of an arm the money and its limit allow."""
         return int(min(left // self.arms[i].cost, self.arms[i].limit - self.arms[i].made))
@@ -476,8 +473,7 @@ class PokerTwin(Twin):
     def pulls_left(self, account: Account) -> float:
         if self.horizon > 0:
             return self.horizon - account.pull
-        prices = [arm.price for arm in account.below_limit()]
-        average = total(prices) / len(prices)
+        average = total(arm.price for arm in account.arms) / len(account.arms)
         return account.price(account.left) / average
 
     def deviation(self, account: Account, i: int) -> float:
@@ -601,8 +597,8 @@ class AboveAverageTwin(Twin):
         for i in affordable:
             if account.arms[i].pulls == 0:
                 return {i}
-        rewards = total(arm.reward_sum for arm in account.below_limit())
-        money = total(arm.told * arm.price for arm in account.below_limit())
+        rewards = total(arm.reward_sum for arm in account.arms)
+        money = total(arm.told * arm.price for arm in account.arms)
         level = (1.0 + self.x) * (rewards / money if money else 0.0)
         densities = {i: account.mean(i) / account.arms[i].price for i in affordable}
         above = [i for i in affordable if densities[i] >= level]

@@ -90,7 +90,8 @@ def test_it_is_the_same_in_plain_python() -> None:
     policy = bb.IndexPolicy(bb.TwoMomentKLUCB(), bb.DensityGreedy(), lazy=True)
     problem = some_problem(Random(3), 30)
     bill = problem.price_list(150)
-    plain = play_ceilings(policy, bb.TwoMomentKLUCB(), Everything(), world_of(problem, bill, 7, 0), bill.prices, True)
+    world = world_of(problem, bill, 7, 0)
+    plain = play_ceilings(policy, bb.TwoMomentKLUCB(), Everything(), world, False, True)
     assert_equal(plain, play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON))
 
 

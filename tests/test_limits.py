@@ -306,12 +306,11 @@ POLICIES: list[bb.Policy] = [
 
 def with_limits(problem: bb.Problem, chance: Random) -> bb.Problem:
     limits = [chance.choice([None, 1, 3, 10, 30]) for _ in range(len(problem))]
-    return bb.Problem(problem.tables.amounts, problem.rewards, problem.reward_range, limits=limits)
+    return bb.Problem(problem.costs, problem.rewards, problem.reward_range, limits=limits)
 
 
 def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int, run: int) -> bb.Learner:
-    limits = problem.limits
-    learner = bb.Learner(policy, problem.tables.amounts, budget, problem.reward_range, seed, run=run, limits=limits)
+    learner = bb.Learner.for_problem(problem, policy, budget, seed, run=run)
     while pull := learner.ask():
         assert isinstance(pull.arm, int)
         done = learner.arms[pull.arm].pulls - 1
@@ -348,7 +347,7 @@ def test_limits_that_are_never_reached_change_nothing(policy: bb.Policy) -> None
     for run in range(20):
         problem = some_problem(chance, 20)
         budget = min(some_budget(chance, problem), 300.0)
-        loose = bb.Problem(problem.tables.amounts, problem.rewards, problem.reward_range, limits=[10**6] * len(problem))
+        loose = bb.Problem(problem.costs, problem.rewards, problem.reward_range, limits=[10**6] * len(problem))
         runs = [bb.simulate(each, policy, [budget], runs=1, seed=run, arm_pulls=True) for each in (problem, loose)]
         for column in ("arm_pulls", "reward", "expected_reward", "optimum", "fractional_optimum"):
             assert np.allclose(runs[0][column], runs[1][column], rtol=1e-12), column

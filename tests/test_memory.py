@@ -122,10 +122,10 @@ def test_a_window_that_holds_everything_forgets_nothing(policy: bb.Policy) -> No
 def test_what_leaves_a_window_leaves_no_trace(pulls: list[tuple[int, float]], size: int) -> None:
     memory = bb.Window(size)
     arms = bb.Learner(bb.kube(), [1, 1, 1], 1, (0, 1))._arms
-    past = memory.fresh(arms, 1000, 0.0)
+    past = memory.fresh(arms, 1000, 0.0, False)
     for number, (arm, reward) in enumerate(pulls, 1):
         memory.begin(past, arm, number)
-        memory.learn(past, arm, number, number, reward)
+        memory.learn(past, arm, number, number, reward, 1.0)
     for number in range(len(pulls) + 1, len(pulls) + size + 1):
         memory.begin(past, 0, number)
     assert past.arms.pulls.tolist() == [size, 0, 0]
@@ -215,8 +215,8 @@ class TestRestoring:
             ("mean", [0.5, 7]),
             ("reward_sum", [100, 0.5]),
             ("pulls_in_all", 77),
-            ("places", [[99, 0, 0.5]]),
-            ("places", [[0, 0, 0.5]]),
+            ("places", [[99, 0, 0.5, 1]]),
+            ("places", [[0, 0, 0.5, 1]]),
         ],
     )
     def test_a_damaged_memory_is_refused(self, key: str, value: object) -> None:

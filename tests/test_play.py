@@ -8,7 +8,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.changing import Law
-from budgetbandits.engine.dispatch import call, play_run
+from budgetbandits.engine.dispatch import call, charges_of, play_run
 from budgetbandits.engine.play import Outcome, World, play_any, play_lines
 from budgetbandits.engine.tournament import grow
 from budgetbandits.memory import Everything
@@ -90,6 +90,7 @@ def world_of(problem: bb.Problem, bill: PriceList, seed: int, run: int) -> World
         run,
         NO_MARKS,
         GO_ON,
+        charges_of(tables, bill),
     )
 
 

@@ -36,13 +36,15 @@ class Past(NamedTuple):
     pulls
         One number: how many pulls are remembered of all arms.
     rounding
-        What the sums of the rewards and of their squares are rounded off by, a row each: so that what is forgotten
-        leaves no trace in them.
-    place_arm, place_reward
-        Of a window, the arm of each pull and its reward. The arm is -1 where there is no pull, and the reward NaN
-        where it is not known.
+        What the four sums of each arm (rewards, costs and their squares) are rounded off by, a row each: so that what
+        is forgotten leaves no trace in them.
+    place_arm, place_reward, place_cost
+        Of a window, the arm of each pull, its reward and its cost. The arm is -1 where there is no pull, and the reward
+        NaN where it is not known.
     reward_low
         The low end of the reward range.
+    is_random
+        Whether costs are random: known ones need not be remembered.
     """
 
     arms: Arms
@@ -50,10 +52,12 @@ class Past(NamedTuple):
     rounding: Floats
     place_arm: Counts
     place_reward: Floats
+    place_cost: Floats
     reward_low: float
+    is_random: bool
 
 
-def fresh_past(arms: Arms, places: int, reward_low: float) -> Past:
+def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> Past:
     """Return a past in which nothing has happened yet."""
     size = len(arms.cost)
     seen = Arms(
@@ -64,9 +68,23 @@ def fresh_past(arms: Arms, places: int, reward_low: float) -> Past:
         np.full(size, reward_low),
         np.zeros(size),
         np.zeros(size),
+        arms.cost_low,
+        arms.mean_cost.copy(),
+        np.zeros(size),
+        np.zeros(size),
     )
     nobody = np.full(places, _NOBODY, np.int64)
-    return Past(seen, np.zeros(1), np.zeros((2, size)), nobody, np.full(places, np.nan), reward_low)
+    unknown, costs = np.full(places, np.nan), np.zeros(places)
+    return Past(seen, np.zeros(1), np.zeros((4, size)), nobody, unknown, costs, reward_low, is_random)
+
+
+def divide(past: Past, arm: int) -> None:
+    """Let the means of an arm follow from its sums."""
+    arms, told = past.arms, past.arms.told[arm]
+    arms.mean[arm] = arms.reward_sum[arm] / told if told > 0.0 else past.reward_low
+    if past.is_random:
+        cost = arms.cost_sum[arm] / told if told > 0.0 else arms.cost_low[arm]
+        arms.mean_cost[arm] = min(max(cost, arms.cost_low[arm]), arms.cost[arm])
 
 
 def add_exactly(sums: Floats, rounding: Floats, arm: int, amount: float) -> None:
@@ -82,9 +100,9 @@ class Memory(Spec):
     The number of a pull is that of its ask, from 1; `asked` is the number of the last one.
     """
 
-    def fresh(self, arms: Arms, most: int, reward_low: float) -> Past:
+    def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
         """Return a past in which nothing has happened yet, for so many pulls at most; prices are those of the arms."""
-        raise NotImplementedError(f"{type(self).__name__} must define fresh(self, arms, most, reward_low)")
+        raise NotImplementedError(f"{type(self).__name__} must define fresh(self, arms, most, reward_low, is_random)")
 
     def next_pull(self, past: Past, pull: int) -> float:
         """Return the pull number t as the memory has it, where it is really this one."""
@@ -94,9 +112,11 @@ class Memory(Spec):
         """Let a pull of an arm begin: all others grow older by one. Return the arm that it forgets a pull of."""
         raise NotImplementedError(f"{type(self).__name__} must define begin(self, past, arm, number)")
 
-    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
-        """Let the reward of a pull enter, as far as the pull is remembered."""
-        raise NotImplementedError(f"{type(self).__name__} must define learn(self, past, arm, number, asked, reward)")
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
+        """Let the reward and the cost of a pull enter, as far as the pull is remembered."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define learn(self, past, arm, number, asked, reward, cost)"
+        )
 
     def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
         """Let a pull whose reward is not known count again (1) or no longer (-1), as far as it is remembered."""
@@ -110,9 +130,10 @@ class Everything(Memory):
     There is nothing to do, then: what is remembered are the arms as they are.
     """
 
-    def fresh(self, arms: Arms, most: int, reward_low: float) -> Past:
+    def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
         """Return the arms themselves."""
-        return Past(arms, np.zeros(1), np.zeros((2, 1)), np.zeros(1, np.int64), np.zeros(1), reward_low)
+        none = np.zeros(1)
+        return Past(arms, none, np.zeros((4, 1)), np.zeros(1, np.int64), none, none, reward_low, is_random)
 
     def next_pull(self, past: Past, pull: int) -> int:
         """Return the pull number."""
@@ -122,7 +143,7 @@ class Everything(Memory):
         """Do nothing."""
         return _NOBODY
 
-    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
         """Do nothing."""
 
     def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
@@ -153,9 +174,9 @@ class Window(Memory):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LONGEST:
             raise InvalidInput(f"pulls is {value!r}: a window must hold a whole number of pulls from 1 to {_LONGEST:,}")
 
-    def fresh(self, arms: Arms, most: int, reward_low: float) -> Past:
+    def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
         """Return a past with one place for each pull that may be remembered."""
-        return fresh_past(arms, max(1, min(self.pulls, most)), reward_low)
+        return fresh_past(arms, max(1, min(self.pulls, most)), reward_low, is_random)
 
     def begin(self, past: Past, arm: int, number: int) -> int:
         """Take the place of the pull that leaves the window."""
@@ -171,24 +192,28 @@ class Window(Memory):
         return old
 
     def _forget_reward(self, past: Past, arm: int, place: int) -> None:
-        arms, reward = past.arms, past.place_reward[place]
+        reward = past.place_reward[place]
         if not np.isnan(reward):
             past.place_reward[place] = np.nan
-            arms.told[arm] -= 1.0
-            self._add(past, arm, -reward, -reward * reward)
+            self._add(past, arm, -1.0, reward, past.place_cost[place])
 
-    def _add(self, past: Past, arm: int, reward: float, square: float) -> None:
+    def _add(self, past: Past, arm: int, sign: float, reward: float, cost: float) -> None:
+        """Add a reward and a cost to the sums of an arm, or take them away."""
         arms = past.arms
-        add_exactly(arms.reward_sum, past.rounding[0], arm, reward)
-        add_exactly(arms.reward_squares, past.rounding[1], arm, square)
-        arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm] if arms.told[arm] > 0.0 else past.reward_low
+        arms.told[arm] += sign
+        add_exactly(arms.reward_sum, past.rounding[0], arm, sign * reward)
+        add_exactly(arms.reward_squares, past.rounding[1], arm, sign * (reward * reward))
+        if past.is_random:
+            add_exactly(arms.cost_sum, past.rounding[2], arm, sign * cost)
+            add_exactly(arms.cost_squares, past.rounding[3], arm, sign * (cost * cost))
+        divide(past, arm)
 
-    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
         """Let the reward of a pull enter if the pull is in the window."""
         if number > asked - len(past.place_arm):
-            past.place_reward[number % len(past.place_arm)] = reward
-            past.arms.told[arm] += 1.0
-            self._add(past, arm, reward, reward * reward)
+            place = number % len(past.place_arm)
+            past.place_reward[place], past.place_cost[place] = reward, cost
+            self._add(past, arm, 1.0, reward, cost)
 
     def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
         """Give a pull its place in the window, or leave the place empty."""
@@ -219,9 +244,9 @@ class Discount(Memory):
     def __post_init__(self) -> None:
         require(self.factor, "factor", "a discount must lie in (0, 1), such as 0.999", above=0, below=1)
 
-    def fresh(self, arms: Arms, most: int, reward_low: float) -> Past:
+    def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
         """Return a past with a single place: no pull is kept, only what all of them count for together."""
-        return fresh_past(arms, 1, reward_low)
+        return fresh_past(arms, 1, reward_low, is_random)
 
     def begin(self, past: Past, arm: int, number: int) -> int:
         """Let all that was before fade."""
@@ -231,19 +256,26 @@ class Discount(Memory):
         np.multiply(arms.told, kept, arms.told)
         np.multiply(arms.reward_sum, kept, arms.reward_sum)
         np.multiply(arms.reward_squares, kept, arms.reward_squares)
+        np.multiply(arms.cost_sum, kept, arms.cost_sum)
+        np.multiply(arms.cost_squares, kept, arms.cost_squares)
         # A mean does not fade: it is that of the last reward, and not divided anew, which might turn its last bit.
         arms.mean[:] = np.where(arms.told > 0.0, arms.mean, past.reward_low)
+        if past.is_random:
+            arms.mean_cost[:] = np.where(arms.told > 0.0, arms.mean_cost, arms.cost_low)
         past.pulls[0] = past.pulls[0] * self.factor + 1.0
         arms.pulls[arm] += 1.0
         return _NOBODY
 
-    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
         """Let a reward enter with the weight that its pull has by now."""
         arms, weight = past.arms, self.factor ** (asked - number)
         arms.told[arm] += weight
         arms.reward_sum[arm] += weight * reward
         arms.reward_squares[arm] += weight * (reward * reward)
-        arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm] if arms.told[arm] > 0.0 else past.reward_low
+        if past.is_random:
+            arms.cost_sum[arm] += weight * cost
+            arms.cost_squares[arm] += weight * (cost * cost)
+        divide(past, arm)
 
     def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
         """Add the weight that the pull has by now, or take it away."""
@@ -256,34 +288,45 @@ class Discount(Memory):
 
 # Saving and restoring
 
+_REMEMBERED: Final = (
+    "pulls",
+    "told",
+    "mean",
+    "reward_sum",
+    "reward_squares",
+    "mean_cost",
+    "cost_sum",
+    "cost_squares",
+)
+"""What a past has of its own of the arms."""
+
 
 def saved_past(past: Past) -> dict[str, Any]:
     """Return all that a past holds as JSON can hold it."""
     arms = past.arms
     taken = np.flatnonzero(past.place_arm >= 0).tolist()
     rewards = [None if np.isnan(reward) else reward for reward in past.place_reward[taken].tolist()]
-    return {
-        "pulls": arms.pulls.tolist(),
-        "told": arms.told.tolist(),
-        "mean": arms.mean.tolist(),
-        "reward_sum": arms.reward_sum.tolist(),
-        "reward_squares": arms.reward_squares.tolist(),
+    return {name: getattr(arms, name).tolist() for name in _REMEMBERED} | {
         "pulls_in_all": float(past.pulls[0]),
         "rounding": past.rounding.tolist(),
-        "places": [list(row) for row in zip(taken, past.place_arm[taken].tolist(), rewards, strict=True)],
+        "places": [
+            list(row)
+            for row in zip(taken, past.place_arm[taken].tolist(), rewards, past.place_cost[taken].tolist(), strict=True)
+        ],
     }
 
 
 def restore_past(memory: Memory, past: Past, data: Mapping[str, Any], reward_high: float) -> None:
     """Bring a fresh past into the state that `saved_past` returned, or raise if that makes no sense."""
     arms = past.arms
-    for name in ("pulls", "told", "mean", "reward_sum", "reward_squares"):
+    for name in _REMEMBERED:
         getattr(arms, name)[:] = np.array(data[name], np.float64)
     past.pulls[0] = data["pulls_in_all"]
     past.rounding[:] = data["rounding"]
-    for place, arm, reward in data["places"]:
+    for place, arm, reward, cost in data["places"]:
         past.place_arm[place] = arm
         past.place_reward[place] = np.nan if reward is None else reward
+        past.place_cost[place] = cost
     if not _is_sane(past, reward_high) or (isinstance(memory, Window) and not _is_window(past)):
         raise InvalidState("the saved learner is damaged: what it remembers makes no sense")
 
@@ -306,5 +349,8 @@ def _is_sane(past: Past, reward_high: float) -> bool:
         & (abs(arms.reward_sum - arms.told * arms.mean) <= slack * (1 + arms.told))
         & (arms.reward_squares >= -slack * reward_high)
         & (arms.reward_squares < np.inf)
+        & (arms.mean_cost >= arms.cost_low)
+        & (arms.mean_cost <= arms.cost)
+        & (arms.cost_squares < np.inf)
     )
     return bool(is_sane.all() and abs(past.pulls[0] - arms.pulls.sum()) <= 1e-6 * (1 + past.pulls[0]))

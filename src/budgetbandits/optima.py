@@ -40,17 +40,25 @@ def exact_optimum(
     return float(counts @ means)
 
 
-def upper_optimum(means: Floats, courses: Courses, costs: Floats, budget: float, limits: Counts) -> float:
-    """Return what no policy exceeds: the relaxation of the knapsack or, where rewards change, the bound above."""
+def upper_optimum(
+    means: Floats, courses: Courses, costs: Floats, budget: float, limits: Counts, least_cost: float
+) -> float:
+    """Return what no policy exceeds: the relaxation of the knapsack or, where rewards change, the bound above.
+
+    Random costs enter by their means; `least_cost` is the least that any pull can cost.
+    """
     if len(courses.begins) == 0:
         return relaxed_value(means, costs, budget, limits)
-    # With limits, neither bound takes both limits and changes into account: each of them holds, and so does the lower.
+    # One bound takes changes into account, and the other one limits: both hold, and so does the lower.
     highest = np.maximum.reduceat(courses.means.max(axis=1), courses.begins[:-1])
-    return min(changing_optimum(courses, costs, budget), relaxed_value(highest, costs, budget, limits))
+    with_limits = relaxed_value(highest, costs, budget, limits)
+    if not least_cost > 0.0:
+        return with_limits  # for there is no end to the number of pulls
+    return min(changing_optimum(courses, costs, budget, budget / least_cost), with_limits)
 
 
-def changing_optimum(courses: Courses, costs: Floats, budget: float) -> float:
-    """Return the bound above for the best λ.
+def changing_optimum(courses: Courses, costs: Floats, budget: float, pulls: float) -> float:
+    """Return the bound above for the best λ, if there can be so many pulls at most.
 
     Where means stand still, pulls are taken together. Where they move, a block of pulls is taken for as good as its two
     ends on average, which for straight lines is never too little, and exact for blocks of one or two; a little is added
@@ -61,12 +69,12 @@ def changing_optimum(courses: Courses, costs: Floats, budget: float) -> float:
     >>> from budgetbandits.changing import Switching, tabulate_courses
     >>> from budgetbandits.rewards import Bernoulli
     >>> courses, _ = tabulate_courses([Bernoulli(0.5), Switching([(1, Bernoulli(0)), (51, Bernoulli(1))])])
-    >>> changing_optimum(courses, np.array([1.0, 1.0]), 100.0)
+    >>> changing_optimum(courses, np.array([1.0, 1.0]), budget=100.0, pulls=100.0)
     75.0
     """
     if not budget > 0.0:
         return 0.0
-    means, weights = _sampled(courses, budget / float(costs.min()))
+    means, weights = _sampled(courses, pulls)
     # Between two values of λ, one where money is worth too little and one where it is worth too much, the tangents to
     # this convex function meet below its least value. Where they meet is the next λ; in the end, one of them holds
     # there.

@@ -21,8 +21,8 @@ import numpy as np
 from budgetbandits.checks import check_whole
 from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, SimulationInterrupted
 from budgetbandits.knapsack import exact_counts
-from budgetbandits.money import Amount, PriceList, price_list
-from budgetbandits.optima import exact_optimum, upper_optimum
+from budgetbandits.money import Amount, PriceList
+from budgetbandits.optima import exact_optimum
 from budgetbandits.policies import Policy
 from budgetbandits.problem import Family, PaperFamily, Problem, Tables, is_changing
 from budgetbandits.progress import Progress, advancing
@@ -86,8 +86,8 @@ def simulate(
     first_run
         The number of the first run: more runs can be added later to those that there are.
     exact_optimum
-        Whether to solve for the exact optimum; without, that column is NaN, and regret is against the fractional one.
-        Where rewards change there is none, either.
+        Whether to solve for the exact optimum; without, and where costs are random or rewards change, that column is
+        NaN, and regret is against the fractional one.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def _plan(
 
 def _check_budgets(plan: Plan) -> None:
     tables = plan.tables(plan.runs[0])
-    bills = [price_list(tables.amounts, range(len(tables.means)), budget) for budget in plan.budgets]
+    bills = [tables.price_list(budget) for budget in plan.budgets]
     if len({bill.unit.amount(bill.budget) for bill in bills}) < len(bills):
         raise InvalidInput(f"budgets are {plan.budgets!r}: one of them is there twice")
 
@@ -205,9 +205,8 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
     from budgetbandits.engine import NOBODY, play_run
 
     tables = plan.tables(run)
-    names = range(len(tables.means))
     columns: dict[str, list[Any]] = {}
-    bills = [price_list(tables.amounts, names, budget) for budget in plan.budgets]
+    bills = [tables.price_list(budget) for budget in plan.budgets]
     optima = [_optimum(plan, tables, bill) for bill in bills]
     for name, policy in plan.policies:
         for budget, bill, (optimum, fractional) in zip(plan.budgets, bills, optima, strict=True):
@@ -233,7 +232,7 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
                 "spent": unit.amount(bill.budget - left),
                 "optimum": optimum,
                 "fractional_optimum": fractional,
-                "cost_min": unit.amount(unit.units(float(bill.prices.min()))),
+                "cost_min": float(tables.mean_costs(bill).min()),
             }
             if plan.arm_pulls:
                 row["arm_pulls"] = outcome.pulls
@@ -245,11 +244,11 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
 
 
 def _optimum(plan: Plan, tables: Tables, bill: PriceList) -> tuple[float, float]:
-    """Return the exact optimum and the fractional one."""
+    """Return the exact optimum, NaN if there is none, and the fractional one."""
     from budgetbandits.engine import solve_exactly
 
-    fractional = _fractional_optimum(tables, bill, bill.unit.amount(bill.budget))
-    if not plan.exact_optimum or is_changing(tables):
+    fractional = tables.fractional_optimum(bill, bill.unit.amount(bill.budget))
+    if not plan.exact_optimum or tables.charges is not None or is_changing(tables):
         return math.nan, fractional
     solves = len(plan.budgets) * len(plan.runs)
     solve = solve_exactly if solves * len(tables.means) > _ARMS_TO_COMPILE else exact_counts
@@ -257,13 +256,6 @@ def _optimum(plan: Plan, tables: Tables, bill: PriceList) -> tuple[float, float]
         return exact_optimum(tables.means, bill.prices, bill.unit.price(bill.budget), tables.limits, solve), fractional
     except KnapsackTooHard as error:
         raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) goes on without") from error
-
-
-def _fractional_optimum(tables: Tables, bill: PriceList, budget: float) -> float:
-    costs = bill.prices
-    if bill.unit.base == 10:
-        costs = np.array([bill.unit.amount(int(price)) for price in bill.prices])
-    return upper_optimum(tables.means, tables.courses, costs, budget, tables.limits)
 
 
 def _marks(bill: PriceList, count: int) -> Floats:
@@ -276,7 +268,7 @@ def _trace(bill: PriceList, tables: Tables, trace: Floats) -> tuple[Floats, Floa
     """Return what was spent at each mark, and the regret by then: against the best that so much money could earn."""
     prices = bill.unit.price(bill.budget) - trace[:, 1]
     spent = prices if bill.unit.base == 2 else prices / 10.0**bill.unit.exponent
-    return spent, np.array([_fractional_optimum(tables, bill, amount) for amount in spent.tolist()]) - trace[:, 0]
+    return spent, np.array([tables.fractional_optimum(bill, amount) for amount in spent.tolist()]) - trace[:, 0]
 
 
 # Workers

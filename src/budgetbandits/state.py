@@ -17,6 +17,8 @@ UNLIMITED: Final = 2**62
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
+_LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
+
 
 class Arms(NamedTuple):
     """What is known of the arms: one array each, one entry an arm.
@@ -24,7 +26,8 @@ class Arms(NamedTuple):
     Attributes
     ----------
     cost
-        The price of a pull; infinite for an arm that has reached its limit, which no money can pay.
+        The price of a pull, the greatest one where it is random: what has to be reserved. Infinite for an arm that has
+        reached its limit, which no money can pay.
     pulls_left
         How many more pulls the arm's limit allows; `UNLIMITED` or nearly that if it has none.
     pulls
@@ -36,6 +39,13 @@ class Arms(NamedTuple):
         The mean of these, and the low end of the reward range while there are none.
     reward_sum, reward_squares
         The sum of these rewards and of their squares.
+    cost_low
+        The least price of a pull, and at least a millionth of the greatest; the price where costs are known.
+    mean_cost
+        The mean of the costs told with these rewards, and `cost_low` while there are none; the price where costs are
+        known.
+    cost_sum, cost_squares
+        The sum of these costs and of their squares; 0 where costs are known.
     """
 
     cost: Floats
@@ -45,6 +55,10 @@ class Arms(NamedTuple):
     mean: Floats
     reward_sum: Floats
     reward_squares: Floats
+    cost_low: Floats
+    mean_cost: Floats
+    cost_sum: Floats
+    cost_squares: Floats
 
 
 class Arm(NamedTuple):
@@ -56,6 +70,10 @@ class Arm(NamedTuple):
     mean: float
     reward_sum: float
     reward_squares: float
+    cost_low: float
+    mean_cost: float
+    cost_sum: float
+    cost_squares: float
 
 
 class Now(NamedTuple):
@@ -72,6 +90,8 @@ class Now(NamedTuple):
         The declared range of the rewards.
     arm_count
         K, the number of all arms, affordable or not.
+    cost_high
+        The greatest price of any of them.
     """
 
     pull: float
@@ -80,11 +100,13 @@ class Now(NamedTuple):
     reward_low: float
     reward_high: float
     arm_count: int
+    cost_high: float
 
 
-def fresh_arms(prices: Floats, limits: Counts, reward_low: float) -> Arms:
-    """Return arms of which nothing is known yet."""
+def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, reward_low: float) -> Arms:
+    """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
     size = len(prices)
+    cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices
     return Arms(
         cost=prices.copy(),
         pulls_left=limits.copy(),
@@ -93,6 +115,10 @@ def fresh_arms(prices: Floats, limits: Counts, reward_low: float) -> Arms:
         mean=np.full(size, reward_low),
         reward_sum=np.zeros(size),
         reward_squares=np.zeros(size),
+        cost_low=cost_low,
+        mean_cost=cost_low.copy() if is_random else prices,
+        cost_sum=np.zeros(size),
+        cost_squares=np.zeros(size),
     )
 
 
@@ -113,6 +139,14 @@ def learn(arms: Arms, arm: int, reward: float) -> None:
     arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm]
 
 
+def learn_cost(arms: Arms, arm: int, cost: float) -> None:
+    """Let what a pull cost enter the estimates, after its reward."""
+    arms.cost_sum[arm] += cost
+    arms.cost_squares[arm] += cost * cost
+    # Rounding may carry the mean a step beyond its range, and a known cost has to stay what it is.
+    arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), arms.cost[arm])
+
+
 def select(arms: Arms, chosen: Counts) -> Arms:
     """Return some of the arms only."""
     return Arms(
@@ -123,6 +157,10 @@ def select(arms: Arms, chosen: Counts) -> Arms:
         arms.mean[chosen],
         arms.reward_sum[chosen],
         arms.reward_squares[chosen],
+        arms.cost_low[chosen],
+        arms.mean_cost[chosen],
+        arms.cost_sum[chosen],
+        arms.cost_squares[chosen],
     )
 
 
@@ -135,4 +173,8 @@ def arm_of(arms: Arms, arm: int) -> Arm:
         float(arms.mean[arm]),
         float(arms.reward_sum[arm]),
         float(arms.reward_squares[arm]),
+        float(arms.cost_low[arm]),
+        float(arms.mean_cost[arm]),
+        float(arms.cost_sum[arm]),
+        float(arms.cost_squares[arm]),
     )

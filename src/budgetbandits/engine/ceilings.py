@@ -33,15 +33,16 @@ _SHARE: Final = 64  # later on, this part of the pulls so far
 
 @allocating
 def play_ceilings(
-    policy: IndexPolicy, index: ScalarIndex, memory: Memory, world: World, weights: Floats, is_greedy: bool
+    policy: IndexPolicy, index: ScalarIndex, memory: Memory, world: World, is_blind: bool, is_greedy: bool
 ) -> Outcome:
     """Play a run of a policy with this index and the oracle `DensityGreedy` (is_greedy), `Fractional` or `CostBlind`.
 
-    What arms are compared by is their value over their weight: the price, or 1 for `CostBlind`. The memory is
-    `Everything` or a `Window`: nothing fades.
+    What arms are compared by is their value over their weight: the mean cost, or 1 for `CostBlind` (is_blind). With
+    random costs the oracle must not be `DensityGreedy`. The memory is `Everything` or a `Window`: nothing fades.
     """
     course = begin(world, memory)
     arms = course.past.arms
+    weights = np.ones(len(world.prices)) if is_blind else arms.mean_cost
     ceilings = np.empty(len(weights))
     ceilings_end: float = 0
     arm = 0
@@ -79,7 +80,9 @@ def best_arm(
     An infinite ceiling is one that is not known. The guess, the last arm pulled, is looked at first: it is mostly
     right, and the better the first arm, the fewer others are evaluated.
     """
-    later = Now(ceilings_end, now.budget, now.budget_left, now.reward_low, now.reward_high, now.arm_count)
+    later = Now(
+        ceilings_end, now.budget, now.budget_left, now.reward_low, now.reward_high, now.arm_count, now.cost_high
+    )
     best, most = -1, -math.inf
     if arms.cost[guess] <= now.budget_left:
         best, most = guess, worth(policy, index, arms, guess, now) / weights[guess]

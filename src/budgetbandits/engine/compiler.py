@@ -92,14 +92,17 @@ _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
     money.pay,
     money.pay_often,
     money.rounded_down,
+    money.drawn_price,
     state.learn,
     state.use_up,
+    state.learn_cost,
     state.arm_of,
     knapsack.times,
     knapsack.exact_sum,
     knapsack.fill_up,
     knapsack.take,
     memory.add_exactly,
+    memory.divide,
     *indices.COMPILABLE,
     average.average_density,
     epsilon.share,
@@ -127,7 +130,6 @@ _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     index_policy.first_fresh,
     knowledge.sample_deviations,
     knowledge.usual,
-    knowledge.usual_cost,
 )
 for _function in _INLINED:
     inlined(_function)

@@ -18,7 +18,7 @@ from numba.core import event
 
 from budgetbandits.engine.ceilings import play_ceilings
 from budgetbandits.engine.compiler import classes_of, compile_entry
-from budgetbandits.engine.play import Outcome, World, is_changing, play_any, play_lines
+from budgetbandits.engine.play import Charges, Outcome, World, is_changing, play_any, play_lines
 from budgetbandits.engine.tournament import Tree, grow
 from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.indices import UCB1, Index, LinearIndex, ScalarIndex
@@ -59,15 +59,26 @@ def play_run(
         run,
         marks,
         stop,
+        charges_of(tables, bill),
     )
     outcome: Outcome = _play(policy, world, bill.prices)
     return outcome
 
 
+def charges_of(tables: Tables, bill: PriceList) -> Charges:
+    """Return what pulls cost, where that is random."""
+    laws = tables.charges
+    least = _usual(bill.prices if bill.least is None else bill.least)
+    is_decimal = bill.unit.base == 10
+    if laws is None:
+        return Charges(False, least, np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), bill.unit.grain, is_decimal)
+    return Charges(True, least, laws.kinds, laws.parameters, laws.data, bill.unit.grain, is_decimal)
+
+
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
     if isinstance(policy, Forgetful):
         return _play_by_memory(policy.policy, policy.memory, world)
-    if is_changing(world) or np.any(world.limits < UNLIMITED):
+    if is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
         return _play_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):
         field = _field(prices, policy.oracle)
@@ -81,9 +92,10 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
 
 def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
     if is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
-        weights = np.ones(len(world.prices)) if isinstance(policy.oracle, CostBlind) else world.prices
-        is_greedy = isinstance(policy.oracle, DensityGreedy)
-        return call(play_ceilings, (policy, memory), policy, policy.index, memory, world, weights, is_greedy)
+        is_blind, is_greedy = isinstance(policy.oracle, CostBlind), isinstance(policy.oracle, DensityGreedy)
+        # With random costs the greedy's set has an arm with the least mean cost, which changes: it is scanned for.
+        if not (is_greedy and world.charges.is_random):
+            return call(play_ceilings, (policy, memory), policy, policy.index, memory, world, is_blind, is_greedy)
     return call(play_any, (policy, memory), policy, memory, world)
 
 
@@ -138,10 +150,10 @@ def has_ceilings(index: Index) -> bool:
 
 
 def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float) -> float:
-    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows."""
+    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows, at random costs."""
     squares = mean * mean + 0.5 * mean * (1.0 - mean)
-    arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares)
-    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10)))
+    arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares, 0.5, 1.2, pulls * 1.2, pulls * 1.6)
+    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10, 3.0)))
 
 
 def _never_falls(values: list[float]) -> bool:

@@ -27,16 +27,16 @@ from budgetbandits.engine.tournament import (
 from budgetbandits.indices import LinearIndex
 from budgetbandits.knapsack import times
 from budgetbandits.memory import Memory, Past
-from budgetbandits.money import pay, pay_often, rounded_down
+from budgetbandits.money import drawn_price, pay, pay_often, rounded_down
 from budgetbandits.oracles import draw
 from budgetbandits.policies import Policy
 from budgetbandits.policies.epsilon import share
 from budgetbandits.rewards import TRUNCATED_GAUSSIAN, truncated_gaussians
 from budgetbandits.rewards import reward as draw_reward
-from budgetbandits.state import Arms, Counts, Floats, Now, fresh_arms, learn, use_up
-from budgetbandits.streams import CHOICE, REWARD, uniform, uniforms
+from budgetbandits.state import Arms, Counts, Floats, Now, fresh_arms, learn, learn_cost, use_up
+from budgetbandits.streams import CHARGE, CHOICE, REWARD, uniform, uniforms
 
-__all__ = ["NOBODY", "Outcome", "World", "play_any", "play_lines"]
+__all__ = ["NOBODY", "Charges", "Outcome", "World", "play_any", "play_lines"]
 
 _STREAK: Final = 3  # so many times in the lead, and an arm is followed
 _BLOCK_MIN: Final = 8  # how many pulls of the leader are settled together, at first
@@ -46,13 +46,37 @@ _PULLS_MOST: Final = 1e15  # more than any run makes
 NOBODY: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
 
 
+class Charges(NamedTuple):
+    """What pulls cost, where that is random.
+
+    Attributes
+    ----------
+    is_random
+        Whether any cost is; the rest is not looked at otherwise.
+    least
+        The least price of each arm.
+    kinds, parameters, data
+        The laws of the costs, see `budgetbandits.rewards.tabulate`.
+    grain, is_decimal
+        See `budgetbandits.money.drawn_price`.
+    """
+
+    is_random: bool
+    least: Floats
+    kinds: Counts
+    parameters: Floats
+    data: Floats
+    grain: float
+    is_decimal: bool
+
+
 class World(NamedTuple):
     """What a run is played on.
 
     Attributes
     ----------
     prices, means
-        The price of each arm, and its true mean reward.
+        The price of each arm, the greatest one where it is random, and its true mean reward.
     kinds, parameters, data
         The reward laws, see `budgetbandits.rewards.tabulate`.
     courses
@@ -69,6 +93,8 @@ class World(NamedTuple):
         Prices of the budget left, falling, at which to record the expected reward so far.
     stop
         One number; as soon as it is not 0, the run is given up.
+    charges
+        What pulls cost, where that is random.
     """
 
     prices: Floats
@@ -86,6 +112,7 @@ class World(NamedTuple):
     run: int
     marks: Floats
     stop: Counts
+    charges: Charges
 
 
 class Outcome(NamedTuple):
@@ -148,6 +175,15 @@ def changed_reward(world: World, arm: int, count: int, pull: int) -> float:
 
 
 @kernel
+def arm_cost(world: World, arm: int, count: int) -> float:
+    """Return the price of an arm at its pull number `count`, from 0, where costs are random."""
+    charges = world.charges
+    number = uniform(world.seed, CHARGE, world.run, int(arm), int(count))
+    amount = draw_reward(charges.kinds[arm], charges.parameters[arm], charges.data, number)
+    return drawn_price(amount, charges.grain, charges.is_decimal, charges.least[arm], world.prices[arm])
+
+
+@kernel
 def expected_reward(means: Floats, pulls: Counts | Floats) -> float:
     """Return the sum of the true means of all pulls, in the order of the arms."""
     total = 0.0
@@ -174,6 +210,8 @@ class Course(NamedTuple):
         The arms as they are.
     past
         What is remembered of them: policies see no more.
+    dearest
+        The greatest price.
     money
         The budget left, as the sum of two prices, and the least price of the arms that can still be pulled.
     earned
@@ -186,6 +224,7 @@ class Course(NamedTuple):
 
     arms: Arms
     past: Past
+    dearest: float
     money: Floats
     earned: Floats
     counts: Counts
@@ -195,12 +234,14 @@ class Course(NamedTuple):
 @allocating
 def begin(world: World, memory: Memory) -> Course:
     """Return a run in which nothing was pulled yet."""
-    arms = fresh_arms(world.prices, world.limits, world.reward_low)
+    charges = world.charges
+    arms = fresh_arms(world.prices, charges.least, charges.is_random, world.limits, world.reward_low)
     cheapest = world.prices.min()
-    most_pulls = int(min(world.budget / cheapest, _PULLS_MOST)) + 1
+    most_pulls = int(min(world.budget / arms.cost_low.min(), _PULLS_MOST)) + 1
     return Course(
         arms,
-        memory.fresh(arms, most_pulls, world.reward_low),
+        memory.fresh(arms, most_pulls, world.reward_low, world.charges.is_random),
+        world.prices.max(),
         np.array([world.budget, world.budget_rest, cheapest]),
         np.zeros(2),
         np.array([1, 0]),
@@ -224,6 +265,7 @@ def moment(world: World, memory: Memory, course: Course) -> Now:
         world.reward_low,
         world.reward_high,
         len(world.prices),
+        course.dearest,
     )
 
 
@@ -243,18 +285,21 @@ def can_pull(course: Course, arm: int, budget_left: float) -> bool:
 def pull_arm(world: World, memory: Memory, course: Course, arm: int, learns: bool) -> None:
     """Pull an arm, which the memory knows: take its reward, learn from it, pay, and note the marks that are passed."""
     arms, money, counts = course.arms, course.money, course.counts
-    pull = counts[0]
+    pull, count = counts[0], int(arms.pulls[arm])
     if is_changing(world):
-        reward = changed_reward(world, arm, int(arms.pulls[arm]), pull)
+        reward = changed_reward(world, arm, count, pull)
         course.earned[1] += mean_at(world.courses, arm, pull)
     else:
-        reward = arm_reward(world, arm, int(arms.pulls[arm]))
+        reward = arm_reward(world, arm, count)
+    price = arm_cost(world, arm, count) if world.charges.is_random else world.prices[arm]
     course.earned[0] += reward
     arms.pulls[arm] += 1
     if learns:
         learn(arms, arm, reward)
-        memory.learn(course.past, arm, pull, pull, reward)
-    money[0], money[1] = pay(money[0], money[1], world.prices[arm])
+        if world.charges.is_random:
+            learn_cost(arms, arm, price)
+        memory.learn(course.past, arm, pull, pull, reward, price)
+    money[0], money[1] = pay(money[0], money[1], price)
     if use_up(arms, arm):
         money[2] = arms.cost.min()
     counts[0] += 1

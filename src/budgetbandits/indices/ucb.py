@@ -132,5 +132,5 @@ class MOSS(ScalarIndex):
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the mean and the margin."""
-        share = now.budget / (arm.cost * now.arm_count * arm.pulls)
+        share = now.budget / (arm.mean_cost * now.arm_count * arm.pulls)
         return arm.mean + math.sqrt(log_plus(share) / arm.pulls) * (now.reward_high - now.reward_low)

@@ -42,7 +42,7 @@ class AboveAverage(Policy):
         best, densest, most = -1, -1, -math.inf
         for i in range(len(arms.cost)):
             if arms.cost[i] <= now.budget_left:
-                density = arms.mean[i] / arms.cost[i]
+                density = arms.mean[i] / arms.mean_cost[i]
                 if density >= level and (best < 0 or arms.pulls[i] < arms.pulls[best]):
                     best = i
                 if density > most:
@@ -57,10 +57,9 @@ class AboveAverage(Policy):
 
 
 def average_density(arms: Arms) -> float:
-    """Return what the rewards of the arms below their limits brought for what they cost; 0 while there are none."""
+    """Return what the rewards told have brought for what they cost; 0 while there are none."""
     rewards, money = 0.0, 0.0
     for i in range(len(arms.cost)):
-        if arms.cost[i] < math.inf:
-            rewards += arms.reward_sum[i]
-            money += arms.told[i] * arms.cost[i]
+        rewards += arms.reward_sum[i]
+        money += arms.told[i] * arms.mean_cost[i]
     return rewards / money if money > 0.0 else 0.0

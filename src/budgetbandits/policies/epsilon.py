@@ -52,7 +52,7 @@ class EpsilonFirst(Policy):
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        weights[affordable] = self.exploit.solve_within(known.mean, known.cost, now.budget_left, known.pulls_left)
+        weights[affordable] = self.exploit.solve_within(known.mean, known.mean_cost, now.budget_left, known.pulls_left)
         return weights
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
@@ -62,7 +62,7 @@ class EpsilonFirst(Policy):
             return arm
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        drawn = self.exploit.draw(known.mean, known.cost, now.budget_left, known.pulls_left, uniform)
+        drawn = self.exploit.draw(known.mean, known.mean_cost, now.budget_left, known.pulls_left, uniform)
         return int(affordable[drawn])
 
     def learns(self, arms: Arms, now: Now) -> bool:
@@ -158,6 +158,6 @@ class KDE(Policy):
             weights[fresh] += 1.0 - epsilon
             return weights
         known = select(arms, affordable)
-        counts = self.exploit.solve_within(known.mean, known.cost, now.budget_left, known.pulls_left)
+        counts = self.exploit.solve_within(known.mean, known.mean_cost, now.budget_left, known.pulls_left)
         weights[affordable] += (1.0 - epsilon) * (counts / np.sum(counts))
         return weights

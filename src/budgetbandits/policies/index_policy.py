@@ -73,7 +73,7 @@ class IndexPolicy(Policy):
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        found = self.oracle.solve_within(self.values(known, now), known.cost, now.budget_left, known.pulls_left)
+        found = self.oracle.solve_within(self.values(known, now), known.mean_cost, now.budget_left, known.pulls_left)
         counts = np.asarray(found)
         weights = np.zeros(len(arms.cost), counts.dtype)
         weights[affordable] = counts
@@ -87,7 +87,7 @@ class IndexPolicy(Policy):
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable) if len(affordable) < len(arms.cost) else arms
         values = self.values(known, now)
-        drawn = self.oracle.draw(values, known.cost, now.budget_left, known.pulls_left, uniform)
+        drawn = self.oracle.draw(values, known.mean_cost, now.budget_left, known.pulls_left, uniform)
         return int(affordable[drawn])
 
     def values(self, arms: Arms, now: Now) -> Floats:

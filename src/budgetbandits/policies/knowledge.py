@@ -60,7 +60,7 @@ class Poker(Policy):
         ranked = np.sort(arms.mean[observed])[::-1]
         root = math.sqrt(len(observed))
         gain = (ranked[0] - ranked[math.ceil(root) - 1]) / root
-        pulls_left = self.horizon - now.pull if self.horizon > 0 else now.budget_left / usual_cost(arms)
+        pulls_left = self.horizon - now.pull if self.horizon > 0 else now.budget_left / np.mean(arms.mean_cost)
         deviations = sample_deviations(arms)
         usual_mean = float(np.mean(ranked))
         usual_deviation = usual(deviations, arms.told)
@@ -78,11 +78,6 @@ def sample_deviations(arms: Arms) -> Floats:
     told = np.maximum(arms.told, 2)
     variance = (arms.reward_squares - arms.told * arms.mean * arms.mean) / (told - 1)
     return np.where(arms.told > 1, np.sqrt(np.maximum(variance, 0.0)), 0.0)
-
-
-def usual_cost(arms: Arms) -> float:
-    """Return the average cost of the arms that have not reached their limits."""
-    return float(np.mean(arms.cost[arms.cost < math.inf]))
 
 
 def usual(deviations: Floats, told: Counts | Floats) -> float:
