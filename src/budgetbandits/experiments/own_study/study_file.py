@@ -12,6 +12,7 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
+from budgetbandits.changing import Law
 from budgetbandits.checks import check_range
 from budgetbandits.errors import InvalidInput
 from budgetbandits.experiments.own_study.catalogue import make_law, make_policy
@@ -21,7 +22,7 @@ from budgetbandits.money import price_list
 from budgetbandits.policies import Policy
 from budgetbandits.problem import PAPER_COSTS, PaperCase, PaperFamily, Problem
 from budgetbandits.regrets import Against
-from budgetbandits.rewards import RewardLaw
+from budgetbandits.state import UNLIMITED
 
 __all__ = ["CASE", "StudyFile", "read"]
 
@@ -45,6 +46,7 @@ _FAMILIES: Final[Mapping[str, PaperCase]] = {name: name for name in get_args(Pap
 _RUNS_MOST: Final = 2**32 - 1
 _ARMS_MOST: Final = 2**32 - 1
 _SEED_MOST: Final = 2**63 - 1
+_LIMIT_MOST: Final = 2**53
 _BUDGETS_MOST: Final = 1000
 _FAMILY_EXAMPLE: Final = '[family] with name = "moderate" and arms = 100'
 _ARMS_EXAMPLE: Final = '[[arms]] with name = "a", cost = 1 and reward = { law = "bernoulli", probability = 0.2 }'
@@ -141,8 +143,8 @@ def _table_in(text: str) -> dict[str, Any]:
 
 def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
     check_keys(table, "", allowed=_KEYS, required=["budgets", "policies"])
-    against = choice(table.get("against", "optimum"), _AGAINST, "against")
     source = _source(table)
+    against = _against(table, source)
     study = Study(
         cases={CASE: Case(source, _description(source))},
         policies=_policies(table["policies"]),
@@ -159,6 +161,16 @@ def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
         against=against,
         per_log=_switch(table.get("per_log", False), "per_log"),
     )
+
+
+def _against(table: Mapping[str, Any], source: Problem | PaperFamily) -> Against:
+    has_optimum = not (isinstance(source, Problem) and source.is_changing)
+    against = choice(table.get("against", "optimum" if has_optimum else "fractional"), _AGAINST, "against")
+    if against == "optimum" and not has_optimum:
+        raise InvalidInput(
+            "against is 'optimum': rewards change, and there is no exact optimum; give 'fractional', or leave it out"
+        )
+    return against
 
 
 # Single values
@@ -204,9 +216,12 @@ def _description(source: Problem | PaperFamily) -> dict[str, Any]:
     """Return what tells a problem or family from any other, as JSON can hold it."""
     if isinstance(source, PaperFamily):
         return {"family": source.name, "arms": source.arms}
-    arms = zip(source.names, source.tables.amounts, source.rewards, strict=True)
+    arms = zip(source.names, source.tables.amounts, source.rewards, source.limits.tolist(), strict=True)
     return {
-        "arms": [{"name": name, "cost": cost, "reward": repr(law)} for name, cost, law in arms],
+        "arms": [
+            {"name": name, "cost": cost, "reward": repr(law)} | ({} if limit == UNLIMITED else {"limit": limit})
+            for name, cost, law, limit in arms
+        ],
         "reward_range": source.reward_range,
     }
 
@@ -225,16 +240,21 @@ def _problem(entries: object, reward_range: object) -> Problem:
     arms = [(name, f"arms[{name!r}]", table) for name, table in zip(names, tables, strict=True)]
     costs = {name: _cost(table["cost"], name, where) for name, where, table in arms}
     laws = [_law(table["reward"], f"{where}.reward") for _, where, table in arms]
+    limits = {name: _limit(table["limit"], f"{where}.limit") for name, where, table in arms if "limit" in table}
     declared = None if reward_range is None else _range(reward_range)
     with told_as("reward_range", "arms" if declared is None else "reward_range"):
-        return Problem(costs, laws, declared)
+        return Problem(costs, laws, declared, limits=limits)
 
 
 def _arm_table(entry: object, where: str) -> Mapping[str, Any]:
     table = subtable(entry, where, _ARMS_EXAMPLE)
     keys = ["name", "cost", "reward"]
-    check_keys(table, where, allowed=keys, required=keys)
+    check_keys(table, where, allowed=[*keys, "limit"], required=keys)
     return table
+
+
+def _limit(value: object, where: str) -> int:
+    return whole(value, where, least=1, most=_LIMIT_MOST)
 
 
 def _arm_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -256,7 +276,7 @@ def _cost(value: Any, name: str, where: str) -> Any:
     return value
 
 
-def _law(value: object, where: str) -> RewardLaw:
+def _law(value: object, where: str) -> Law:
     table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
     law = make_law(table.get("law"), {key: table[key] for key in table if key != "law"}, where)
     if law.support[0] < 0:
