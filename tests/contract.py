@@ -5,7 +5,8 @@ budgets of three kinds (whole, decimal and real numbers), with several pulls out
 cancelled. What was spent is added up here in fractions, apart from the learner's own books.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -38,12 +39,20 @@ class Situation:
     budget: Given
     reward_range: tuple[float, float]
     seed: int
+    limits: list[int | None]
 
     def learner(self, policy: Policy) -> Learner:
-        return Learner(policy, self.costs, self.budget, self.reward_range, self.seed)
+        return Learner(policy, self.costs, self.budget, self.reward_range, self.seed, limits=self.limits)
 
     def reference(self, twin: Twin) -> ReferenceLearner:
-        return ReferenceLearner(twin, open_account(self.costs, self.budget, self.reward_range), self.seed)
+        account = open_account(self.costs, self.budget, self.reward_range, self.limits)
+        return ReferenceLearner(twin, account, self.seed)
+
+    def payable(self, pulled: Iterable[int], left: Fraction) -> list[int]:
+        """Return the arms that the money left pays and that are below their limits, after pulls of these arms."""
+        times = Counter(pulled)
+        rows = enumerate(zip(self.exact_costs(), self.limits, strict=True))
+        return [i for i, (cost, limit) in rows if cost <= left and (limit is None or times[i] < limit)]
 
     def exact_costs(self) -> list[Fraction]:
         return [arm.cost for arm in open_account(self.costs, self.budget, self.reward_range).arms]
@@ -53,7 +62,7 @@ class Situation:
 
     def cut(self, arms: int, pulls: int) -> "Situation":
         """Return the same with fewer arms, and no more money than for so many of the cheapest pulls."""
-        fewer = Situation(self.costs[:arms], self.budget, self.reward_range, self.seed)
+        fewer = replace(self, costs=self.costs[:arms], limits=self.limits[:arms])
         enough = pulls * min(fewer.exact_costs())
         return fewer if fewer.exact_budget() <= enough else replace(fewer, budget=float(enough))
 
@@ -109,12 +118,22 @@ def real_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
     return costs, sum(count * float(cost) for count, cost in zip(counts, costs, strict=True))
 
 
-situations = st.builds(
-    lambda money, reward_range, seed: Situation(money[0], money[1], reward_range, seed),
-    st.one_of(whole_money(), decimal_money(), real_money()),
-    st.sampled_from([(0.0, 1.0), (0.0, 40.0), (2.0, 5.0)]),
-    st.integers(0, 2**63 - 1),
-)
+@st.composite
+def limited(draw: st.DrawFn, costs: list[Given]) -> list[int | None]:
+    """No limits at all, in half of all cases; otherwise some."""
+    if draw(st.booleans()):
+        return [None] * len(costs)
+    return [draw(st.one_of(st.none(), st.integers(1, 8))) for _ in costs]
+
+
+@st.composite
+def situations_of_any_kind(draw: st.DrawFn) -> Situation:
+    costs, budget = draw(st.one_of(whole_money(), decimal_money(), real_money()))
+    reward_range = draw(st.sampled_from([(0.0, 1.0), (0.0, 40.0), (2.0, 5.0)]))
+    return Situation(costs, budget, reward_range, draw(st.integers(0, 2**63 - 1)), draw(limited(costs)))
+
+
+situations = situations_of_any_kind()
 
 
 # Rewards of a few round shares make ties, others make none.
@@ -168,21 +187,21 @@ class PolicyContract:
     def test_spends_no_more_than_the_budget_and_stops_no_earlier(self, situation: Situation, story: list[Step]) -> None:
         costs, budget = situation.exact_costs(), situation.exact_budget()
         learner = situation.learner(self.policy)
-        held: dict[int, Fraction] = {}  # the cost of every pull that is told or outstanding
+        held: dict[int, int] = {}  # the arm of every pull that is told or outstanding
         for step, pull in follow(learner, situation, story):
             if step.verb == "ask":
-                left = budget - sum(held.values())
+                payable = situation.payable(held.values(), budget - sum(costs[arm] for arm in held.values()))
                 if pull is None:
-                    assert min(costs) > left
+                    assert payable == []
                 else:
                     assert isinstance(pull.arm, int)
-                    assert costs[pull.arm] <= left
-                    held[pull.id] = costs[pull.arm]
+                    assert pull.arm in payable
+                    held[pull.id] = pull.arm
             elif step.verb == "cancel":
                 assert pull is not None
                 del held[pull.id]
-            assert sum(held.values()) <= budget
-        assert min(costs) > budget - sum(held.values())
+            assert sum(costs[arm] for arm in held.values()) <= budget
+        assert situation.payable(held.values(), budget - sum(costs[arm] for arm in held.values())) == []
 
     @contract_settings
     @given(situations, stories)
@@ -207,7 +226,7 @@ class PolicyContract:
             assert learner.reserved == float(reference.reserved())
             assert learner.budget_left == float(reference.account.left)
             assert learner.reward_total == reference.reward_total
-            assert [row.pulls for row in learner.arms] == [arm.pulls for arm in reference.account.arms]
+            assert [row.pulls for row in learner.arms] == [arm.made for arm in reference.account.arms]
             permitted = reference.permitted()
 
     @contract_settings
@@ -250,9 +269,12 @@ class PolicyContract:
         assert learner.budget_left == float(budget - told)
         assert learner.pulls == half
         # What was given back can be spent again, to the last pull.
+        held = [int(pull.arm) for pull in pulls[:half]]
         while pull := learner.ask():
-            told += costs[int(pull.arm)]
-        assert budget - min(costs) < told <= budget or (told == 0 and budget < min(costs))
+            held.append(int(pull.arm))
+        left = budget - sum(costs[arm] for arm in held)
+        assert left >= 0
+        assert situation.payable(held, left) == []
 
     @contract_settings
     @given(situations, stories)

@@ -12,7 +12,7 @@ import math
 import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -60,8 +60,12 @@ class Arm:
 
     cost: Fraction
     price: float
-    pulls: int = 0
-    told: int = 0
+    limit: float = math.inf
+    made: int = 0
+    """How often it was really pulled; what follows is what the policy remembers."""
+
+    pulls: float = 0
+    told: float = 0
     reward_sum: float = 0.0
     reward_squares: float = 0.0
 
@@ -78,10 +82,17 @@ class Account:
     per_price: int
     """How many of the smallest units make 1: a price is a number of units. For real costs it is the amount itself."""
 
-    pull: int = 1
+    pull: float = 1
+
+    history: "list[Remembered]" = field(default_factory=list)
+    """Every pull that was asked for."""
 
     def affordable(self) -> list[int]:
-        return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left]
+        return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left and arm.made < arm.limit]
+
+    def room(self, i: int, left: Fraction) -> int:
+        """Return how many more pulls of an arm the money and its limit allow."""
+        return int(min(left // self.arms[i].cost, self.arms[i].limit - self.arms[i].made))
 
     def price(self, amount: Fraction) -> float:
         return float_at_most(amount * self.per_price)
@@ -91,7 +102,12 @@ class Account:
         return arm.reward_sum / arm.told if arm.told > 0 else self.low
 
 
-def open_account(costs: Sequence[Given], budget: Given, reward_range: tuple[float, float]) -> Account:
+def open_account(
+    costs: Sequence[Given],
+    budget: Given,
+    reward_range: tuple[float, float],
+    limits: Sequence[int | None] | None = None,
+) -> Account:
     """Hold the costs and the budget exactly.
 
     With a real number among them, every float is exactly itself, every cost a float, rounded up if need be, and the
@@ -111,6 +127,8 @@ def open_account(costs: Sequence[Given], budget: Given, reward_range: tuple[floa
         while any((amount * per_price).denominator > 1 for amount in [*amounts, purse]):
             per_price *= 10
     arms = [Arm(amount, float(amount * per_price)) for amount in amounts]
+    for arm, limit in zip(arms, limits or [], strict=limits is not None):
+        arm.limit = math.inf if limit is None else limit
     return Account(arms, purse, purse, float(reward_range[0]), float(reward_range[1]), per_price)
 
 
@@ -283,11 +301,13 @@ def density_greedy(account: Account, values: dict[int, float]) -> list[BestSet]:
     taken: BestSet = []
     # A policy sees what a float64 holds of the money left; the rest cannot pay a pull.
     left = Fraction(account.price(account.left)) / account.per_price
+    values = dict(values)
     arm = densest(account, values, left)
     while arm is not None:
-        count = left // account.arms[arm].cost
+        count = account.room(arm, left)
         taken.append((arm, count))
         left -= count * account.arms[arm].cost
+        del values[arm]  # no more of it fits, or may be taken
         arm = densest(account, values, left)
     return [taken]
 
@@ -322,7 +342,7 @@ def every_set(account: Account, arms: list[int], left: Fraction) -> Iterator[Bes
         yield []
         return
     cost = account.arms[arms[0]].cost
-    for count in range(left // cost + 1):
+    for count in range(account.room(arms[0], left) + 1):
         for others in every_set(account, arms[1:], left - count * cost):
             yield [(arms[0], count), *others]
 
@@ -587,6 +607,55 @@ class AboveAverageTwin(Twin):
         return {max(affordable, key=lambda i: (densities[i], -i))}
 
 
+@dataclass
+class Remembered:
+    """A pull: which arm, what it paid as far as the policy learns that, and whether it counts (was not cancelled)."""
+
+    arm: int
+    reward: float | None = None
+    counts: bool = True
+
+
+@dataclass
+class ForgetfulTwin(Twin):
+    """Any policy that sees each pull with a weight, by how many pulls were asked for after it."""
+
+    twin: Twin
+    weight: Callable[[int], float]
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        return self.twin.permitted(self.remembered(account), chance)
+
+    def learns(self, account: Account) -> bool:
+        return self.twin.learns(self.remembered(account))
+
+    def remembered(self, account: Account) -> Account:
+        seen = replace(account, arms=[replace(arm) for arm in account.arms])
+        ages = reversed(range(len(account.history)))
+        weighed = [(Fraction(self.weight(age)), pull) for age, pull in zip(ages, account.history, strict=True)]
+        for i, arm in enumerate(seen.arms):
+            pulls = [(weight, pull) for weight, pull in weighed if pull.arm == i and pull.counts]
+            told = [(weight, pull.reward) for weight, pull in pulls if pull.reward is not None]
+            arm.pulls = float(sum((weight for weight, _ in pulls), Fraction(0)))
+            arm.told = float(sum((weight for weight, _ in told), Fraction(0)))
+            arm.reward_sum = float(sum((weight * Fraction(reward) for weight, reward in told), Fraction(0)))
+            arm.reward_squares = float(
+                sum((weight * Fraction(reward * reward) for weight, reward in told), Fraction(0))
+            )
+            if arm.pulls < 1e-9:  # as good as forgotten
+                arm.pulls, arm.told, arm.reward_sum, arm.reward_squares = 0, 0, 0.0, 0.0
+        seen.pull = 1 + float(sum((weight for weight, pull in weighed if pull.counts), Fraction(0)))
+        return seen
+
+
+def window(pulls: int) -> Callable[[int], float]:
+    return lambda age: 1.0 if age < pulls else 0.0
+
+
+def discount(factor: float) -> Callable[[int], float]:
+    return lambda age: factor**age
+
+
 def normal_tail(level: float, mean: float, error: float) -> float:
     if error == 0.0:
         return 1.0 if mean >= level else 0.0
@@ -627,6 +696,8 @@ class ReferenceLearner:
         self.outstanding[self.asked] = Outstanding(arm, self.twin.learns(self.account))
         self.account.left -= self.account.arms[arm].cost
         self.account.arms[arm].pulls += 1
+        self.account.arms[arm].made += 1
+        self.account.history.append(Remembered(arm))
         self.account.pull += 1
 
     def tell(self, number: int, reward: float) -> None:
@@ -635,6 +706,7 @@ class ReferenceLearner:
         self.spent += arm.cost
         self.reward_total += reward
         if settled.learns:
+            self.account.history[number - 1].reward = reward
             arm.told += 1
             arm.reward_sum += reward
             arm.reward_squares += reward * reward
@@ -642,7 +714,9 @@ class ReferenceLearner:
     def cancel(self, number: int) -> None:
         arm = self.account.arms[self.outstanding.pop(number).arm]
         self.account.left += arm.cost
+        self.account.history[number - 1].counts = False
         arm.pulls -= 1
+        arm.made -= 1
         self.account.pull -= 1
 
     def reserved(self) -> Fraction:

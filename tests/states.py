@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from budgetbandits import Arms, Learner, Now, Pull
+from budgetbandits.state import UNLIMITED
 
 
 def arms_of(
@@ -13,20 +14,26 @@ def arms_of(
     """Return arms with these means; all pulls are told unless said otherwise."""
     known = np.array(pulls if told is None else told, np.int64)
     mean = np.array(means, np.float64)
+    cost = np.array(costs, np.float64)
     return Arms(
-        cost=np.array(costs, np.float64),
+        cost=cost,
+        pulls_left=np.full(len(costs), UNLIMITED),
         pulls=np.array(pulls, np.int64),
         told=known,
         mean=mean,
         reward_sum=mean * known,
         reward_squares=mean * mean * known,
+        cost_low=cost,
+        mean_cost=cost,
+        cost_sum=np.zeros(len(cost)),
+        cost_squares=np.zeros(len(cost)),
     )
 
 
 def now_of(
     pull: int, budget_left: float, *, budget: float = 1000.0, low: float = 0.0, high: float = 1.0, arm_count: int = 10
 ) -> Now:
-    return Now(pull, budget, budget_left, low, high, arm_count)
+    return Now(pull, budget, budget_left, low, high, arm_count, 100.0)
 
 
 def asked(learner: Learner) -> Pull:

@@ -12,6 +12,7 @@ from budgetbandits.experiments.catalogue import (
     FAMILIES,
     INDICES,
     LAWS,
+    MEMORIES,
     ORACLES,
     POLICIES,
     entries,
@@ -19,6 +20,8 @@ from budgetbandits.experiments.catalogue import (
     make_law,
     make_policy,
 )
+
+COIN = {"law": "bernoulli", "probability": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -48,6 +51,16 @@ from budgetbandits.experiments.catalogue import (
         ("omega_ucb", {"rho": 1, "star": True}, bb.omega_ucb(1, star=True)),
         ("thompson", {"lazy": True}, bb.thompson(lazy=True)),
         ("kde", {"gamma": 50}, bb.kde(50)),
+        (
+            "kube",
+            {"width": 0.5, "memory": {"type": "Window", "pulls": 300}},
+            bb.Forgetful(bb.kube(0.5), bb.Window(300)),
+        ),
+        (
+            "thompson",
+            {"memory": {"type": "Discount", "factor": 0.99}},
+            bb.Forgetful(bb.thompson(), bb.Discount(0.99)),
+        ),
     ],
 )
 def test_a_policy_is_made_from_its_name_and_parameters(
@@ -69,9 +82,29 @@ def test_a_policy_is_made_from_its_name_and_parameters(
             bb.TruncatedGaussian(0.5, 0.04, 0, 1),
         ),
         ("empirical", {"values": [3, 1, 2]}, bb.Empirical([1, 2, 3])),
+        (
+            "switching",
+            {
+                "pieces": [
+                    {"from": 1, "law": "bernoulli", "probability": 0.2},
+                    {"from": 9, "law": "seasonal", "before": COIN, "after": COIN, "period": 7},
+                ]
+            },
+            bb.Switching([(1, bb.Bernoulli(0.2)), (9, bb.Seasonal(bb.Bernoulli(0.5), bb.Bernoulli(0.5), 7))]),
+        ),
+        (
+            "drifting",
+            {"before": COIN, "after": {"law": "uniform", "low": 0, "high": 1}, "start": 5, "end": 50},
+            bb.Drifting(bb.Bernoulli(0.5), bb.Uniform(0, 1), 5, 50),
+        ),
+        (
+            "seasonal",
+            {"before": COIN, "after": COIN, "period": 7, "ahead": 3},
+            bb.Seasonal(bb.Bernoulli(0.5), bb.Bernoulli(0.5), 7, 3),
+        ),
     ],
 )
-def test_a_law_is_made_from_its_name_and_parameters(name: str, parameters: dict[str, Any], law: bb.RewardLaw) -> None:
+def test_a_law_is_made_from_its_name_and_parameters(name: str, parameters: dict[str, Any], law: object) -> None:
     assert make_law(name, parameters, "arms[0].reward") == law
 
 
@@ -124,6 +157,14 @@ def test_a_law_is_made_from_its_name_and_parameters(name: str, parameters: dict[
             "at.index.width is -1: it must be greater than 0",
         ),
         ("index_policy", {"index": "Exact", "oracle": "Exact"}, "at.index is 'Exact': it must be one of UCB1, Mean"),
+        (
+            "kube",
+            {"memory": "Windw"},
+            "at.memory is 'Windw': did you mean 'Window'? it must be one of Window, Discount",
+        ),
+        ("kube", {"memory": "Window"}, "at.memory.pulls is missing: it has no default; allowed are type, pulls"),
+        ("kube", {"memory": {"type": "Window", "pulls": 0}}, "at.memory.pulls is 0: a window must hold"),
+        ("kube", {"memory": {"type": "Discount", "factor": 1}}, "at.memory.factor is 1: a discount must lie in (0, 1)"),
     ],
 )
 def test_a_mistake_in_a_policy_is_named(name: object, parameters: dict[str, Any], message: str) -> None:
@@ -152,6 +193,17 @@ def test_a_mistake_in_a_policy_is_named(name: object, parameters: dict[str, Any]
             {"mean": 0, "variance": 1, "low": 90, "high": 91},
             "at: [low, high] is [90.0, 91.0], 90 standard deviations from the mean",
         ),
+        ("switching", {"pieces": 3}, "at.pieces is 3: give a list of laws, such as [{ from = 1"),
+        ("switching", {"pieces": [COIN]}, "at.pieces[0].from is missing: give the first pull number of the piece"),
+        ("switching", {"pieces": [{"from": 2, **COIN}]}, "at.pieces[0][0] is 2: the first piece must begin with"),
+        ("switching", {"pieces": [{"from": 1, "law": "coin"}]}, "at.pieces[0].law is 'coin': it must be one of"),
+        ("drifting", {"before": 1, "after": COIN, "start": 1, "end": 2}, "at.before is 1:"),
+        ("drifting", {"before": COIN, "after": COIN, "start": 5, "end": 2}, "at.end is 2: it must be greater than"),
+        (
+            "seasonal",
+            {"before": {"law": "switching", "pieces": []}, "after": COIN, "period": 5},
+            "at.before.law is 'switching': it must be one of bernoulli, uniform, beta",
+        ),
     ],
 )
 def test_a_mistake_in_a_law_is_named(name: object, parameters: dict[str, Any], message: str) -> None:
@@ -160,11 +212,20 @@ def test_a_mistake_in_a_law_is_named(name: object, parameters: dict[str, Any], m
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize(("base", "makers"), [(bb.Index, INDICES), (bb.Oracle, ORACLES), (bb.RewardLaw, LAWS)])
-def test_every_public_part_is_there(base: type[Any], makers: dict[str, Callable[..., object]]) -> None:
+@pytest.mark.parametrize(
+    ("base", "makers"),
+    [
+        (bb.Index, INDICES),
+        (bb.Oracle, ORACLES),
+        (bb.Memory, MEMORIES),
+        ((bb.RewardLaw, bb.ChangingLaw), LAWS),
+    ],
+)
+def test_every_public_part_is_there(base: Any, makers: dict[str, Callable[..., object]]) -> None:
     public = (getattr(bb, name) for name in bb.__all__)
     classes = {value for value in public if inspect.isclass(value) and issubclass(value, base)}
-    assert classes - {base, bb.ScalarIndex, bb.LinearIndex} == set(makers.values())
+    bases = {bb.Index, bb.ScalarIndex, bb.LinearIndex, bb.Oracle, bb.Memory, bb.RewardLaw, bb.ChangingLaw}
+    assert classes - bases == set(makers.values())
 
 
 def test_every_public_policy_function_is_there() -> None:
@@ -181,7 +242,7 @@ def test_every_public_policy_function_is_there() -> None:
 def test_the_list_has_every_name_with_its_parameters_and_what_it_does() -> None:
     assert [entry.name for entry in entries() if entry.kind == "family"] == list(FAMILIES)
     found = {entry.name: entry for entry in entries() if entry.kind != "family"}
-    assert found.keys() == {*POLICIES, *INDICES, *ORACLES, *LAWS}
+    assert found.keys() == {*POLICIES, *INDICES, *ORACLES, *MEMORIES, *LAWS}
     assert found["kube"].parameters == "width = 1.0"
     assert found["epsilon_greedy"].parameters == "c, d"
     assert found["beta"].parameters == "a, b, low = 0.0, high = 1.0"

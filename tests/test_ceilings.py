@@ -12,6 +12,7 @@ from budgetbandits.engine.ceilings import play_ceilings
 from budgetbandits.engine.dispatch import call, has_ceilings, play_run
 from budgetbandits.engine.play import play_any
 from budgetbandits.errors import PolicyError
+from budgetbandits.memory import Everything
 from test_play import GO_ON, NO_MARKS, assert_equal, played_live, some_budget, some_problem, world_of
 
 INDICES = [
@@ -61,7 +62,7 @@ def test_ceilings_decide_as_the_compiled_scan(index: bb.Index, oracle: bb.Oracle
         bill = problem.price_list(some_budget(chance, problem))
         policy = bb.IndexPolicy(index, oracle, clip=chance.random() < 0.5, lazy=chance.random() < 0.7)
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
-        plain = call(play_any, (policy,), policy, world_of(problem, bill, 7, run))
+        plain = call(play_any, (policy,), policy, Everything(), world_of(problem, bill, 7, run))
         assert_equal(fast, plain)
 
 
@@ -72,7 +73,7 @@ def test_so_they_do_on_long_runs(family: bb.Family) -> None:
     bill = problem.price_list(20_000)
     fast = play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON)
     assert fast.pulls.sum() > 1000
-    assert_equal(fast, call(play_any, (policy,), policy, world_of(problem, bill, 7, 0)))
+    assert_equal(fast, call(play_any, (policy,), policy, Everything(), world_of(problem, bill, 7, 0)))
 
 
 def test_marks_are_those_of_the_scan() -> None:
@@ -82,14 +83,15 @@ def test_marks_are_those_of_the_scan() -> None:
     marks = np.array([250.0, 100.0, 99.0, 0.0])
     world = world_of(problem, bill, 7, 0)._replace(marks=marks)
     fast = play_run(policy, problem.tables, bill, 7, 0, marks, GO_ON)
-    assert fast.trace.tolist() == call(play_any, (policy,), policy, world).trace.tolist()
+    assert fast.trace.tolist() == call(play_any, (policy,), policy, Everything(), world).trace.tolist()
 
 
 def test_it_is_the_same_in_plain_python() -> None:
     policy = bb.IndexPolicy(bb.TwoMomentKLUCB(), bb.DensityGreedy(), lazy=True)
     problem = some_problem(Random(3), 30)
     bill = problem.price_list(150)
-    plain = play_ceilings(policy, bb.TwoMomentKLUCB(), world_of(problem, bill, 7, 0), bill.prices, True)
+    world = world_of(problem, bill, 7, 0)
+    plain = play_ceilings(policy, bb.TwoMomentKLUCB(), Everything(), world, False, True)
     assert_equal(plain, play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON))
 
 

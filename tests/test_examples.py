@@ -121,3 +121,12 @@ def test_the_study_keeps_its_runs_and_refuses_none(tmp_path: Path) -> None:
     refused = run("study.py", "--runs", "0")
     assert refused.returncode == 2
     assert "runs is 0" in refused.stderr
+
+
+def test_experts_are_hired_no_more_often_than_they_have_hours() -> None:
+    output = output_of("experts.py")
+    hired = re.findall(r"hired (\d+) times, at most (\d+|any number)", output)
+    assert len(hired) == 8
+    assert all(limit == "any number" or int(count) <= int(limit) for count, limit in hired)
+    assert ("120", "120") in hired
+    assert "Who knew all chances would solve" in output

@@ -46,6 +46,7 @@ def test_means_are_uniform(family: bb.Family, low: float, high: float) -> None:
 
 def test_a_beta_law_has_the_variance_of_its_concentration() -> None:
     for law in bb.BetaFamily(20, concentration=9).problem(seed=1, run=0).rewards:
+        assert isinstance(law, bb.Beta)
         assert law.true_variance == pytest.approx(law.true_mean * (1 - law.true_mean) / 10)
 
 
@@ -55,6 +56,8 @@ def test_noise_scales_the_standard_deviation_and_nothing_else() -> None:
     assert quiet.means.tolist() == paper.means.tolist()
     assert quiet.reward_range == paper.reward_range
     for law, usual in zip(quiet.rewards, paper.rewards, strict=True):
+        assert isinstance(law, bb.TruncatedGaussian)
+        assert isinstance(usual, bb.TruncatedGaussian)
         assert law.true_variance == pytest.approx(usual.true_variance / 16, rel=0.01)
         assert law.support == usual.support
 

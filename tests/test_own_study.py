@@ -252,11 +252,14 @@ policies._hidden = { policy = "kube" }
     assert "## Growth" not in page
 
 
-@pytest.mark.parametrize("name", ["study", "paper_family"])
-def test_the_examples_run(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [("study", "fractional KUBE"), ("paper_family", "fractional KUBE"), ("changing", "last 300 pulls")],
+)
+def test_the_examples_run(name: str, policy: str, tmp_path: Path) -> None:
     text = (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8")
     assert text.startswith("#")
     printed = run_study(EXAMPLES / f"{name}.toml", tmp_path / "out", QUIET)
-    assert "fractional KUBE" in printed
+    assert policy in printed
     assert outputs(tmp_path / "out")
     assert "## Growth" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")

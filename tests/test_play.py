@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.engine.dispatch import call, play_run
+from budgetbandits.changing import Law
+from budgetbandits.engine.dispatch import call, charges_of, play_run
 from budgetbandits.engine.play import Outcome, World, play_any, play_lines
 from budgetbandits.engine.tournament import grow
+from budgetbandits.memory import Everything
 from budgetbandits.money import Amount, PriceList
 
 NO_MARKS = np.zeros(0)
@@ -79,6 +81,8 @@ def world_of(problem: bb.Problem, bill: PriceList, seed: int, run: int) -> World
         tables.kinds,
         tables.parameters,
         tables.data,
+        tables.courses,
+        tables.limits,
         *bill.unit.pair(bill.budget),
         tables.reward_low,
         tables.reward_high,
@@ -86,6 +90,7 @@ def world_of(problem: bb.Problem, bill: PriceList, seed: int, run: int) -> World
         run,
         NO_MARKS,
         GO_ON,
+        charges_of(tables, bill),
     )
 
 
@@ -118,7 +123,7 @@ def test_the_tournament_decides_as_the_scan(policy: bb.Policy) -> None:
         budget = some_budget(chance, problem)
         bill = problem.price_list(budget)
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
-        plain = call(play_any, (policy,), policy, world_of(problem, bill, 7, run))
+        plain = call(play_any, (policy,), policy, Everything(), world_of(problem, bill, 7, run))
         assert_equal(fast, plain)
 
 
@@ -129,12 +134,12 @@ def test_the_tournament_decides_as_the_scan_on_the_papers_problems(policy: bb.Po
         problem = bb.Problem(*_paper_case(case, run), reward_range=(0, 40))
         bill = problem.price_list(20_000)
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
-        plain = call(play_any, (policy,), policy, world_of(problem, bill, 7, run))
+        plain = call(play_any, (policy,), policy, Everything(), world_of(problem, bill, 7, run))
         assert fast.pulls.sum() > 1000
         assert_equal(fast, plain)
 
 
-def _paper_case(case: str, run: int) -> tuple[list[float], list[bb.RewardLaw]]:
+def _paper_case(case: str, run: int) -> tuple[list[float], list[Law]]:
     family = {"homogeneous": bb.paper_family("homogeneous"), "moderate": bb.paper_family("moderate")}
     problem = family.get(case, bb.paper_family("extreme")).problem(3, run)
     return problem.costs.tolist(), list(problem.rewards)

@@ -99,6 +99,35 @@ def test_the_range_of_rewards_is_that_of_the_arms_unless_it_is_given(file: Path)
     assert problem.reward_range == (0.0, 1.0)
 
 
+LIMITED = ARM + "limit = 50\n"
+CHANGING = (
+    '[[arms]]\nname = "b"\ncost = 1\n[arms.reward]\nlaw = "drifting"\nstart = 1\nend = 9\n'
+    'before = { law = "bernoulli", probability = 0.1 }\nafter = { law = "bernoulli", probability = 0.9 }\n'
+)
+
+
+def test_arms_may_have_limits(file: Path) -> None:
+    found, plain = read_text(file, PLAIN + LIMITED).study.cases[CASE], read_text(file, PLAIN + ARM).study.cases[CASE]
+    assert isinstance(found.source, bb.Problem)
+    assert found.source.limits.tolist() == [50]
+    assert found.description["arms"][0]["limit"] == 50
+    assert "limit" not in plain.description["arms"][0]  # so that older experiments go on
+
+
+def test_where_rewards_change_the_regret_is_against_the_fractional_optimum(file: Path) -> None:
+    found = read_text(file, PLAIN + CHANGING)
+    assert found.against == "fractional"
+    assert not found.study.exact_optimum
+    with pytest.raises(InvalidInput, match="against is 'optimum': rewards change, and there is no exact optimum"):
+        read_text(file, 'against = "optimum"\n' + PLAIN + CHANGING)
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "2.5", '"3"', "true"])
+def test_a_bad_limit_is_named(file: Path, limit: str) -> None:
+    with pytest.raises(InvalidInput, match=r"arms\['a'\].limit is "):
+        read_text(file, PLAIN + ARM + f"limit = {limit}\n")
+
+
 def test_runs_and_seed_can_be_changed(file: Path) -> None:
     found = read_text(file, PLAIN + FAMILY)
     assert found.changed() == found

@@ -63,7 +63,7 @@ import numpy as np
 from budgetbandits.errors import InvalidInput
 from budgetbandits.problem import Problem
 from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
-from budgetbandits.state import Floats
+from budgetbandits.state import UNLIMITED, Floats
 
 __all__ = [
     "AnalysedPolicy",
@@ -104,7 +104,15 @@ class _Scaled:
     dearer: Floats  # max(δ_j, 0) / c_{I*}: the pulls of the best arm that a pull costs beyond the first
 
 
+def _without_limits(problem: Problem) -> Problem:
+    """Return the problem, unless it is one of which the paper says nothing; `densities` refuses rewards that change."""
+    if (problem.limits < UNLIMITED).any():
+        raise InvalidInput("this problem has limits: the bounds are for arms that can be pulled without end")
+    return problem
+
+
 def _scaled(problem: Problem) -> _Scaled:
+    problem = _without_limits(problem)
     best, high = problem.best_arm, problem.reward_range[1]
     density_unit = high / problem.cost_min
     return _Scaled(
@@ -409,13 +417,14 @@ def lower_bound_constant(problem: Problem) -> float:
     >>> lower_bound_constant(Problem([1], [Bernoulli(0.5)]))
     0.0
     """
-    best_density = problem.densities[problem.best_arm]
+    best_density = _without_limits(problem).densities[problem.best_arm]
+    laws = [law for law in problem.rewards if isinstance(law, RewardLaw)]
     targets = problem.costs * best_density
     worse = problem.densities < best_density * (1 - _ROUNDING)
     return sum(
         (
             float(targets[arm] - problem.means[arm])
-            / least_divergence(problem.rewards[arm], float(targets[arm]), high=problem.reward_range[1])
+            / least_divergence(laws[arm], float(targets[arm]), high=problem.reward_range[1])
             for arm in np.flatnonzero(worse)
         ),
         start=0.0,

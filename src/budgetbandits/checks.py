@@ -8,28 +8,35 @@ from typing import Any, Final
 import numpy as np
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.money import Amount
-from budgetbandits.state import Floats
+from budgetbandits.money import Amount, CostRange
+from budgetbandits.state import UNLIMITED, Counts, Floats
 
-__all__ = ["ArmName", "Costs", "check_range", "check_whole", "named_costs"]
+__all__ = ["ArmName", "Cost", "Costs", "Limits", "check_range", "check_whole", "limits_of", "named_costs"]
 
 _REWARD_MAX: Final = 1e100  # squares of rewards and their sums stay finite
 
 ArmName = str | int
-Costs = Mapping[Any, Amount] | Sequence[tuple[ArmName, Amount]] | Sequence[Amount] | Floats
+Cost = Amount | CostRange | tuple[Amount, Amount]
+"""An amount or, if it is known only afterwards, the least and the greatest that it may be."""
+
+Costs = Mapping[Any, Cost] | Sequence[tuple[ArmName, Cost]] | Sequence[Amount | CostRange] | Floats
 """Names with costs, as a mapping or as pairs; or costs alone, whose arms are then numbered from 0.
 
 Names of a mapping are checked when they come: type checkers cannot infer a literal such as {"a": 1, "b": "2.5"} from
 several kinds of mapping."""
 
 
-def named_costs(costs: Costs) -> tuple[Sequence[ArmName], Sequence[Amount] | Floats]:
-    """Split costs into names and amounts; arms without a name are numbered from 0.
+def named_costs(costs: Any) -> tuple[Sequence[ArmName], Sequence[Any] | Floats]:
+    """Split costs into names and amounts, or what else stands for them; arms without a name are numbered from 0.
+
+    A pair of amounts becomes a `CostRange`.
 
     >>> named_costs({"a": 1, "b": "2.5"})
     (['a', 'b'], [1, '2.5'])
     >>> named_costs([1, 2])
     (range(0, 2), [1, 2])
+    >>> named_costs({"a": ("0.05", "0.25")})
+    (['a'], [CostRange(least='0.05', greatest='0.25')])
     """
     is_scalar = isinstance(costs, str | bytes) or (isinstance(costs, np.ndarray) and costs.ndim == 0)
     if is_scalar or not isinstance(costs, Mapping | Iterable):
@@ -45,7 +52,8 @@ def named_costs(costs: Costs) -> tuple[Sequence[ArmName], Sequence[Amount] | Flo
         return range(len(entries)), [entry for entry in entries if not isinstance(entry, tuple)]
     names = [name for name, _ in pairs]
     _check_names(names)
-    return names, [cost for _, cost in pairs]
+    is_range = [isinstance(cost, tuple | list) and len(cost) == 2 for _, cost in pairs]
+    return names, [CostRange(*cost) if ranged else cost for ranged, (_, cost) in zip(is_range, pairs, strict=True)]
 
 
 def _check_names(names: list[ArmName]) -> None:
@@ -65,6 +73,47 @@ def _is_writable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+Limits = Mapping[Any, int | None] | Sequence[int | None] | Counts
+"""How often arms may be pulled: by name, those left out being without a limit, or one for each; None for no limit."""
+
+
+def limits_of(limits: Limits | None, names: Sequence[ArmName]) -> Counts:
+    """Return the limit of each arm as an array, or raise.
+
+    >>> limits_of({"b": 100}, ["a", "b"]).tolist()
+    [4611686018427387904, 100]
+    """
+    checked = np.full(len(names), UNLIMITED, np.int64)
+    if limits is None:
+        return checked
+    if isinstance(limits, str) or not isinstance(limits, Mapping | Iterable):
+        raise InvalidInput(f"limits are {limits!r}: give names with limits, such as {{'a': 100}}")
+    if isinstance(limits, Mapping):
+        unknown = [name for name in limits if name not in names]
+        if unknown:
+            raise InvalidInput(
+                f"limits name the arm {unknown[0]!r}, which has no cost: give limits for arms that there are"
+            )
+        given = [limits.get(name) for name in names]
+    else:
+        given = list(limits)
+    if len(given) != len(names):
+        raise InvalidInput(f"{len(names)} costs and {len(given)} limits: give one for each arm, or names with limits")
+    for arm, (name, limit) in enumerate(zip(names, given, strict=True)):
+        if limit is not None:
+            checked[arm] = _checked_limit(name, limit)
+    return checked
+
+
+def _checked_limit(name: ArmName, limit: object) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 1 <= limit <= UNLIMITED:
+        raise InvalidInput(
+            f"limit of arm {name!r} is {limit!r}: give a whole number of pulls, 1 or more; an arm without a limit is "
+            "left out of the limits, and one that must not be pulled out of the arms"
+        )
+    return int(limit)
 
 
 def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:

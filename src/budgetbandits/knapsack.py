@@ -1,7 +1,8 @@
-"""The unbounded knapsack: how often to take each item so that the total value is largest within a budget.
+"""The knapsack: how often to take each item so that the total value is largest within a budget.
 
 Three ways to solve it, each from the paper's section 3.1: `greedy` (density-ordered), `fractional` (the densest item
-alone) and `exact`. Values are 0 or more, costs greater than 0. Ties in density go to the lower item number.
+alone) and `exact`. Values are 0 or more, costs greater than 0. Ties in density go to the lower item number. Items may
+be limited: then the knapsack is bounded, and each way does what it does with what there is.
 
 The kernels below the public functions are plain Python on float64 arrays that compiled code runs as well. For
 whole-number costs and budgets below 2^53 all their arithmetic on costs is exact.
@@ -11,15 +12,16 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from budgetbandits.checks import Limits, limits_of
 from budgetbandits.errors import InvalidInput, KnapsackTooHard
-from budgetbandits.money import Amount, price_list
+from budgetbandits.money import Amount, pay_often, price_list, rounded_down
 
-__all__ = ["Solution", "exact", "fractional", "greedy"]
+__all__ = ["Solution", "exact", "fractional", "greedy", "relaxation"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -47,41 +49,54 @@ class Solution:
     cost: float
 
 
-def greedy(values: ArrayLike, costs: Sequence[Amount] | Floats, budget: Amount) -> Solution:
+def greedy(
+    values: ArrayLike, costs: Sequence[Amount] | Floats, budget: Amount, limits: Limits | None = None
+) -> Solution:
     """Take the densest item as often as it fits, then the densest that still fits, and so on.
 
-    The density of an item is its value / cost. Each round leaves less than the cost of its item, so the items
-    other than the first number at most ``cost of the first / least cost`` (paper, proof of Lemma 5).
+    The density of an item is its value / cost. Without limits each round leaves less than the cost of its item, so the
+    items other than the first number at most ``cost of the first / least cost`` (paper, proof of Lemma 5). With limits,
+    an item is taken no more often than that; None stands for no limit.
 
     Examples
     --------
     >>> greedy(values=[9, 5, 1], costs=[4, 3, 1], budget=11)
     Solution(counts=array([2, 1, 0]), value=23.0, cost=11.0)
+    >>> greedy(values=[9, 5, 1], costs=[4, 3, 1], budget=11, limits=[1, None, 3])
+    Solution(counts=array([1, 2, 1]), value=20.0, cost=11.0)
     """
-    return _solve(greedy_counts, values, costs, budget)
+    return _solve(greedy_counts, values, costs, budget, limits)
 
 
-def fractional(values: ArrayLike, costs: Sequence[Amount] | Floats, budget: Amount) -> Solution:
+def fractional(
+    values: ArrayLike, costs: Sequence[Amount] | Floats, budget: Amount, limits: Limits | None = None
+) -> Solution:
     """Take the densest item alone, as often as it fits: the fractional relaxation, rounded down.
 
-    The relaxation itself is worth ``budget * largest density``, which no solution exceeds.
+    With limits, the next densest follows where a limit is reached, until an item does not fit as often as it could be
+    taken. What the relaxation itself is worth says `relaxation`.
 
     Examples
     --------
     >>> fractional(values=[9, 5, 1], costs=[4, 3, 1], budget=11)
     Solution(counts=array([2, 0, 0]), value=18.0, cost=8.0)
+    >>> fractional(values=[9, 5, 1], costs=[4, 3, 1], budget=11, limits=[1, None, 3])
+    Solution(counts=array([1, 2, 0]), value=19.0, cost=10.0)
     """
-    return _solve(fractional_counts, values, costs, budget)
+    return _solve(fractional_counts, values, costs, budget, limits)
 
 
-def exact(values: ArrayLike, costs: Sequence[Amount] | Floats, budget: Amount) -> Solution:
+def exact(
+    values: ArrayLike, costs: Sequence[Amount] | Floats, budget: Amount, limits: Limits | None = None
+) -> Solution:
     """Find a solution that no other exceeds, for whole-number and for real costs.
 
     With d the largest density, a solution is worth ``d * budget`` less what its items lose against d and less d for
     every unit of budget not spent. A best-first search over the items other than the densest finds the least loss;
     the densest one fills up what is left. The problem is NP-hard, but the search is short: dominated items
     are dropped first, sets that leave the same remainder are visited once, and no set that loses more than the best
-    known one is looked at, so that the size of the budget does not matter.
+    known one is looked at, so that the size of the budget does not matter. With limits the search is over what is
+    left out of the relaxation, or added to it.
 
     Raises
     ------
@@ -94,16 +109,32 @@ def exact(values: ArrayLike, costs: Sequence[Amount] | Floats, budget: Amount) -
     Solution(counts=array([2, 0, 2]), value=20.0, cost=10.0)
     >>> exact(values=[9, 5, 1], costs=[4, 3, 1], budget=1_000_000_001).value
     2250000001.0
+    >>> exact(values=[9, 5, 1], costs=[4, 3, 1], budget=10, limits=[1, None, None])
+    Solution(counts=array([1, 2, 0]), value=19.0, cost=10.0)
     """
-    return _solve(exact_counts, values, costs, budget)
+    return _solve(exact_counts, values, costs, budget, limits)
 
 
-def _solve(
-    kernel: Callable[[Floats, Floats, float], Counts],
-    values: ArrayLike,
-    costs: Sequence[Amount] | Floats,
-    budget: Amount,
-) -> Solution:
+def relaxation(
+    values: ArrayLike, costs: Sequence[Amount] | Floats, budget: Amount, limits: Limits | None = None
+) -> float:
+    """Return what the items were worth that the budget buys if they could be divided: no solution is worth more.
+
+    Without limits that is ``budget * largest density``.
+
+    Examples
+    --------
+    >>> relaxation(values=[9, 5, 1], costs=[4, 3, 1], budget=11)
+    24.75
+    >>> round(relaxation(values=[9, 5, 1], costs=[4, 3, 1], budget=11, limits=[1, None, 3]), 6)
+    20.666667
+    """
+    worth, costs = _checked(values, costs)
+    bill = price_list(costs, range(len(costs)), budget)
+    return relaxed_value(worth, bill.prices, bill.unit.price(bill.budget), limits_of(limits, range(len(costs))))
+
+
+def _checked(values: ArrayLike, costs: Sequence[Amount] | Floats) -> tuple[Floats, Sequence[Amount] | Floats]:
     if isinstance(costs, str) or not isinstance(costs, Iterable):
         raise InvalidInput(f"costs are {costs!r}: give a cost for each arm, such as [1, 2.5]")
     costs = costs if isinstance(costs, np.ndarray) else list(costs)
@@ -115,8 +146,19 @@ def _solve(
         raise InvalidInput(f"{worth.size} values and {len(costs)} costs: give one value and one cost for each arm")
     for arm in np.flatnonzero(~(worth >= 0) | np.isinf(worth))[:1]:
         raise InvalidInput(f"value of arm {arm} is {worth[arm]}: a value must be 0 or more, and finite")
+    return worth, costs
+
+
+def _solve(
+    kernel: Callable[[Floats, Floats, float, Counts], Counts],
+    values: ArrayLike,
+    costs: Sequence[Amount] | Floats,
+    budget: Amount,
+    limits: Limits | None,
+) -> Solution:
+    worth, costs = _checked(values, costs)
     bill = price_list(costs, range(len(costs)), budget)
-    counts = kernel(worth, bill.prices, bill.unit.price(bill.budget))
+    counts = kernel(worth, bill.prices, bill.unit.price(bill.budget), limits_of(limits, range(len(costs))))
     units = sum(int(counts[arm]) * bill.unit.units(float(bill.prices[arm])) for arm in np.flatnonzero(counts))
     return Solution(counts, float(counts @ worth), bill.unit.amount(units))
 
@@ -132,29 +174,175 @@ def times(budget: float, cost: float) -> int:
     return round((budget - budget % cost) / cost)
 
 
-def greedy_counts(values: Floats, costs: Floats, budget: float) -> Counts:
+def take(left: float, rest: float, cost: float, limit: int) -> tuple[int, float, float]:
+    """Return how often an item is taken, and what is then left of the money: a sum of two floats, before and after."""
+    count, remainder = fill_up(left, 0.0, -rest, cost)
+    if count <= limit:
+        return count, remainder, 0.0
+    left, rest = pay_often(left, rest, cost, limit)
+    return limit, left, rest
+
+
+def greedy_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Solve by density-ordered greedy; see `greedy`."""
     counts = np.zeros(len(values), np.int64)
     densities = values / costs
-    arm = densest(densities, costs, budget)
-    while arm >= 0:
-        counts[arm] = times(budget, costs[arm])
-        budget = budget % costs[arm]
-        arm = densest(densities, costs, budget)
+    costs = costs.copy()
+    left, rest = budget, 0.0
+    item = densest(densities, costs, budget)
+    while item >= 0:
+        counts[item], left, rest = take(left, rest, costs[item], limits[item])
+        costs[item] = math.inf
+        item = densest(densities, costs, rounded_down(left, rest))
     return counts
 
 
-def fractional_counts(values: Floats, costs: Floats, budget: float) -> Counts:
-    """Solve by the densest item alone; see `fractional`."""
+def fractional_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
+    """Solve by the densest items, as long as they can be taken as often as they may; see `fractional`."""
     counts = np.zeros(len(values), np.int64)
-    arm = densest(values / costs, costs, budget)
-    if arm >= 0:
-        counts[arm] = times(budget, costs[arm])
+    densities = values / costs
+    costs = costs.copy()
+    left, rest = budget, 0.0
+    item = densest(densities, costs, budget)
+    while item >= 0:
+        counts[item], left, rest = take(left, rest, costs[item], limits[item])
+        if counts[item] < limits[item]:
+            break
+        costs[item] = math.inf
+        item = densest(densities, costs, rounded_down(left, rest))
     return counts
 
 
-def exact_counts(values: Floats, costs: Floats, budget: float) -> Counts:
-    """Solve exactly; see `exact`.
+def relaxed_value(values: Floats, costs: Floats, budget: float, limits: Counts) -> float:
+    """Return the value of the relaxation; see `relaxation`."""
+    total = 0.0
+    densities = values / costs
+    for item in np.argsort(-densities, kind="mergesort"):
+        if limits[item] * costs[item] >= budget:
+            return float(total + budget * densities[item])
+        total += limits[item] * values[item]
+        budget -= limits[item] * costs[item]
+    return total
+
+
+def exact_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
+    """Solve exactly; see `exact`."""
+    for item in range(len(costs)):
+        if costs[item] <= budget and limits[item] < times(budget, costs[item]):
+            return bounded_counts(values, costs, budget, limits)
+    return unbounded_counts(values, costs, budget)
+
+
+def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
+    """Solve exactly where a limit counts (Pisinger's expanding core, 2000).
+
+    The relaxation takes the densest items as often as they may be taken, down to the one at which the money ends. The
+    best solution differs from it mostly in items of nearly that density. So items are looked at in the order in which
+    their density departs from that one, each time as many copies as a power of two, to be left out or added. Of the
+    sets that come about, one that is neither worth more nor lighter than another is dropped, and so is one that
+    cannot become the best even if the items not yet looked at could be divided. In the end no set but the best is
+    left.
+    """
+    counts, broken = relaxed_counts(values, costs, budget, limits)
+    if broken < 0:
+        return counts
+    densities = values / costs
+    items, copies = changes_of(counts, densities, costs, budget, limits, broken)
+    best_to_add, best_to_leave_out = densities_to_come(items, copies, densities)
+
+    # The sets: their weights (pairs of floats, whose sum is exact where one float would round), values and numbers.
+    spent, spent_low, worth = 0.0, 0.0, 0.0
+    for item in range(len(counts)):
+        spent, spent_low = pay_often(spent, spent_low, -costs[item], counts[item])
+        worth += counts[item] * values[item]
+    weight, weight_low, value = np.array([spent]), np.array([spent_low]), np.array([worth])
+    number = np.zeros(1, np.int64)
+    # What was changed to come to each set, and in which set.
+    parent, change = np.array([-1]), np.array([-1])
+    most, winner = worth, 0
+    for k in range(len(items)):
+        heavier, low = pay_often(0.0, 0.0, -costs[items[k]] * np.sign(copies[k]), abs(copies[k]))
+        total, error = exact_sum(weight, heavier)
+        total, error = exact_sum(total, error + (low + weight_low))
+        parent = np.concatenate((parent, number))
+        change = np.concatenate((change, np.full(len(number), k)))
+        if len(parent) > _STATES_MAX:
+            raise KnapsackTooHard("two million sets of arms did not settle the exact optimum: use the fractional bound")
+        number = np.concatenate((number, np.arange(len(parent) - len(number), len(parent))))
+        weight, weight_low = np.concatenate((weight, total)), np.concatenate((weight_low, error))
+        value = np.concatenate((value, value + copies[k] * values[items[k]]))
+
+        order = np.argsort(weight_low, kind="mergesort")
+        order = order[np.argsort(weight[order], kind="mergesort")]
+        keep = np.zeros(len(order), np.bool_)
+        heaviest_value = -1.0
+        for i in order:
+            space = budget - weight[i] - weight_low[i]
+            is_paid = weight[i] < budget or (weight[i] == budget and weight_low[i] <= 0.0)
+            if value[i] <= heaviest_value:
+                continue
+            heaviest_value = value[i]
+            if is_paid and value[i] > most:
+                most, winner = value[i], number[i]
+            keep[i] = value[i] + space * (best_to_add[k] if is_paid else best_to_leave_out[k]) > most * (
+                1.0 + _TOLERANCE
+            )
+        weight, weight_low, value, number = weight[keep], weight_low[keep], value[keep], number[keep]
+        if len(number) == 0:
+            break
+    while winner > 0:
+        counts[items[change[winner]]] += copies[change[winner]]
+        winner = parent[winner]
+    return counts
+
+
+def relaxed_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> tuple[Counts, int]:
+    """Return the relaxation, rounded down, and the item at which its money ends, or -1 if all items can be paid."""
+    counts = np.zeros(len(values), np.int64)
+    left, rest = budget, 0.0
+    for item in np.argsort(-(values / costs), kind="mergesort"):
+        if costs[item] <= budget:
+            counts[item], left, rest = take(left, rest, costs[item], limits[item])
+            if counts[item] < limits[item]:
+                return counts, item
+    return counts, -1
+
+
+def changes_of(
+    counts: Counts, densities: Floats, costs: Floats, budget: float, limits: Counts, broken: int
+) -> tuple[Counts, Counts]:
+    """Return what may be changed in the relaxation, in the order of `bounded_counts`: items, and how many copies.
+
+    Copies to be left out are negative. They come in powers of two, and a rest, so that any number of them can be made
+    up.
+    """
+    items, copies = [broken], [1]
+    for item in range(len(counts)):
+        if costs[item] <= budget:
+            for sign, room in ((-1, counts[item]), (1, min(limits[item], times(budget, costs[item])) - counts[item])):
+                size = 1
+                while room > 0:
+                    items.append(item)
+                    copies.append(sign * min(size, room))
+                    room -= size
+                    size *= 2
+    chosen, amounts = np.array(items[1:], np.int64), np.array(copies[1:], np.int64)
+    order = np.argsort(np.abs(densities[chosen] - densities[broken]), kind="mergesort")
+    return chosen[order], amounts[order]
+
+
+def densities_to_come(items: Counts, copies: Counts, densities: Floats) -> tuple[Floats, Floats]:
+    """Return, after each change, the largest density of what may yet be added and the least of what may be left out."""
+    best_to_add, best_to_leave_out = np.zeros(len(items)), np.full(len(items), math.inf)
+    for k in range(len(items) - 1, 0, -1):
+        density = densities[items[k]]
+        best_to_add[k - 1] = max(best_to_add[k], density) if copies[k] > 0 else best_to_add[k]
+        best_to_leave_out[k - 1] = min(best_to_leave_out[k], density) if copies[k] < 0 else best_to_leave_out[k]
+    return best_to_add, best_to_leave_out
+
+
+def unbounded_counts(values: Floats, costs: Floats, budget: float) -> Counts:
+    """Solve exactly without limits.
 
     A* over sets of items other than the densest one. A set that loses L and leaves the remainder r (what the densest
     item cannot fill up) costs L + density * r in the end; and since item j moves the remainder by its cost modulo
@@ -228,9 +416,9 @@ def exact_counts(values: Floats, costs: Floats, budget: float) -> Counts:
     return counts
 
 
-def exact_sum(a: float, b: float) -> tuple[float, float]:
+def exact_sum(a: Any, b: Any) -> tuple[Any, Any]:
     """Return a + b as a float64 and what that rounds off, which is exact (Knuth's two-sum)."""
-    total = a + b
+    total = a + b  # of floats or of arrays
     part = total - a
     return total, (a - (total - part)) + (b - part)
 

@@ -2,7 +2,8 @@
 
 `Learner.ask` reserves the cost of a pull and hands the pull out, `Learner.tell` settles it with its reward, and
 `Learner.cancel` gives the reservation back. Any number of pulls may be outstanding, and be told in any order. A pull
-whose reward does not come is settled by `Learner.expire`; a reward that comes after all is learned from.
+whose reward does not come is settled by `Learner.expire`; a reward that comes after all is learned from. Where costs
+are known only afterwards, the greatest is reserved, and the true one told with the reward.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeGuard
 
 import numpy as np
 
-from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named_costs
+from budgetbandits.checks import ArmName, Costs, Limits, check_range, check_whole, limits_of, named_costs
 from budgetbandits.errors import (
     InvalidAmount,
     InvalidInput,
@@ -25,9 +26,11 @@ from budgetbandits.errors import (
     PullAlreadySettled,
     UnknownPull,
 )
+from budgetbandits.memory import Everything, restore_past, saved_past
 from budgetbandits.money import Amount, PriceList, Unit, price_list
-from budgetbandits.policies import Policy
-from budgetbandits.state import Floats, Now, fresh_arms, learn
+from budgetbandits.policies import Forgetful, Policy
+from budgetbandits.problem import Problem
+from budgetbandits.state import UNLIMITED, Counts, Floats, Now, fresh_arms, learn, learn_cost
 from budgetbandits.streams import CHOICE, Draws
 from budgetbandits.tables import Table
 
@@ -37,8 +40,11 @@ if TYPE_CHECKING:
 __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
-_VERSION: Final = 2  # version 1 knew neither pulls that expired nor costs that came cheaper
+_VERSION: Final = (
+    3  # 2 knew neither random costs nor limits, and 1 neither pulls that expired nor costs that came cheaper
+)
 _SEED_BITS: Final = 63
+_PULLS_MOST: Final = 2**53
 _TOURNAMENT_ARMS: Final = 2_000  # from so many arms on, NumPy's scan takes longer than the compiled tournament
 
 
@@ -53,7 +59,7 @@ class Pull:
     arm
         The name of the arm to pull.
     cost
-        What it costs; that much of the budget is reserved.
+        What it costs, or may cost at most; that much of the budget is reserved.
     number
         t, how many pulls there are with this one; a cancelled pull does not count.
     """
@@ -71,11 +77,11 @@ class ArmRow:
     Attributes
     ----------
     name, cost
-        The arm, and what a pull of it costs.
+        The arm, and what a pull of it costs: on average so far, if that is random, and at least while none is told.
     pulls
         How often it was pulled, outstanding pulls included.
     mean
-        Its mean reward, or None while none is known.
+        Its mean reward, as the policy remembers it, or None while none is known.
     upper_bound
         What the policy takes a pull to be worth: for KUBE the upper confidence bound, infinite before the first pull.
     density
@@ -118,7 +124,8 @@ class Learner:
         Which arm to pull next: `kube()`, `fractional_kube()`, ...
     costs
         What a pull of each arm costs: a mapping or pairs of name and cost, or costs alone. A cost may be an int, a
-        Decimal, text or a float; 0.1 means exactly one tenth.
+        Decimal, text or a float; 0.1 means exactly one tenth. Where it is known only afterwards, give the least and
+        the greatest that it may be, as a pair or a `CostRange`: the greatest is reserved, `tell` needs the true one.
     budget
         What may be spent in all.
     reward_range
@@ -130,6 +137,9 @@ class Learner:
     unit
         The smallest amount to count in, a power of ten such as "0.01", if costs that are told may be finer than those
         that are given here. By default the largest that holds all of these.
+    limits
+        How often arms may be pulled at most, by name; those left out have no limit. Outstanding pulls count, cancelled
+        ones do not.
 
     Examples
     --------
@@ -139,6 +149,16 @@ class Learner:
     ...     learner.tell(pull, reward=0.9 if pull.arm == "b" else 0.2)
     >>> learner.spent, learner.budget_left, learner.reward_total
     (10.0, 0.0, 2.8)
+
+    A pull of "a" costs something between 5 and 25 cents:
+
+    >>> learner = bb.Learner(bb.thompson(), costs={"a": ("0.05", "0.25"), "b": 1}, budget=10, reward_range=(0, 1))
+    >>> pull = learner.ask(arm="a")
+    >>> learner.reserved
+    0.25
+    >>> learner.tell(pull, reward=0.7, cost="0.08")
+    >>> learner.spent, learner.reserved
+    (0.08, 0.0)
     """
 
     def __init__(
@@ -151,16 +171,46 @@ class Learner:
         *,
         run: int = 0,
         unit: Amount | None = None,
+        limits: Limits | None = None,
     ) -> None:
         names, amounts = named_costs(costs)
         seed = new_seed() if seed is None else seed
-        self._set_up(policy, names, price_list(amounts, names, budget, unit), reward_range, seed, run)
+        bill = price_list(amounts, names, budget, unit)
+        self._set_up(policy, names, bill, limits_of(limits, names), reward_range, seed, run)
+
+    @classmethod
+    def for_problem(
+        cls, problem: Problem, policy: Policy, budget: Amount, seed: int | None = None, *, run: int = 0
+    ) -> Self:
+        """Return a learner that faces a problem; it is told the costs or their ranges, and the range of the rewards.
+
+        Where costs are random it counts in the very unit that `simulate` does, so that it does the same.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> problem = bb.Problem({"a": bb.Uniform(1, 3), "b": 2}, [bb.Bernoulli(0.3), bb.Bernoulli(0.2)])
+        >>> learner = bb.Learner.for_problem(problem, bb.thompson(), budget=100, seed=7)
+        >>> done = {"a": 0, "b": 0}
+        >>> while pull := learner.ask():
+        ...     count = done[pull.arm]
+        ...     learner.tell(pull, problem.reward(pull.arm, count, seed=7), problem.cost(pull.arm, count, seed=7))
+        ...     done[pull.arm] += 1
+        >>> learner.budget_left < 3
+        True
+        """
+        learner = cls.__new__(cls)
+        seed = new_seed() if seed is None else seed
+        bill = problem.price_list(budget)
+        learner._set_up(policy, problem.names, bill, problem.limits, problem.reward_range, seed, run)
+        return learner
 
     def _set_up(
         self,
         policy: Policy,
         names: Sequence[ArmName],
         bill: PriceList,
+        limits: Counts,
         reward_range: tuple[float, float],
         seed: int,
         run: int,
@@ -175,8 +225,14 @@ class Learner:
         self._draws = Draws(self._seed, CHOICE, self._run)
         self._unit = bill.unit
         self._budget = bill.budget
-        self._cost_min = float(bill.prices.min())
-        self._arms = fresh_arms(bill.prices, self._reward_low)
+        self._least = bill.least
+        self._prices = bill.prices
+        self._limits = limits
+        self._cost_min, self._cost_high = float(bill.prices.min()), float(bill.prices.max())
+        least, is_random = (bill.prices, False) if bill.least is None else (bill.least, True)
+        self._arms = fresh_arms(bill.prices, least, is_random, limits, self._reward_low)
+        self._memory = policy.memory if isinstance(policy, Forgetful) else Everything()
+        self._past = self._memory.fresh(self._arms, _PULLS_MOST, self._reward_low, is_random)
         # All else that changes. Amounts are whole numbers of units.
         self._spent = 0
         self._reserved = 0
@@ -194,7 +250,7 @@ class Learner:
     # Asking and telling
 
     def ask(self, arm: ArmName | None = None) -> Pull | None:
-        """Return the next pull, its cost reserved, or None if the budget left pays no arm.
+        """Return the next pull, its cost reserved, or None if the budget left pays no arm below its limit.
 
         None is final once no pull is outstanding; until then a `cancel` may free money for another pull.
 
@@ -202,7 +258,7 @@ class Learner:
         ----------
         arm
             The name of the arm to pull, where that was decided before or elsewhere: then the policy is not asked, and
-            None means that the budget left does not pay this arm.
+            None means that the budget left does not pay this arm, or that it has reached its limit.
 
         Raises
         ------
@@ -216,13 +272,15 @@ class Learner:
             chosen = self._chosen(now) if arm is None else self._number_of(arm)
             if chosen is None or self._arms.cost[chosen] > now.budget_left:
                 return None
-            learns = bool(self._policy.learns(self._arms, now))
-            price = self._unit.units(float(self._arms.cost[chosen]))
+            learns = bool(self._policy.learns(self._past.arms, now))
+            price = self._price_of(chosen)
             self._asked += 1
             self._pulls += 1
             self._reserved += price
             self._arms.pulls[chosen] += 1
-            pull = Pull(self._asked, self._names[chosen], self._unit.amount(price), now.pull)
+            self._use(chosen, 1)
+            self._memory.begin(self._past, chosen, self._asked)
+            pull = Pull(self._asked, self._names[chosen], self._unit.amount(price), self._pulls)
             self._pending[pull.id] = _Pending(pull, chosen, price, learns)
             self._note_change(chosen)
             return pull
@@ -250,14 +308,15 @@ class Learner:
             What it paid.
         cost
             What it cost, if that was less than what was reserved: the rest is given back. What is finer than the unit
-            is rounded up.
+            is rounded up. Needed if the arm's cost is random; it is learned from then, unless the pull has expired.
 
         Raises
         ------
         InvalidReward
             If the reward is not a number in the reward range; the pull stays outstanding.
         InvalidAmount
-            If the cost is not an amount of at most what was reserved; the pull stays outstanding.
+            If the cost is not an amount in the arm's range, or more than what was reserved, or missing though it is
+            random; the pull stays outstanding.
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was told or cancelled before.
 
@@ -272,15 +331,17 @@ class Learner:
         with self._lock:
             pending, expired = self._find_told(pull)
             amount = self._check_reward(reward, pending.pull.arm)
-            price = pending.price if cost is None else self._check_cost(cost, pending)
+            price = self._price_told(cost, pending, is_late=expired is not None)
             if expired is None:
                 self._settle(pending, price)
             else:
                 self._count_late(expired)
             self._reward_total += amount
             if pending.learns:
-                learn(self._arms, pending.arm, amount)
-                self._note_change(pending.arm)
+                self._learn(pending, amount, None if expired else price)
+
+    def _has_random_cost(self, arm: int) -> bool:
+        return self._least is not None and bool(self._least[arm] < self._prices[arm])
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for.
@@ -342,18 +403,46 @@ class Learner:
     def _give_back(self, pending: "_Pending") -> None:
         del self._pending[pending.pull.id]
         self._reserved -= pending.price
-        self._pulls -= 1
-        self._arms.pulls[pending.arm] -= 1
+        self._count(pending, -1)
         self._tournament = None  # its clock cannot be turned back
 
     def _count_late(self, expired: "_Expired") -> None:
         pending = expired.pending
         del self._expired[pending.pull.id]
         if expired.is_released:  # it happened after all, and its cost was given back
-            self._pulls += 1
-            self._arms.pulls[pending.arm] += 1
+            self._count(pending, 1)
             self._saved += pending.price
             self._note_change(pending.arm)
+
+    def _count(self, pending: "_Pending", sign: int) -> None:
+        """Let a pull count again (1), or no longer (-1)."""
+        self._pulls += sign
+        self._arms.pulls[pending.arm] += sign
+        self._use(pending.arm, sign)
+        self._memory.count(self._past, pending.arm, pending.pull.id, self._asked, sign)
+
+    def _use(self, arm: int, pulls: int) -> None:
+        """Use some of the pulls that an arm's limit allows, or give them back: at its limit, no money pays it."""
+        if self._limits[arm] == UNLIMITED:
+            return
+        self._arms.pulls_left[arm] -= pulls
+        # Less than none is left where a pull counts after all that was given back before.
+        self._arms.cost[arm] = self._prices[arm] if self._arms.pulls_left[arm] > 0 else math.inf
+        self._cost_min = float(self._arms.cost.min())
+
+    def _price_of(self, arm: int) -> int:
+        return self._unit.units(float(self._prices[arm]))
+
+    def _learn(self, pending: "_Pending", reward: float, price: int | None) -> None:
+        """Let a reward enter the estimates and, where it is random, the cost; one that came late counts as the mean."""
+        arm = pending.arm
+        usual = float(self._arms.mean_cost[arm] if self._arms.told[arm] else self._prices[arm])
+        cost = usual if price is None else self._unit.price(price)
+        learn(self._arms, arm, reward)
+        if self._has_random_cost(arm):
+            learn_cost(self._arms, arm, cost)
+        self._memory.learn(self._past, arm, pending.pull.id, self._asked, reward, cost)
+        self._note_change(arm)
 
     def _chosen(self, now: Now) -> int | None:
         """Return the arm that the policy chooses now, or None if none is affordable."""
@@ -364,16 +453,19 @@ class Learner:
         return int(arm)
 
     def _choose(self, now: Now, number: float) -> int:
-        if len(self._names) < _TOURNAMENT_ARMS:
-            return self._policy.choose(self._arms, now, number)
+        if len(self._names) < _TOURNAMENT_ARMS or self._least is not None or self._is_limited():
+            return self._policy.choose(self._past.arms, now, number)
         # Compiled, and only here: a learner with few arms does without Numba.
         from budgetbandits.engine import LiveTournament
 
         if not LiveTournament.serves(self._policy):
-            return self._policy.choose(self._arms, now, number)
+            return self._policy.choose(self._past.arms, now, number)
         if self._tournament is None:
             self._tournament = LiveTournament(self._policy, self._arms, now)
         return self._tournament.choose(now, number)
+
+    def _is_limited(self) -> bool:
+        return bool(np.any(self._limits < UNLIMITED))
 
     def _note_change(self, arm: int) -> None:
         if self._tournament is not None:
@@ -382,12 +474,13 @@ class Learner:
     def _now(self) -> Now:
         left = self._budget - self._spent - self._reserved
         return Now(
-            pull=self._pulls + 1,
+            pull=self._memory.next_pull(self._past, self._pulls + 1),
             budget=self._unit.price(self._budget),
             budget_left=self._unit.price(left),
             reward_low=self._reward_low,
             reward_high=self._reward_high,
             arm_count=len(self._names),
+            cost_high=self._cost_high,
         )
 
     def _check_chosen(self, arm: object, now: Now) -> None:
@@ -395,12 +488,15 @@ class Learner:
             raise PolicyError(
                 f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {len(self._names) - 1}"
             )
-        price = float(self._arms.cost[arm])
-        if price > now.budget_left:
+        if self._arms.cost[arm] > now.budget_left:
+            obstacle = (
+                f"costs {self._unit.amount(self._price_of(int(arm)))} with {self.budget_left} left"
+                if self._arms.pulls_left[arm] > 0
+                else f"has reached its limit of {self._limits[arm]} pulls"
+            )
             raise PolicyError(
-                f"{self._policy!r} chose arm {self._names[int(arm)]!r}, which costs "
-                f"{self._unit.amount(self._unit.units(price))} with {self.budget_left} left: "
-                "a policy may choose affordable arms only"
+                f"{self._policy!r} chose arm {self._names[int(arm)]!r}, which {obstacle}: "
+                "a policy may choose arms only whose cost, in `arms.cost`, is at most the budget left"
             )
 
     def _number_of(self, arm: ArmName) -> int:
@@ -451,12 +547,22 @@ class Learner:
             )
         return amount
 
-    def _check_cost(self, cost: Amount, pending: "_Pending") -> int:
-        what = f"cost of pull {pending.pull.id}"
+    def _price_told(self, cost: Amount | None, pending: "_Pending", *, is_late: bool) -> int:
+        what, is_random = f"cost of pull {pending.pull.id}", self._has_random_cost(pending.arm)
+        if cost is None:
+            if is_random and not is_late:
+                raise InvalidAmount(f"{what} is missing: arm {pending.pull.arm!r} has a random cost; tell what it was")
+            return pending.price
         units = self._unit.units_at_least(cost, what)
         if units > pending.price:
             raise InvalidAmount(f"{what} is {cost}: it must be at most {pending.pull.cost}, which was reserved for it")
+        if is_random and units < self._least_units(pending.arm):
+            least = self._unit.amount(self._least_units(pending.arm))
+            raise InvalidAmount(f"{what} is {cost}: it must be at least {least}, the least that was declared")
         return units
+
+    def _least_units(self, arm: int) -> int:
+        return 0 if self._least is None else self._unit.units(float(self._least[arm]))
 
     # What it shows
 
@@ -511,11 +617,12 @@ class Learner:
     def arms(self) -> Table[ArmRow]:
         """The arms: name, cost, pulls, mean, upper bound and density."""
         with self._lock:
-            arms = self._arms
+            arms = self._past.arms._replace(cost=self._prices)  # also of those that have reached their limits
             bounds = self._policy.bounds(arms, self._now())
-            costs = [self._unit.amount(self._unit.units(price)) for price in arms.cost.tolist()]
+            scale = 1.0 if self._unit.base == 2 else self._unit.grain
+            costs = [price / scale for price in arms.mean_cost.tolist()]
             means = [mean if told else None for mean, told in zip(arms.mean.tolist(), arms.told.tolist(), strict=True)]
-            rows = zip(self._names, costs, arms.pulls.tolist(), means, bounds.tolist(), strict=True)
+            rows = zip(self._names, costs, self._arms.pulls.tolist(), means, bounds.tolist(), strict=True)
             return Table(ArmRow(*row, density=row[4] / row[1]) for row in rows)
 
     def best_set(self) -> Table[Choice]:
@@ -524,7 +631,7 @@ class Learner:
             now = self._now()
             if self._cost_min > now.budget_left:
                 return Table()
-            weights = self._policy.weights(self._arms, now)
+            weights = self._policy.weights(self._past.arms, now)
             total = weights.sum()
             choices = [
                 Choice(self._names[int(arm)], weights[arm].item(), float(weights[arm] / total))
@@ -551,7 +658,9 @@ class Learner:
                     "policy": self._policy.to_data(),
                     "names": list(self._names),
                     "unit": [self._unit.base, self._unit.exponent],
-                    "prices": arms.cost.tolist(),
+                    "prices": self._prices.tolist(),
+                    "least": None if self._least is None else self._least.tolist(),
+                    "limits": [None if limit == UNLIMITED else limit for limit in self._limits.tolist()],
                     "budget": self._budget,
                     "reward_range": [self._reward_low, self._reward_high],
                     "seed": self._seed,
@@ -563,13 +672,16 @@ class Learner:
                     "told": arms.told.tolist(),
                     "reward_sum": arms.reward_sum.tolist(),
                     "reward_squares": arms.reward_squares.tolist(),
+                    "cost_sum": arms.cost_sum.tolist() if self._least is not None else None,
+                    "cost_squares": arms.cost_squares.tolist() if self._least is not None else None,
                     "saved": self._saved,
                     "pending": [_saved_pull(pending) for pending in self._pending.values()],
                     "expired": [
                         [*_saved_pull(expired.pending), expired.is_released] for expired in self._expired.values()
                     ],
                     "cancelled": sorted(self._cancelled),
-                },
+                }
+                | ({"memory": saved_past(self._past)} if isinstance(self._policy, Forgetful) else {}),
                 allow_nan=False,
             )
 
@@ -600,12 +712,15 @@ class Learner:
             Policy.from_data(data["policy"]),
             names,
             _restored_bill(data, prices),
+            limits_of(data["limits"], names),
             data["reward_range"],
             data["seed"],
             data["run"],
         )
         learner._restore_arms(data)
         learner._restore_pulls(data)
+        if isinstance(learner._policy, Forgetful):
+            restore_past(learner._memory, learner._past, data["memory"], learner._reward_high)
         if learner._spent + learner._reserved > learner._budget:
             raise InvalidState("the saved learner is damaged: it spent more than its budget")
         return learner
@@ -615,6 +730,7 @@ class Learner:
         rows = zip(data["pulls"], data["told"], data["reward_sum"], data["reward_squares"], self._names, strict=True)
         for arm, (pulls, told, reward_sum, reward_squares, name) in enumerate(rows):
             arms.pulls[arm] = check_whole(pulls, f"the number of pulls of arm {name!r}", 53)
+            self._use(arm, pulls)
             arms.told[arm] = check_whole(told, f"the number of rewards of arm {name!r}", 53)
             arms.reward_sum[arm] = reward_sum
             arms.reward_squares[arm] = reward_squares
@@ -631,6 +747,23 @@ class Learner:
         )
         if not is_sane.all():
             raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
+        if self._least is not None:
+            self._restore_costs(data["cost_sum"], data["cost_squares"])
+
+    def _restore_costs(self, cost_sum: list[float], cost_squares: list[float]) -> None:
+        arms = self._arms
+        arms.cost_sum[:], arms.cost_squares[:] = cost_sum, cost_squares
+        known = np.flatnonzero(arms.told)
+        means = arms.cost_sum[known] / arms.told[known]
+        arms.mean_cost[known] = np.minimum(np.maximum(means, arms.cost_low[known]), arms.cost[known])
+        is_sane = (
+            (arms.cost_sum >= 0)
+            & (arms.cost_sum <= arms.told * arms.cost * (1 + 1e-9))
+            & (arms.cost_squares >= 0)
+            & (arms.cost_squares <= arms.told * arms.cost**2 * (1 + 1e-9))
+        )
+        if not is_sane.all():
+            raise InvalidState("the saved learner is damaged: its costs make no sense")
 
     def _restore_pulls(self, data: dict[str, Any]) -> None:
         self._asked = check_whole(data["asked"], "the number of asks", 56)
@@ -652,15 +785,13 @@ class Learner:
         check_whole(number, "a pull that is not told", 56)
         check_whole(arm, "the arm of a pull that is not told", 32)
         check_whole(position, "the number of a pull that is not told", 56)
-        price = self._unit.units(float(self._arms.cost[arm]))
+        price = self._price_of(arm)
         return _Pending(Pull(number, self._names[arm], self._unit.amount(price), position), arm, price, bool(learns))
 
     def _check_pulls(self, ids: list[int]) -> None:
         """Raise unless pulls, counts and money agree; `ids` are those of all pulls that are not told."""
         cost_of_pulls = sum(
-            int(count) * self._unit.units(float(price))
-            for count, price in zip(self._arms.pulls, self._arms.cost, strict=True)
-            if count
+            int(self._arms.pulls[arm]) * self._price_of(int(arm)) for arm in np.flatnonzero(self._arms.pulls)
         )
         charged = [expired.pending for expired in self._expired.values() if not expired.is_released]
         told_or_not = self._arms.told.copy()
@@ -724,7 +855,10 @@ def _restored_bill(data: dict[str, Any], prices: Sequence[Amount] | Floats) -> P
     is_exact = all(price > 0 and unit.price(unit.units(price)) == price for price in array.tolist())
     if base not in (2, 10) or not is_exact:
         raise InvalidState(f"the saved learner is damaged: {prices} are no prices in units of {base}^-{exponent}")
-    return PriceList(unit, array, budget)
+    least = None if data["least"] is None else np.array(data["least"], np.float64)
+    if least is not None and (least.shape != array.shape or not ((least >= 0) & (least <= array)).all()):
+        raise InvalidState("the saved learner is damaged: its least costs make no sense")
+    return PriceList(unit, array, budget, least)
 
 
 def _parse(text: str) -> dict[str, Any]:
@@ -734,11 +868,9 @@ def _parse(text: str) -> dict[str, Any]:
         raise InvalidState(f"this is no complete JSON text ({error}): restore it from another copy") from error
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise InvalidState(f"this JSON text is no saved learner: its 'format' must be {_FORMAT!r}")
-    if data.get("version") == 1:
-        return {"saved": 0, "expired": []} | data
-    if data.get("version") != _VERSION:
+    if data.get("version") not in range(1, _VERSION + 1):
         raise InvalidState(
-            f"the saved learner has the format version {data.get('version')!r}, and this package reads 1 and "
+            f"the saved learner has the format version {data.get('version')!r}, and this package reads 1 to "
             f"{_VERSION}: use the package version that wrote it"
         )
-    return data
+    return {"saved": 0, "expired": [], "least": None, "limits": None} | data

@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 
 from budgetbandits.errors import InvalidAmount
 
-__all__ = ["Amount", "PriceList", "Unit", "looks_real", "pay", "price_list", "rounded_down"]
+__all__ = [
+    "Amount",
+    "CostRange",
+    "PriceList",
+    "Unit",
+    "drawn_price",
+    "looks_real",
+    "pay",
+    "price_list",
+    "rounded_down",
+]
 
 Number = int | float | Decimal
 Amount = int | float | str | Decimal
@@ -32,6 +42,43 @@ Amount = int | float | str | Decimal
 _DECIMAL_LOOKING_DIGITS: Final = 12
 _FLOAT_BITS: Final = 53
 _PAIR_BITS: Final = 106
+_TINY_SHARE: Final = 2.0**-20  # of a greatest cost: the unit of real amounts is no finer than the last bit of this
+
+
+@dataclass(frozen=True, slots=True)
+class CostRange:
+    """Between which amounts the cost of a pull lies, where it is known only afterwards.
+
+    The greatest is what has to be reserved, so that the budget is never exceeded.
+
+    Parameters
+    ----------
+    least
+        0 or more.
+    greatest
+        At least the least, and greater than 0.
+
+    Examples
+    --------
+    >>> CostRange("0.05", "0.25")
+    CostRange(least='0.05', greatest='0.25')
+    >>> CostRange(2, 1)
+    Traceback (most recent call last):
+        ...
+    budgetbandits.errors.InvalidAmount: cost range from 2 to 1: give 0 <= least <= greatest, the greatest above 0
+    """
+
+    least: Amount
+    greatest: Amount
+
+    def __post_init__(self) -> None:
+        low, high = _plain(self.least, "least cost"), _plain(self.greatest, "greatest cost")
+        # Decimals and floats are compared exactly.
+        if not (0 <= low <= high and high > 0 and math.isfinite(high)):
+            raise InvalidAmount(
+                f"cost range from {self.least} to {self.greatest}: give 0 <= least <= greatest, the greatest above 0"
+                + (" and finite" if high == math.inf else "")
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +109,11 @@ class Unit:
         Decimal('2.50')
         """
         return Decimal(f"{units}E-{self.exponent}")
+
+    @property
+    def grain(self) -> float:
+        """How many units make 1."""
+        return float(self.base) ** min(self.exponent, 1023)
 
     def price(self, units: int) -> float:
         """Return that many units as a price; what a float64 cannot hold of it is cut off, never added."""
@@ -106,23 +158,40 @@ class PriceList:
     unit
         The smallest amount.
     prices
-        The price of each arm, see `Unit`.
+        The price of each arm, see `Unit`; the greatest one where it is random.
     budget
         The budget as a whole number of units.
+    least
+        The least price of each arm; None if all are known.
     """
 
     unit: Unit
     prices: NDArray[np.float64]
     budget: int
+    least: NDArray[np.float64] | None = None
 
 
 def price_list(
-    costs: Sequence[Amount] | NDArray[np.float64],
+    costs: Sequence[Amount | CostRange] | NDArray[np.float64],
     names: Sequence[object],
     budget: Amount,
     unit: Amount | None = None,
+    *,
+    also: Sequence[Amount] = (),
+    is_real: bool = False,
 ) -> PriceList:
     """Find the unit that holds every cost and the budget exactly; it is no coarser than the one given.
+
+    Parameters
+    ----------
+    costs, names, budget
+        What pulls cost, the names of the arms, and what there is to spend.
+    unit
+        The smallest amount that is asked for.
+    also
+        More amounts that the unit has to hold, if it is a power of ten.
+    is_real
+        Take all amounts for real numbers, however they look.
 
     Examples
     --------
@@ -145,16 +214,28 @@ def price_list(
     if _are_real(costs):
         return _real_prices(costs, whole)
     if isinstance(costs, np.ndarray) and costs.ndim == 1 and costs.dtype.kind in "fiu":
-        amounts: Sequence[Number] = costs.tolist()
+        least = amounts = costs.tolist()
     else:
-        amounts = [_plain(cost, f"cost of arm {name!r}") for cost, name in zip(costs, names, strict=True)]
+        pairs = [_ends(cost, f"cost of arm {name!r}") for cost, name in zip(costs, names, strict=True)]
+        least, amounts = [low for low, _ in pairs], [high for _, high in pairs]
     for cost, name in zip(amounts, names, strict=True):
         # As a float, since what is too small for one would have an infinite density.
         if not 0 < float(cost) < math.inf:
             rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else "greater than 0"
             raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be {rule}")
-    is_real = any(map(looks_real, chain(amounts, (whole,))))
-    return _real_prices(amounts, whole) if is_real else _decimal_prices(amounts, whole, least_digits)
+    lows = None if least == amounts else least
+    details = [_plain(amount, "amount") for amount in also]
+    if is_real or any(map(looks_real, chain(amounts, lows or (), details, (whole,)))):
+        return _real_prices(amounts, whole, lows)
+    return _decimal_prices(amounts, whole, least_digits, lows, details)
+
+
+def _ends(cost: object, what: str) -> tuple[Number, Number]:
+    """Return the least and the greatest that a pull may cost."""
+    if isinstance(cost, CostRange):
+        return _plain(cost.least, what), _plain(cost.greatest, what)
+    number = _plain(cost, what)
+    return number, number
 
 
 def _unit_digits(unit: Amount | None) -> int:
@@ -203,9 +284,12 @@ def looks_real(amount: Amount) -> bool:
     return isinstance(amount, float) and float(f"{amount:.{_DECIMAL_LOOKING_DIGITS}g}") != amount
 
 
-def _decimal_prices(costs: Sequence[Number], budget: Number, least_digits: int) -> PriceList:
-    decimals = [Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount) for amount in (*costs, budget)]
-    digits = max(least_digits, *map(_decimal_places, decimals))
+def _decimal_prices(
+    costs: Sequence[Number], budget: Number, least_digits: int, least: Sequence[Number] | None, also: Sequence[Number]
+) -> PriceList:
+    decimals = list(map(_as_decimal, (*costs, budget)))
+    lows = None if least is None else list(map(_as_decimal, least))
+    digits = max(least_digits, *map(_decimal_places, chain(decimals, lows or (), map(_as_decimal, also))))
     # Numbers of 17 digits and more exceed 2^53; the first test keeps astronomic ones from being written out.
     is_vast = any(amount and amount.adjusted() + digits >= 16 for amount in decimals)
     units = [] if is_vast else [_scaled(amount, digits) for amount in decimals]
@@ -214,7 +298,13 @@ def _decimal_prices(costs: Sequence[Number], budget: Number, least_digits: int) 
             f"{max(decimals)} is more than 2^53 units of 10^-{digits}, the smallest unit that the amounts need: "
             f"at most 2^53 units can be held exactly; use coarser costs or a smaller budget"
         )
-    return PriceList(Unit(10, digits), np.array(units[:-1], dtype=np.float64), units[-1])
+    prices = np.array(units[:-1], dtype=np.float64)
+    low_prices = None if lows is None else np.array([_scaled(low, digits) for low in lows], dtype=np.float64)
+    return PriceList(Unit(10, digits), prices, units[-1], low_prices)
+
+
+def _as_decimal(amount: Number) -> Decimal:
+    return Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount)
 
 
 def _decimal_places(amount: Decimal) -> int:
@@ -229,10 +319,14 @@ def _scaled(amount: Decimal, digits: int) -> int:
     return int(numerator * 10**digits // denominator)
 
 
-def _real_prices(costs: Sequence[Number] | NDArray[np.float64], budget: Number) -> PriceList:
+def _real_prices(
+    costs: Sequence[Number] | NDArray[np.float64], budget: Number, least: Sequence[Number] | None = None
+) -> PriceList:
     prices = costs if isinstance(costs, np.ndarray) else np.array([_float_at_least(cost) for cost in costs])
+    lows = None if least is None else np.array([-_float_at_least(-cost) for cost in least])
     # The last bit of the smallest number: every price is a whole multiple of it. No float has a bit below 2^-1074.
-    exponent = _FLOAT_BITS - int(np.frexp(prices.min())[1])
+    smallest = prices.min() if lows is None else np.maximum(lows, _TINY_SHARE * prices).min()
+    exponent = _FLOAT_BITS - int(np.frexp(smallest)[1])
     unit = Unit(2, min(max(exponent, 0), 1074))
     numerator, denominator = budget.as_integer_ratio()
     units = (numerator << unit.exponent) // denominator
@@ -242,7 +336,7 @@ def _real_prices(costs: Sequence[Number] | NDArray[np.float64], budget: Number) 
             f"budget {budget} and cost {prices.min()} are too far apart to be added up exactly: "
             f"at most 2^106 units of 2^-{unit.exponent}; leave out the negligible costs"
         )
-    return PriceList(unit, prices, units)
+    return PriceList(unit, prices, units, lows)
 
 
 def _float_at_least(amount: Number) -> float:
@@ -267,6 +361,44 @@ def pay(high: float, low: float, price: float) -> tuple[float, float]:
     error = (high - (total - shift)) + (-price - shift) + low
     result = total + error
     return result, error - (result - total)
+
+
+def pay_often(high: float, low: float, price: float, count: int) -> tuple[float, float]:
+    """Pay a price so many times, exactly: doubling a float does not round.
+
+    >>> pay_often(1.0, 0.0, 0.1, 3) == pay(*pay(*pay(1.0, 0.0, 0.1), 0.1), 0.1)
+    True
+    """
+    while count > 0:
+        if count % 2 == 1:
+            high, low = pay(high, low, price)
+        price += price
+        count //= 2
+    return high, low
+
+
+def drawn_price(amount: float, grain: float, is_decimal: bool, least: float, greatest: float) -> float:
+    """Return the price of an amount that was drawn: what is finer than the unit is rounded up.
+
+    Parameters
+    ----------
+    amount
+        What was drawn.
+    grain
+        How many units make 1, see `Unit.grain`.
+    is_decimal
+        Whether the unit is a power of ten. Then it holds every amount that can be drawn, and what there is to round
+        is that of the product.
+    least, greatest
+        The price is kept between these.
+
+    Examples
+    --------
+    >>> drawn_price(1.1, 10.0, True, 0.0, 20.0), drawn_price(0.3, 4.0, False, 0.0, 1.0)
+    (11.0, 0.5)
+    """
+    price = np.floor(amount * grain + 0.5) if is_decimal else np.ceil(amount * grain) / grain
+    return min(max(float(price), least), greatest)
 
 
 def rounded_down(high: float, low: float) -> float:

@@ -2,7 +2,8 @@
 
 An oracle is a frozen dataclass derived from `Oracle` with one method, `solve`, which answers with a count for each
 arm. A policy then pulls arm i with probability count_i / sum of counts (paper, eq. 8). Oracles see only arms that the
-budget can pay, and amounts as exact prices.
+budget can pay and that have not reached their limits, and amounts as exact prices. Where arms have limits, the oracles
+here solve the bounded knapsack (`solve_within`).
 """
 
 import math
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetbandits.errors import PolicyError
-from budgetbandits.knapsack import densest, exact_counts, fractional_counts, greedy_counts, times
+from budgetbandits.knapsack import densest, exact_counts, greedy_counts, take, times
+from budgetbandits.money import rounded_down
 from budgetbandits.specs import Spec
-from budgetbandits.state import Counts, Floats
+from budgetbandits.state import UNLIMITED, Counts, Floats
 
 __all__ = ["CostBlind", "DensityGreedy", "Exact", "Fractional", "Oracle"]
 
@@ -52,73 +54,92 @@ class Oracle(Spec):
         """
         raise NotImplementedError(f"{type(self).__name__} must define solve(self, values, costs, budget)")
 
-    def draw(self, values: Floats, costs: Floats, budget: float, uniform: float) -> int:
+    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
+        """Do as `solve` does where arms have limits, 1 or more: by default its counts, cut to these."""
+        return np.minimum(self.solve(values, costs, budget), limits)
+
+    def draw(self, values: Floats, costs: Floats, budget: float, limits: Counts, uniform: float) -> int:
         """Return the arm to pull: a uniform number picks it from the best set."""
-        counts = self.solve(values, costs, budget)
+        counts = self.solve_within(values, costs, budget, limits)
         if len(counts) != len(values):
             raise PolicyError("an oracle must give one count for each arm that it is asked about")
         return draw(counts, uniform)
 
 
 @dataclass(frozen=True)
-class DensityGreedy(Oracle):
-    """The density-ordered greedy: what KUBE uses (paper, section 3.1)."""
+class BoundedOracle(Oracle):
+    """The base of the oracles here, which know limits."""
 
     def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
-        """Return the greedy's counts."""
-        return greedy_counts(values, costs, budget)
+        """Return the counts without limits."""
+        return self.solve_within(values, costs, budget, np.full(len(values), UNLIMITED))
 
-    def draw(self, values: Floats, costs: Floats, budget: float, uniform: float) -> int:
+
+@dataclass(frozen=True)
+class DensityGreedy(BoundedOracle):
+    """The density-ordered greedy: what KUBE uses (paper, section 3.1)."""
+
+    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
+        """Return the greedy's counts."""
+        return greedy_counts(values, costs, budget, limits)
+
+    def draw(self, values: Floats, costs: Floats, budget: float, limits: Counts, uniform: float) -> int:
         """Return the arm to pull; the set stands in the order in which the greedy takes the arms.
 
-        The densest arm fills nearly all of a set, and the others number at most what is left over its
+        Without limits the densest arm fills nearly all of a set, and the others number at most what is left over the
         least cost. So mostly it is drawn whatever they are, and they need not be found.
         """
         densities = values / costs
         arm = int(densities.argmax())
-        count = times(budget, costs[arm])
-        left = budget % costs[arm]
+        count, left, rest = take(budget, 0.0, costs[arm], limits[arm])
         if uniform * (count + math.floor(left / costs.min())) < count:
             return arm
+        open_costs = costs.copy()
         arms, counts = [arm], [count]
-        arm = densest(densities, costs, left)
+        open_costs[arm] = np.inf
+        arm = densest(densities, open_costs, rounded_down(left, rest))
         while arm >= 0:
+            count, left, rest = take(left, rest, costs[arm], limits[arm])
             arms.append(arm)
-            counts.append(times(left, costs[arm]))
-            left = left % costs[arm]
-            arm = densest(densities, costs, left)
+            counts.append(count)
+            open_costs[arm] = np.inf
+            arm = densest(densities, open_costs, rounded_down(left, rest))
         return arms[draw(np.array(counts), uniform)]
 
 
 @dataclass(frozen=True)
-class Fractional(Oracle):
+class Fractional(BoundedOracle):
     """The fractional relaxation: the densest arm alone, as fractional KUBE uses it (paper, section 3.3)."""
 
-    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
         """Return the counts: none but the densest arm's."""
-        return fractional_counts(values, costs, budget)
+        return alone(densest(values / costs, costs, budget), costs, budget, limits)
 
-    def draw(self, values: Floats, costs: Floats, budget: float, uniform: float) -> int:
+    def draw(self, values: Floats, costs: Floats, budget: float, limits: Counts, uniform: float) -> int:
         """Return the densest arm."""
         return int((values / costs).argmax())
 
 
 @dataclass(frozen=True)
-class Exact(Oracle):
-    """The exact solution of the unbounded knapsack; slower, and rarely different from the greedy's."""
+class Exact(BoundedOracle):
+    """The exact solution of the knapsack; slower, and rarely different from the greedy's."""
 
-    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
         """Return the counts of an optimal set."""
-        return exact_counts(values, costs, budget)
+        return exact_counts(values, costs, budget, limits)
 
 
 @dataclass(frozen=True)
-class CostBlind(Oracle):
+class CostBlind(BoundedOracle):
     """The most valuable arm, whatever it costs: what a bandit without a budget would pull."""
 
-    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
         """Return the counts: none but the most valuable arm's."""
-        counts = np.zeros(len(values), np.int64)
-        arm = values.argmax()
-        counts[arm] = times(budget, costs[arm])
-        return counts
+        return alone(int(values.argmax()), costs, budget, limits)
+
+
+def alone(arm: int, costs: Floats, budget: float, limits: Counts) -> Counts:
+    """Return the counts of a set with one arm only."""
+    counts = np.zeros(len(costs), np.int64)
+    counts[arm] = min(times(budget, costs[arm]), limits[arm])
+    return counts

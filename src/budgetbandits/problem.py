@@ -1,24 +1,34 @@
-"""Problems: arms with known costs and reward laws, for studying what a policy would do.
+"""Problems: arms with costs and reward laws, for studying what a policy would do.
 
-A learner never sees a problem's laws. They are there to draw rewards, to say what the best possible policy
-would earn, and to evaluate the bounds of the paper.
+A learner never sees a problem's laws. They are there to draw rewards, and costs where these are random, to say what the
+best possible policy would earn, and to evaluate the bounds of the paper.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named_costs
-from budgetbandits.errors import InvalidInput
-from budgetbandits.knapsack import exact_counts
-from budgetbandits.money import Amount, PriceList, price_list
-from budgetbandits.rewards import Bernoulli, Beta, RewardLaw, TruncatedGaussian, Uniform, symmetric_cut, tabulate
-from budgetbandits.state import Counts, Floats
-from budgetbandits.streams import COST, MEAN, REWARD, uniform, uniforms_of_arms
+from budgetbandits.changing import STEADY, ChangingLaw, Courses, Law, changing_reward, mean_at, tabulate_courses
+from budgetbandits.checks import ArmName, Limits, check_range, check_whole, limits_of, named_costs
+from budgetbandits.errors import InvalidAmount, InvalidInput
+from budgetbandits.money import Amount, CostRange, PriceList, drawn_price, price_list
+from budgetbandits.optima import exact_optimum, upper_optimum
+from budgetbandits.rewards import (
+    Bernoulli,
+    Beta,
+    Empirical,
+    RewardLaw,
+    TruncatedGaussian,
+    Uniform,
+    symmetric_cut,
+    tabulate,
+)
+from budgetbandits.state import UNLIMITED, Counts, Floats
+from budgetbandits.streams import CHARGE, COST, MEAN, REWARD, uniform, uniforms_of_arms
 
 __all__ = [
     "PAPER_COSTS",
@@ -32,6 +42,37 @@ __all__ = [
 ]
 
 
+Laws = Sequence[Law] | Sequence[RewardLaw] | Mapping[Any, Law] | Mapping[Any, RewardLaw]
+ProblemCosts = (
+    Mapping[Any, Amount | RewardLaw]
+    | Sequence[tuple[ArmName, Amount | RewardLaw]]
+    | Sequence[Amount]
+    | Sequence[Amount | RewardLaw]
+    | Floats
+)
+"""Names with costs, as in `budgetbandits.checks.Costs`; a cost is an amount or a law."""
+
+
+class ChargeTables(NamedTuple):
+    """Random costs as arrays.
+
+    Attributes
+    ----------
+    means
+        The true mean cost of each arm.
+    kinds, parameters, data
+        The laws of the costs, see `budgetbandits.rewards.tabulate`; a known cost is a law with one value.
+    values
+        All costs that there can be, or None if a law is continuous: then costs are real numbers.
+    """
+
+    means: Floats
+    kinds: Counts
+    parameters: Floats
+    data: Floats
+    values: tuple[float, ...] | None
+
+
 class Tables(NamedTuple):
     """A problem as arrays, the form in which compiled code reads it.
 
@@ -40,20 +81,61 @@ class Tables(NamedTuple):
     amounts
         The costs as they were given.
     means
-        The true mean rewards.
+        The true mean rewards; NaN if any of them changes.
     kinds, parameters, data
         The reward laws, see `budgetbandits.rewards.tabulate`.
     reward_low, reward_high
         The declared range.
+    courses
+        How the laws change, see `budgetbandits.changing.tabulate_courses`.
+    limits
+        How often each arm may be pulled.
+    charges
+        The laws of the costs; None if all costs are known.
     """
 
-    amounts: Sequence[Amount] | Floats
+    amounts: Sequence[Amount | CostRange] | Floats
     means: Floats
     kinds: Counts
     parameters: Floats
     data: Floats
     reward_low: float
     reward_high: float
+    courses: Courses
+    limits: Counts
+    charges: ChargeTables | None = None
+
+    def price_list(self, budget: Amount, names: Sequence[ArmName] | None = None) -> PriceList:
+        """Return the costs and a budget in one exact unit; errors say the names of arms, or their numbers."""
+        names = range(len(self.means)) if names is None else names
+        if self.charges is None:
+            return price_list(self.amounts, names, budget)
+        values = self.charges.values
+        return price_list(self.amounts, names, budget, also=values or (), is_real=values is None)
+
+    def mean_costs(self, bill: PriceList) -> Floats:
+        """Return the true mean cost of each arm, as an amount."""
+        if self.charges is not None:
+            return self.charges.means
+        if bill.unit.base == 2:
+            return bill.prices
+        return np.array([bill.unit.amount(int(price)) for price in bill.prices])
+
+    def least_cost(self, bill: PriceList) -> float:
+        """Return the least amount that a pull can cost."""
+        least = float((bill.prices if bill.least is None else bill.least).min())
+        return least if bill.unit.base == 2 else bill.unit.amount(int(least))
+
+    def fractional_optimum(self, bill: PriceList, budget: float) -> float:
+        """Return what no policy exceeds on average with a budget, at most that of the price list."""
+        return upper_optimum(
+            self.means, self.courses, self.mean_costs(bill), budget, self.limits, self.least_cost(bill)
+        )
+
+
+def is_changing(tables: Tables) -> bool:
+    """Tell whether some reward law changes with the pull number."""
+    return len(tables.courses.begins) > 0
 
 
 class Problem:
@@ -62,20 +144,27 @@ class Problem:
     Parameters
     ----------
     costs
-        What a pull of each arm costs, as in `Learner`.
+        What a pull of each arm costs: an amount, as in `Learner`, or a law. A law may draw 0, but not always.
     rewards
-        The reward law of each arm: a sequence in the order of the costs, or a mapping by name.
+        The reward law of each arm: a sequence in the order of the costs, or a mapping by name. Laws may change with the
+        pull number, see `ChangingLaw`.
     reward_range
         The range that learners are told; by default from the least to the greatest reward that any of the laws can pay.
+    limits
+        How often arms may be pulled at most, as in `Learner`.
 
     Attributes
     ----------
     names
         The names of the arms.
-    costs, means, densities
-        Arrays: the cost of each arm, its true mean reward, and the mean over the cost.
+    costs
+        The cost of each arm; its true mean, if it is random.
+    limits
+        How often each arm may be pulled; `UNLIMITED` for those without a limit.
     rewards
         The reward laws.
+    cost_laws
+        For each arm the law of its costs, or None if its cost is known.
     reward_range
         The declared range.
 
@@ -87,20 +176,34 @@ class Problem:
     array([0.3, 0.3])
     >>> [round(problem.optimum(9.5), 6), round(problem.fractional_optimum(9.5), 6)]
     [2.85, 2.85]
+
+    With random costs there is no exact optimum, and no policy earns more on average than the fractional one:
+
+    >>> problem = bb.Problem({"a": bb.Uniform(1, 3), "b": 2}, {"a": bb.Bernoulli(0.3), "b": bb.Bernoulli(0.2)})
+    >>> problem.costs, round(problem.fractional_optimum(10), 6)
+    (array([2., 2.]), 1.5)
     """
 
     def __init__(
         self,
-        costs: Costs,
-        rewards: Sequence[RewardLaw] | Mapping[ArmName, RewardLaw] | Mapping[str, RewardLaw],
+        costs: ProblemCosts,
+        rewards: Laws,
         reward_range: tuple[float, float] | None = None,
+        *,
+        limits: Limits | None = None,
     ) -> None:
-        self.names, self._amounts = named_costs(costs)
+        self.names, given = named_costs(costs)
+        self.cost_laws = _cost_laws(given, self.names)
+        self._amounts: Sequence[Amount | CostRange] | Floats = given
+        if self.has_random_costs:
+            pairs = zip(given, self.cost_laws, strict=True)
+            self._amounts = [amount if law is None else CostRange(*law.support) for amount, law in pairs]
         self.rewards = _ordered(rewards, self.names)
+        self.limits = limits_of(limits, self.names)
         bill = price_list(self._amounts, self.names, 0)
-        self.costs: Floats = np.array([bill.unit.amount(bill.unit.units(price)) for price in bill.prices.tolist()])
-        self.means: Floats = np.array([law.true_mean for law in self.rewards])
-        self.densities: Floats = self.means / self.costs
+        greatest = [bill.unit.amount(bill.unit.units(price)) for price in bill.prices.tolist()]
+        laws = zip(greatest, self.cost_laws, strict=True)
+        self.costs: Floats = np.array([cost if law is None else law.true_mean for cost, law in laws])
         low = min(law.support[0] for law in self.rewards)
         high = max(law.support[1] for law in self.rewards)
         if reward_range is None and low == high:
@@ -112,7 +215,7 @@ class Problem:
                     f"arm {name!r} pays rewards in {law.support}: they must lie in the reward range "
                     f"{self.reward_range}; declare a wider one"
                 )
-        for array in (self.costs, self.means, self.densities):
+        for array in (self.costs, self.limits):
             array.flags.writeable = False
 
     def __len__(self) -> int:
@@ -127,13 +230,61 @@ class Problem:
         return {name: number for number, name in enumerate(self.names)}
 
     @property
+    def has_random_costs(self) -> bool:
+        """Whether the cost of any arm is random."""
+        return any(law is not None for law in self.cost_laws)
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether some reward law changes with the pull number."""
+        return any(isinstance(law, ChangingLaw) for law in self.rewards)
+
+    @cached_property
+    def means(self) -> Floats:
+        """The true mean reward of each arm.
+
+        Raises
+        ------
+        InvalidInput
+            If some law changes: then there is no such thing, but `means_at` a pull number.
+        """
+        for name, law in zip(self.names, self.rewards, strict=True):
+            if isinstance(law, ChangingLaw):
+                raise InvalidInput(f"the rewards of arm {name!r} change: it has no one mean; use means_at(pull)")
+        means = np.array([law.true_mean for law in self.rewards if isinstance(law, RewardLaw)])
+        means.flags.writeable = False
+        return means
+
+    def means_at(self, pull: int) -> Floats:
+        """Return the true mean reward of each arm at the pull number t, from 1.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> law = bb.Switching([(1, bb.Bernoulli(0.2)), (501, bb.Bernoulli(0.8))])
+        >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).means_at(501).tolist()
+        [0.5, 0.8]
+        """
+        if not self.is_changing:
+            return self.means
+        number = check_whole(pull, "pull", 53)
+        return np.array([mean_at(self.tables.courses, arm, number) for arm in range(len(self))])
+
+    @cached_property
+    def densities(self) -> Floats:
+        """The true mean reward of each arm over its cost."""
+        densities: Floats = self.means / self.costs
+        densities.flags.writeable = False
+        return densities
+
+    @property
     def cost_min(self) -> float:
-        """The least cost."""
+        """The least cost, on average if they are random."""
         return float(self.costs.min())
 
     @property
     def cost_max(self) -> float:
-        """The greatest cost."""
+        """The greatest cost, on average if they are random."""
         return float(self.costs.max())
 
     @property
@@ -167,27 +318,69 @@ class Problem:
     @cached_property
     def tables(self) -> Tables:
         """The problem as arrays."""
-        return Tables(self._amounts, self.means, *tabulate(self.rewards), *self.reward_range)
+        courses, laws = tabulate_courses(self.rewards)
+        means = np.full(len(self), math.nan) if self.is_changing else self.means
+        charges = self._charges() if self.has_random_costs else None
+        return Tables(self._amounts, means, *tabulate(laws), *self.reward_range, courses, self.limits, charges)
+
+    def _charges(self) -> ChargeTables:
+        laws = [Empirical([cost]) if law is None else law for law, cost in zip(self.cost_laws, self.costs, strict=True)]
+        values = [law.values_drawn for law in laws]
+        is_real = any(value is None for value in values)
+        held = None if is_real else tuple(sorted({number for value in values for number in value or ()}))
+        return ChargeTables(self.costs, *tabulate(laws), held)
 
     def price_list(self, budget: Amount) -> PriceList:
-        """Return the costs and a budget in one exact unit."""
-        return price_list(self._amounts, self.names, budget)
+        """Return the costs and a budget in one exact unit; of random costs the greatest.
+
+        Costs that a continuous law draws are real numbers, and the unit is a power of two then.
+        """
+        return self.tables.price_list(budget, self.names)
 
     def optimum(self, budget: Amount) -> float:
-        """Return what the best policy earns on average that knows all means: the exact knapsack on the means."""
+        """Return what the best policy earns on average that knows all means: the exact knapsack on the means.
+
+        Arms with limits make it a bounded knapsack.
+
+        Raises
+        ------
+        InvalidInput
+            If costs are random, since which pull is best then depends on what the pulls before have cost; or if rewards
+            change.
+        """
+        if self.has_random_costs or self.is_changing:
+            what = "costs are random" if self.has_random_costs else "rewards change"
+            raise InvalidInput(
+                f"{what}, and there is no exact optimum: take fractional_optimum(budget), which no policy "
+                "exceeds on average"
+            )
         bill = self.price_list(budget)
-        counts = exact_counts(self.means, bill.prices, bill.unit.price(bill.budget))
-        return float(counts @ self.means)
+        return exact_optimum(self.means, bill.prices, bill.unit.price(bill.budget), self.limits)
 
     def fractional_optimum(self, budget: Amount) -> float:
-        """Return budget * best density: the optimum if the best arm could fill the budget to the last unit."""
-        bill = self.price_list(budget)
-        return bill.unit.amount(bill.budget) * float(self.densities[self.best_arm])
+        """Return what no policy exceeds on average: the optimum if pulls could be divided.
 
-    def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0) -> float:
+        That is budget * best density, or with limits the relaxation of the bounded knapsack. Where rewards change, it
+        is the bound of `budgetbandits.optima`, which equals these if nothing changes.
+
+        With random costs no policy earns more on average, either: whatever it pulls, its mean reward is at most the
+        best density times its mean cost, and all costs together are never more than the budget.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> law = bb.Switching([(1, bb.Bernoulli(0)), (51, bb.Bernoulli(1))])
+        >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).fractional_optimum(100)
+        75.0
+        """
+        bill = self.price_list(budget)
+        return self.tables.fractional_optimum(bill, bill.unit.amount(bill.budget))
+
+    def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0, pull: int | None = None) -> float:
         """Return what an arm, by name or number, pays at its pull number `count`, from 0.
 
-        It is always the same for the same arguments, whoever asks.
+        It is always the same for the same arguments, whoever asks. Where rewards change, `pull` is needed as well: t,
+        the number of the pull among those of all arms, from 1.
 
         Examples
         --------
@@ -195,24 +388,55 @@ class Problem:
         >>> problem.reward("take a picture", 0, seed=7) == problem.reward("take a picture", 0, seed=7)
         True
         """
+        number = self._number(arm)
+        law, chance = self.rewards[number], _uniform_of(REWARD, number, count, seed, run)
+        if isinstance(law, RewardLaw):
+            return law.quantile(chance)
+        if pull is None:
+            raise InvalidInput(f"the rewards of arm {arm!r} change: say at which pull number, such as pull=1")
+        laws = self.tables
+        position = check_whole(pull, "pull", 53)
+        return changing_reward(laws.courses, laws.kinds, laws.parameters, laws.data, number, position, chance)
+
+    def cost(self, arm: ArmName, count: int, *, seed: int, run: int = 0) -> float:
+        """Return what an arm, by name or number, costs at its pull number `count`, from 0; it need not be random.
+
+        Rewards and costs are independent of each other.
+
+        Examples
+        --------
+        >>> problem = Problem({"a": Uniform(1, 3), "b": 2}, [Bernoulli(0.3), Bernoulli(0.2)])
+        >>> problem.cost("a", 0, seed=7) == problem.cost("a", 0, seed=7), problem.cost("b", 0, seed=7)
+        (True, 2.0)
+        """
+        number = self._number(arm)
+        law = self.cost_laws[number]
+        if law is None:
+            return float(self.costs[number])
+        amount = law.quantile(_uniform_of(CHARGE, number, count, seed, run))
+        if self.tables.charges is None or self.tables.charges.values is not None:
+            return amount
+        return drawn_price(amount, self.price_list(0).unit.grain, False, *law.support)
+
+    def _number(self, arm: ArmName) -> int:
         number = self._numbers.get(arm, arm)
         if not isinstance(number, int | np.integer) or not 0 <= number < len(self):
             raise InvalidInput(f"there is no arm {arm!r}: the arms are {_some(self.names)}")
-        check_whole(count, "count", 56)
-        check_whole(seed, "seed", 63)
-        check_whole(run, "run", 32)
-        return self.rewards[number].quantile(uniform(int(seed), REWARD, int(run), int(number), int(count)))
+        return int(number)
+
+
+def _uniform_of(purpose: int, arm: int, count: int, seed: int, run: int) -> float:
+    count, seed, run = check_whole(count, "count", 56), check_whole(seed, "seed", 63), check_whole(run, "run", 32)
+    return uniform(seed, purpose, run, arm, count)
 
 
 def _some(names: Sequence[ArmName]) -> str:
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
-def _ordered(
-    rewards: Sequence[RewardLaw] | Mapping[ArmName, RewardLaw] | Mapping[str, RewardLaw], names: Sequence[ArmName]
-) -> tuple[RewardLaw, ...]:
+def _ordered(rewards: Laws, names: Sequence[ArmName]) -> tuple[Law, ...]:
     if isinstance(rewards, Mapping):
-        by_name: dict[ArmName, RewardLaw] = dict(rewards.items())
+        by_name: dict[ArmName, Law] = dict(rewards.items())
         if set(by_name) != set(names):
             odd = sorted(map(str, set(by_name) ^ set(names)))
             raise InvalidInput(f"arms {odd} have a cost or a reward law but not both: give one of each for every arm")
@@ -224,9 +448,22 @@ def _ordered(
     if len(laws) != len(names):
         raise InvalidInput(f"{len(names)} costs and {len(laws)} reward laws: give one of each for every arm")
     for name, law in zip(names, laws, strict=True):
-        if not isinstance(law, RewardLaw):
+        if not isinstance(law, Law):
             raise InvalidInput(f"reward law of arm {name!r} is {law!r}: give a law such as Bernoulli(0.3)")
     return laws
+
+
+def _cost_laws(given: Sequence[Any] | Floats, names: Sequence[ArmName]) -> tuple[RewardLaw | None, ...]:
+    if isinstance(given, np.ndarray):
+        return (None,) * len(given)
+    for name, cost in zip(names, given, strict=True):
+        if isinstance(cost, CostRange):
+            raise InvalidInput(f"cost of arm {name!r} is {cost!r}: a problem draws its costs; give a law or an amount")
+        if isinstance(cost, RewardLaw) and not (cost.support[0] >= 0 and cost.true_mean > 0):
+            raise InvalidAmount(
+                f"cost of arm {name!r} is {cost!r}: a law must draw costs of 0 or more, and more than 0 on average"
+            )
+    return tuple(cost if isinstance(cost, RewardLaw) else None for cost in given)
 
 
 PaperCase = Literal["homogeneous", "moderate", "extreme"]
@@ -299,7 +536,8 @@ class PaperFamily:
         cuts = [symmetric_cut(math.sqrt(mean / 2), mean) for mean in means.tolist()]
         parameters = np.column_stack([means, np.array(cuts), np.zeros(self.arms), 2 * means])
         kinds = np.full(self.arms, TruncatedGaussian.KIND)
-        return Tables(costs, means, kinds, parameters, np.zeros(1), 0.0, 40.0)
+        limits = np.full(self.arms, UNLIMITED)
+        return Tables(costs, means, kinds, parameters, np.zeros(1), 0.0, 40.0, STEADY, limits)
 
 
 def paper_family(name: PaperCase, arms: int = 100) -> PaperFamily:

@@ -1,4 +1,4 @@
-"""Reward laws: what an arm may pay, and how one uniform number becomes one reward.
+"""Reward laws: what an arm may pay, or cost, and how one uniform number becomes one reward.
 
 Each law is a small immutable object that knows its exact mean, its variance and its support. It draws by
 inversion: :meth:`RewardLaw.quantile` turns one uniform number into one reward. So a reward depends on nothing
@@ -209,7 +209,7 @@ def _shape(owner: str, name: str, value: float) -> float:
 
 
 class RewardLaw(ABC):
-    """The law of an arm's rewards; the classes below are the laws there are.
+    """The law of an arm's rewards, or of its costs; the classes below are the laws there are.
 
     Laws are immutable, hashable and comparable, and can be pickled.
 
@@ -264,6 +264,11 @@ class RewardLaw(ABC):
         if not 0.0 < u < 1.0:
             raise InvalidInput(f"{type(self).__name__}: u is {u}: it must lie strictly between 0 and 1")
         return reward(self.KIND, self.parameters(), self._data(), float(u))
+
+    @property
+    def values_drawn(self) -> tuple[float, ...] | None:
+        """All values that the law draws, rising, or None if it is continuous."""
+        return None
 
     def _data(self) -> tuple[float, ...]:
         """Return the values that an empirical law draws from."""
@@ -474,6 +479,11 @@ class Bernoulli(RewardLaw):
         """The smallest and the largest possible reward: (0, 1) unless the probability is 0 or 1."""
         return math.floor(self.probability) + 0.0, math.ceil(self.probability) + 0.0
 
+    @property
+    def values_drawn(self) -> tuple[float, ...]:
+        """0 and 1, unless the probability is 0 or 1."""
+        return tuple(sorted(set(self.support)))
+
     def parameters(self) -> tuple[float, ...]:
         """Return (probability of 0,)."""
         return (1.0 - self.probability,)
@@ -641,6 +651,11 @@ class Empirical(RewardLaw):
     def support(self) -> tuple[float, float]:
         """The smallest and the largest value."""
         return self.values[0], self.values[-1]
+
+    @property
+    def values_drawn(self) -> tuple[float, ...]:
+        """The values, each once."""
+        return tuple(sorted(set(self.values)))
 
     def parameters(self) -> tuple[float, ...]:
         """Return (start, size) of the values in the data, here with nothing before them."""

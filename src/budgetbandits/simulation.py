@@ -21,9 +21,10 @@ import numpy as np
 from budgetbandits.checks import check_whole
 from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, SimulationInterrupted
 from budgetbandits.knapsack import exact_counts
-from budgetbandits.money import Amount, PriceList, price_list
+from budgetbandits.money import Amount, PriceList
+from budgetbandits.optima import exact_optimum
 from budgetbandits.policies import Policy
-from budgetbandits.problem import Family, PaperFamily, Problem, Tables
+from budgetbandits.problem import Family, PaperFamily, Problem, Tables, is_changing
 from budgetbandits.progress import Progress, advancing
 from budgetbandits.runs import COLUMNS, Runs, array_of
 from budgetbandits.state import Counts, Floats
@@ -85,7 +86,8 @@ def simulate(
     first_run
         The number of the first run: more runs can be added later to those that there are.
     exact_optimum
-        Whether to solve for the exact optimum; without, that column is NaN, and regret is against the fractional one.
+        Whether to solve for the exact optimum; without, and where costs are random or rewards change, that column is
+        NaN, and regret is against the fractional one.
 
     Returns
     -------
@@ -193,7 +195,7 @@ def _plan(
 
 def _check_budgets(plan: Plan) -> None:
     tables = plan.tables(plan.runs[0])
-    bills = [price_list(tables.amounts, range(len(tables.means)), budget) for budget in plan.budgets]
+    bills = [tables.price_list(budget) for budget in plan.budgets]
     if len({bill.unit.amount(bill.budget) for bill in bills}) < len(bills):
         raise InvalidInput(f"budgets are {plan.budgets!r}: one of them is there twice")
 
@@ -203,9 +205,8 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
     from budgetbandits.engine import NOBODY, play_run
 
     tables = plan.tables(run)
-    names = range(len(tables.means))
     columns: dict[str, list[Any]] = {}
-    bills = [price_list(tables.amounts, names, budget) for budget in plan.budgets]
+    bills = [tables.price_list(budget) for budget in plan.budgets]
     optima = [_optimum(plan, tables, bill) for bill in bills]
     for name, policy in plan.policies:
         for budget, bill, (optimum, fractional) in zip(plan.budgets, bills, optima, strict=True):
@@ -231,7 +232,7 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
                 "spent": unit.amount(bill.budget - left),
                 "optimum": optimum,
                 "fractional_optimum": fractional,
-                "cost_min": unit.amount(unit.units(float(bill.prices.min()))),
+                "cost_min": float(tables.mean_costs(bill).min()),
             }
             if plan.arm_pulls:
                 row["arm_pulls"] = outcome.pulls
@@ -243,22 +244,18 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
 
 
 def _optimum(plan: Plan, tables: Tables, bill: PriceList) -> tuple[float, float]:
-    """Return the exact optimum and the fractional one."""
+    """Return the exact optimum, NaN if there is none, and the fractional one."""
     from budgetbandits.engine import solve_exactly
 
-    costs = bill.prices
-    if bill.unit.base == 10:
-        costs = np.array([bill.unit.amount(int(price)) for price in bill.prices])
-    fractional = bill.unit.amount(bill.budget) * float(np.max(tables.means / costs))
-    if not plan.exact_optimum:
+    fractional = tables.fractional_optimum(bill, bill.unit.amount(bill.budget))
+    if not plan.exact_optimum or tables.charges is not None or is_changing(tables):
         return math.nan, fractional
     solves = len(plan.budgets) * len(plan.runs)
     solve = solve_exactly if solves * len(tables.means) > _ARMS_TO_COMPILE else exact_counts
     try:
-        counts = solve(tables.means, bill.prices, bill.unit.price(bill.budget))
+        return exact_optimum(tables.means, bill.prices, bill.unit.price(bill.budget), tables.limits, solve), fractional
     except KnapsackTooHard as error:
         raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) goes on without") from error
-    return float(counts @ tables.means), fractional
 
 
 def _marks(bill: PriceList, count: int) -> Floats:
@@ -268,10 +265,10 @@ def _marks(bill: PriceList, count: int) -> Floats:
 
 
 def _trace(bill: PriceList, tables: Tables, trace: Floats) -> tuple[Floats, Floats]:
-    """Return what was spent at each mark, and the regret by then against the best density."""
-    spent = bill.unit.price(bill.budget) - trace[:, 1]
-    regret = spent * np.max(tables.means / bill.prices) - trace[:, 0]
-    return (spent if bill.unit.base == 2 else spent / 10.0**bill.unit.exponent), regret
+    """Return what was spent at each mark, and the regret by then: against the best that so much money could earn."""
+    prices = bill.unit.price(bill.budget) - trace[:, 1]
+    spent = prices if bill.unit.base == 2 else prices / 10.0**bill.unit.exponent
+    return spent, np.array([tables.fractional_optimum(bill, amount) for amount in spent.tolist()]) - trace[:, 0]
 
 
 # Workers

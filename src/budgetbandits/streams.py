@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CHARGE",
     "CHOICE",
     "COST",
     "MEAN",
@@ -34,6 +35,7 @@ REWARD: Final = 1  # what an arm pays; count = the arm's pull, from 0
 COST: Final = 2  # an instance's costs
 MEAN: Final = 3  # an instance's mean rewards
 POSTERIOR: Final = 4  # the means that a policy draws; seed = the bits of its choice number
+CHARGE: Final = 5  # what a pull costs, where that is random; count = the arm's pull, from 0
 
 _MASK: Final = 0xFFFFFFFF
 _SCALE: Final = 2.0**-52

@@ -320,7 +320,7 @@ class Ledger:
             raise JournalDamaged("its amount or its lease is not what the settings say")
         pull = self._policy_says(partial(self.learner.ask, self.settings.names[arm]))
         if pull is None:
-            raise JournalDamaged("the budget left does not pay this arm")
+            raise JournalDamaged("the budget left does not pay this arm, or it has reached its limit")
         self._pulls.add(arm, pull.number)
         self.reserved += entry.amount
         self._outstanding[pull.id] = Outstanding(pull, arm, entry.time, entry.until)

@@ -1,15 +1,17 @@
 """What a campaign is made of: everything that is fixed when it is created."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, get_args
 
 from budgetbandits.campaign.times import Duration, duration
-from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named_costs
+from budgetbandits.checks import ArmName, Costs, Limits, check_range, check_whole, limits_of, named_costs
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
 from budgetbandits.learner import Learner, new_seed
 from budgetbandits.money import Amount, PriceList, Unit, looks_real, price_list
 from budgetbandits.policies import Policy
+from budgetbandits.state import UNLIMITED
 
 __all__ = ["OnExpire", "Settings"]
 
@@ -17,6 +19,7 @@ OnExpire = Literal["charge", "release"]
 """What becomes of the money of a pull that is not told in its lease."""
 
 _VERSION: Final = 1
+_VERSION_WITH_LIMITS: Final = 2  # so that a package that knows no limits does not open such a campaign
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Settings:
         How long a pull may stay outstanding, in microseconds; None for as long as it likes.
     on_expire
         What becomes of its money after that.
+    limits
+        How often each arm may be pulled, None for as often as there is money; None if no arm has a limit.
     """
 
     policy: Policy
@@ -48,6 +53,7 @@ class Settings:
     seed: int
     lease: int | None
     on_expire: OnExpire
+    limits: tuple[int | None, ...] | None = None
 
     @classmethod
     def given(
@@ -60,6 +66,7 @@ class Settings:
         lease: Duration | None,
         on_expire: OnExpire,
         unit: Amount | None,
+        limits: Limits | None = None,
     ) -> Self:
         """Check what a user gave, and return it as settings."""
         if not isinstance(policy, Policy):
@@ -77,6 +84,7 @@ class Settings:
             check_whole(new_seed() if seed is None else seed, "seed", 63),
             None if lease is None else duration(lease, "lease"),
             on_expire,
+            _limits(limits, names),
         )
         if settings._stored_and_read() != settings:
             raise InvalidInput(f"policy is {policy!r}: it does not come back from JSON as it was; use plain parameters")
@@ -90,9 +98,10 @@ class Settings:
 
     def to_json(self) -> str:
         """Return the settings as JSON text."""
+        is_limited = self.limits is not None
         return json.dumps(
             {
-                "version": _VERSION,
+                "version": _VERSION_WITH_LIMITS if is_limited else _VERSION,
                 "policy": self.policy.to_data(),
                 "names": self.names,
                 "prices": self.prices,
@@ -102,7 +111,8 @@ class Settings:
                 "seed": self.seed,
                 "lease": self.lease,
                 "on_expire": self.on_expire,
-            },
+            }
+            | ({"limits": self.limits} if is_limited else {}),
             allow_nan=False,
         )
 
@@ -117,8 +127,8 @@ class Settings:
         """
         try:
             data = json.loads(text)
-            if data["version"] != _VERSION:
-                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1")
+            if data["version"] not in (_VERSION, _VERSION_WITH_LIMITS):
+                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 and 2")
             return cls._restored(data)
         except InvalidState:
             raise
@@ -138,6 +148,7 @@ class Settings:
             check_whole(data["seed"], "the seed", 63),
             None if data["lease"] is None else check_whole(data["lease"], "the lease", 63),
             data["on_expire"],
+            _limits(data.get("limits"), data["names"]),
         )
 
     @staticmethod
@@ -152,7 +163,12 @@ class Settings:
         """Return a learner that has not asked yet."""
         costs = [(name, self.unit.decimal(price)) for name, price in zip(self.names, self.prices, strict=True)]
         budget, unit = self.unit.decimal(self.budget), self.unit.decimal(1)
-        return Learner(self.policy, costs, budget, self.reward_range, self.seed, unit=unit)
+        return Learner(self.policy, costs, budget, self.reward_range, self.seed, unit=unit, limits=self.limits)
+
+
+def _limits(given: Limits | None, names: Sequence[ArmName]) -> tuple[int | None, ...] | None:
+    limits = tuple(None if limit == UNLIMITED else limit for limit in limits_of(given, names).tolist())
+    return None if limits.count(None) == len(limits) else limits
 
 
 def _decimal_bill(costs: Costs, budget: Amount, unit: Amount | None) -> tuple[tuple[ArmName, ...], PriceList]:

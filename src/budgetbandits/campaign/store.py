@@ -13,7 +13,7 @@ from budgetbandits.campaign.backend import Backend, Record
 from budgetbandits.campaign.campaign import Campaign
 from budgetbandits.campaign.settings import OnExpire, Settings
 from budgetbandits.campaign.times import Clock, Duration, moment, timestamp
-from budgetbandits.checks import Costs
+from budgetbandits.checks import Costs, Limits
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.money import Amount
 from budgetbandits.policies import Policy
@@ -141,6 +141,7 @@ class Store:
         lease: Duration | None = None,
         on_expire: OnExpire = "charge",
         unit: Amount | None = None,
+        limits: Limits | None = None,
     ) -> Campaign:
         """Create a campaign, durably, and return it.
 
@@ -148,7 +149,7 @@ class Store:
         ----------
         name
             A printable text that no other campaign of this store has for a name.
-        policy, costs, budget, reward_range, seed
+        policy, costs, budget, reward_range, seed, limits
             As in `budgetbandits.Learner`; but money is decimal: an int, text, a Decimal or a float with few digits.
         lease
             How long a pull may stay outstanding: text such as "10 minutes", a timedelta or seconds. By default for as
@@ -167,7 +168,7 @@ class Store:
             If a value breaks a rule; nothing is written then.
         """
         _check_name(name)
-        settings = Settings.given(policy, costs, budget, reward_range, seed, lease, on_expire, unit)
+        settings = Settings.given(policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits)
         created = self.backend.time() if self._clock is None else timestamp(self._clock())
         self.backend.create(name, settings.to_json(), settings.budget, created)
         return self.open(name)

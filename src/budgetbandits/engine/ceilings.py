@@ -5,6 +5,8 @@ does not rise as the budget falls. So its value at a later pull number, with the
 pulls until then. At a pull the arms are scanned by their ceilings, and only those whose ceiling reaches the best value
 found so far are evaluated. Ceilings are renewed when their time is over, and that time grows with the pull number.
 
+A window forgets, and so changes another arm than the one pulled: its ceiling is then renewed, too.
+
 Every decision is taken by the very values that a plain scan would compare, so it is the same, ties included.
 """
 
@@ -14,14 +16,13 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.engine.compiler import allocating, kernel
-from budgetbandits.engine.play import NOBODY, Outcome, World, arm_reward, expected_reward, next_mark
+from budgetbandits.engine.play import NOBODY, Outcome, World, begin, choice_number, finish, goes_on, moment, pull_arm
 from budgetbandits.errors import PolicyError
 from budgetbandits.indices import ScalarIndex
 from budgetbandits.knapsack import times
-from budgetbandits.money import pay, rounded_down
+from budgetbandits.memory import Memory
 from budgetbandits.policies import IndexPolicy
-from budgetbandits.state import Arms, Floats, Now, arm_of, fresh_arms, learn
-from budgetbandits.streams import CHOICE, uniform
+from budgetbandits.state import Arms, Floats, Now, arm_of
 
 __all__ = ["play_ceilings"]
 
@@ -31,47 +32,39 @@ _SHARE: Final = 64  # later on, this part of the pulls so far
 
 
 @allocating
-def play_ceilings(policy: IndexPolicy, index: ScalarIndex, world: World, weights: Floats, is_greedy: bool) -> Outcome:
+def play_ceilings(
+    policy: IndexPolicy, index: ScalarIndex, memory: Memory, world: World, is_blind: bool, is_greedy: bool
+) -> Outcome:
     """Play a run of a policy with this index and the oracle `DensityGreedy` (is_greedy), `Fractional` or `CostBlind`.
 
-    What arms are compared by is their value over their weight: the price, or 1 for `CostBlind`.
+    What arms are compared by is their value over their weight: the mean cost, or 1 for `CostBlind` (is_blind). With
+    random costs the oracle must not be `DensityGreedy`. The memory is `Everything` or a `Window`: nothing fades.
     """
-    arms = fresh_arms(world.prices, world.reward_low)
+    course = begin(world, memory)
+    arms = course.past.arms
+    weights = np.ones(len(world.prices)) if is_blind else arms.mean_cost
     ceilings = np.empty(len(weights))
-    ceilings_end = 0
-    cheapest = world.prices.min()
-    budget = rounded_down(world.budget, world.budget_rest)
-    left, rest, total = world.budget, world.budget_rest, 0.0
-    trace = np.zeros((len(world.marks), 2))
-    marked = 0
-    pull = 1
+    ceilings_end: float = 0
     arm = 0
-    while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
-        now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high, len(weights))
-        if pull >= ceilings_end:
-            ceilings_end = pull + max(_SHORTEST, pull // _SHARE)
+    while goes_on(world, course):
+        now = moment(world, memory, course)
+        if now.pull >= ceilings_end:
+            ceilings_end = now.pull + max(_SHORTEST, now.pull // _SHARE)
             ceilings[:] = math.inf
         arm = best_arm(policy, index, arms, now, weights, ceilings, ceilings_end, arm)
         if is_greedy and (policy.lazy or arms.pulls[arm] > 0):
-            number = uniform(world.seed, CHOICE, world.run, 0, pull - 1)
-            if not surely_drawn(now.budget_left, world.prices[arm], cheapest, number):
+            number = choice_number(world, course)
+            if not surely_drawn(now.budget_left, arms.cost[arm], arms.pulls_left[arm], course.money[2], number):
                 arm = policy.choose(arms, now, number)
-        reward = arm_reward(world, arm, int(arms.pulls[arm]))
-        arms.pulls[arm] += 1
-        learn(arms, arm, reward)
+        forgotten = memory.begin(course.past, arm, course.counts[0])
+        if forgotten >= 0:
+            ceilings[forgotten] = math.inf
+        pull_arm(world, memory, course, arm, True)
         ceilings[arm] = math.inf
-        total += reward
-        left, rest = pay(left, rest, world.prices[arm])
-        pull += 1
-        while left <= next_mark(world.marks, marked):
-            trace[marked, 0], trace[marked, 1] = expected_reward(world.means, arms.pulls), left
-            marked += 1
-    expected = expected_reward(world.means, arms.pulls)
-    trace[marked:, 0], trace[marked:, 1] = expected, left
-    return Outcome(total, expected, left, rest, arms.pulls, trace, NOBODY)
+    return finish(world, course, NOBODY)
 
 
-@allocating
+@kernel
 def best_arm(
     policy: IndexPolicy,
     index: ScalarIndex,
@@ -79,7 +72,7 @@ def best_arm(
     now: Now,
     weights: Floats,
     ceilings: Floats,
-    ceilings_end: int,
+    ceilings_end: float,
     guess: int,
 ) -> int:
     """Return the affordable arm that is worth most for its weight, the lower one on a tie.
@@ -87,7 +80,9 @@ def best_arm(
     An infinite ceiling is one that is not known. The guess, the last arm pulled, is looked at first: it is mostly
     right, and the better the first arm, the fewer others are evaluated.
     """
-    later = Now(ceilings_end, now.budget, now.budget_left, now.reward_low, now.reward_high, now.arm_count)
+    later = Now(
+        ceilings_end, now.budget, now.budget_left, now.reward_low, now.reward_high, now.arm_count, now.cost_high
+    )
     best, most = -1, -math.inf
     if arms.cost[guess] <= now.budget_left:
         best, most = guess, worth(policy, index, arms, guess, now) / weights[guess]
@@ -102,7 +97,7 @@ def best_arm(
     return best
 
 
-@allocating
+@kernel
 def worth(policy: IndexPolicy, index: ScalarIndex, arms: Arms, arm: int, now: Now) -> float:
     """Return what `IndexPolicy.values` says of one arm."""
     if arms.pulls[arm] == 0:
@@ -114,7 +109,10 @@ def worth(policy: IndexPolicy, index: ScalarIndex, arms: Arms, arm: int, now: No
 
 
 @kernel
-def surely_drawn(budget: float, price: float, cheapest: float, number: float) -> bool:
+def surely_drawn(budget: float, price: float, limit: int, cheapest: float, number: float) -> bool:
     """Tell whether a number draws the densest arm from the greedy's best set, whatever else is in it."""
-    count = times(budget, price)
-    return number * (count + math.floor(budget % price / cheapest)) < count
+    count, others = times(budget, price), math.floor(budget % price / cheapest)
+    if count > limit:
+        # One more than the rest buys: the product is rounded.
+        count, others = limit, math.floor((budget - limit * price) / cheapest) + 1
+    return number * (count + others) < count

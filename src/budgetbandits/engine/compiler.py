@@ -24,7 +24,7 @@ from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import NativeValue, overload_method, register_jitable, register_model, typeof_impl, unbox
 
-from budgetbandits import distributions, indices, knapsack, money, oracles, rewards, state, streams
+from budgetbandits import changing, distributions, indices, knapsack, memory, money, oracles, rewards, state, streams
 from budgetbandits.policies import average, epsilon, evidence, index_policy, knowledge, posterior
 from budgetbandits.specs import Spec
 
@@ -88,13 +88,21 @@ _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
     streams.uniforms,
     *(function for function in distributions.COMPILABLE if function not in _INLINED),
     *rewards.COMPILABLE,
+    *changing.COMPILABLE,
     money.pay,
+    money.pay_often,
     money.rounded_down,
+    money.drawn_price,
     state.learn,
+    state.use_up,
+    state.learn_cost,
     state.arm_of,
     knapsack.times,
     knapsack.exact_sum,
     knapsack.fill_up,
+    knapsack.take,
+    memory.add_exactly,
+    memory.divide,
     *indices.COMPILABLE,
     average.average_density,
     epsilon.share,
@@ -106,12 +114,19 @@ _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
 _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     state.fresh_arms,
     state.select,
+    memory.fresh_past,
     knapsack.densest,
     knapsack.useful_items,
     knapsack.greedy_counts,
     knapsack.fractional_counts,
+    knapsack.relaxed_counts,
+    knapsack.changes_of,
+    knapsack.densities_to_come,
+    knapsack.bounded_counts,
+    knapsack.unbounded_counts,
     knapsack.exact_counts,
     oracles.draw,
+    oracles.alone,
     index_policy.first_fresh,
     knowledge.sample_deviations,
     knowledge.usual,

@@ -18,21 +18,23 @@ from numba.core import event
 
 from budgetbandits.engine.ceilings import play_ceilings
 from budgetbandits.engine.compiler import classes_of, compile_entry
-from budgetbandits.engine.play import Outcome, World, play_any, play_lines
+from budgetbandits.engine.play import Charges, Outcome, World, is_changing, play_any, play_lines
 from budgetbandits.engine.tournament import Tree, grow
 from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.indices import UCB1, Index, LinearIndex, ScalarIndex
 from budgetbandits.knapsack import exact_counts
+from budgetbandits.memory import Discount, Everything, Memory
 from budgetbandits.money import PriceList
 from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle
-from budgetbandits.policies import EpsilonFirst, IndexPolicy, Policy
+from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
 from budgetbandits.problem import Tables
 from budgetbandits.specs import Spec
-from budgetbandits.state import Arm, Counts, Floats, Now
+from budgetbandits.state import UNLIMITED, Arm, Counts, Floats, Now
 
 __all__ = ["SteadyCall", "call", "is_tournament", "play_run", "solve_exactly"]
 
 
+_EVERYTHING: Final = Everything()
 _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
 
@@ -47,6 +49,8 @@ def play_run(
         tables.kinds,
         tables.parameters,
         tables.data,
+        tables.courses,
+        tables.limits,
         budget,
         rest,
         tables.reward_low,
@@ -55,29 +59,49 @@ def play_run(
         run,
         marks,
         stop,
+        charges_of(tables, bill),
     )
     outcome: Outcome = _play(policy, world, bill.prices)
     return outcome
 
 
+def charges_of(tables: Tables, bill: PriceList) -> Charges:
+    """Return what pulls cost, where that is random."""
+    laws = tables.charges
+    least = _usual(bill.prices if bill.least is None else bill.least)
+    is_decimal = bill.unit.base == 10
+    if laws is None:
+        return Charges(False, least, np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), bill.unit.grain, is_decimal)
+    return Charges(True, least, laws.kinds, laws.parameters, laws.data, bill.unit.grain, is_decimal)
+
+
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
+    if isinstance(policy, Forgetful):
+        return _play_by_memory(policy.policy, policy.memory, world)
+    if is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
+        return _play_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):
         field = _field(prices, policy.oracle)
         return call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
-    if type(policy) is IndexPolicy and has_ceilings(policy.index) and takes_best_first(policy.oracle):
-        weights = np.ones(len(prices)) if isinstance(policy.oracle, CostBlind) else _usual(prices)
-        is_greedy = isinstance(policy.oracle, DensityGreedy)
-        return call(play_ceilings, (policy,), policy, policy.index, world, weights, is_greedy)
     if type(policy) is EpsilonFirst and takes_best_first(policy.exploit):
         unused = UCB1()  # so that the machine code of KUBE serves here, too
         field = _field(prices, policy.exploit)
         return call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
-    return call(play_any, (policy,), policy, world)
+    return _play_by_memory(policy, _EVERYTHING, world)
 
 
-def solve_exactly(values: Floats, costs: Floats, budget: float) -> Counts:
+def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
+    if is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
+        is_blind, is_greedy = isinstance(policy.oracle, CostBlind), isinstance(policy.oracle, DensityGreedy)
+        # With random costs the greedy's set has an arm with the least mean cost, which changes: it is scanned for.
+        if not (is_greedy and world.charges.is_random):
+            return call(play_ceilings, (policy, memory), policy, policy.index, memory, world, is_blind, is_greedy)
+    return call(play_any, (policy, memory), policy, memory, world)
+
+
+def solve_exactly(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Return the counts of an exact knapsack, compiled."""
-    counts: Counts = call(exact_counts, (), _usual(values), _usual(costs), budget)
+    counts: Counts = call(exact_counts, (), _usual(values), _usual(costs), budget, limits)
     return counts
 
 
@@ -88,10 +112,13 @@ def _usual(array: Floats) -> Floats:
 
 def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
     """Tell whether a tournament makes the decisions of a policy."""
+    return is_best_first(policy) and not policy.clip and not policy.lazy and has_lines(policy.index)
+
+
+def is_best_first(policy: Policy) -> TypeGuard[IndexPolicy]:
+    """Tell whether a policy has an index, and an oracle that begins with the best arm by it."""
     # Of this very class: a user's subclass may do anything.
-    if type(policy) is not IndexPolicy or policy.clip or policy.lazy:
-        return False
-    return has_lines(policy.index) and takes_best_first(policy.oracle)
+    return type(policy) is IndexPolicy and takes_best_first(policy.oracle)
 
 
 @functools.cache
@@ -123,10 +150,10 @@ def has_ceilings(index: Index) -> bool:
 
 
 def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float) -> float:
-    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows."""
+    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows, at random costs."""
     squares = mean * mean + 0.5 * mean * (1.0 - mean)
-    arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares)
-    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10)))
+    arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares, 0.5, 1.2, pulls * 1.2, pulls * 1.6)
+    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10, 3.0)))
 
 
 def _never_falls(values: list[float]) -> bool:

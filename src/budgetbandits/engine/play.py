@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from budgetbandits.changing import Courses, changing_reward, mean_at
 from budgetbandits.engine.compiler import allocating, kernel, routine
 from budgetbandits.engine.tournament import (
     Tree,
@@ -25,22 +26,48 @@ from budgetbandits.engine.tournament import (
 )
 from budgetbandits.indices import LinearIndex
 from budgetbandits.knapsack import times
-from budgetbandits.money import pay, rounded_down
+from budgetbandits.memory import Memory, Past
+from budgetbandits.money import drawn_price, pay, pay_often, rounded_down
 from budgetbandits.oracles import draw
 from budgetbandits.policies import Policy
 from budgetbandits.policies.epsilon import share
 from budgetbandits.rewards import TRUNCATED_GAUSSIAN, truncated_gaussians
 from budgetbandits.rewards import reward as draw_reward
-from budgetbandits.state import Counts, Floats, Now, fresh_arms, learn
-from budgetbandits.streams import CHOICE, REWARD, uniform, uniforms
+from budgetbandits.state import Arms, Counts, Floats, Now, fresh_arms, learn, learn_cost, use_up
+from budgetbandits.streams import CHARGE, CHOICE, REWARD, uniform, uniforms
 
-__all__ = ["NOBODY", "Outcome", "World", "play_any", "play_lines"]
+__all__ = ["NOBODY", "Charges", "Outcome", "World", "play_any", "play_lines"]
 
 _STREAK: Final = 3  # so many times in the lead, and an arm is followed
 _BLOCK_MIN: Final = 8  # how many pulls of the leader are settled together, at first
 _BLOCK_MAX: Final = 256  # and after many
 _MARGIN: Final = 1e-12  # relative; values are computed to within a few 1e-16
+_PULLS_MOST: Final = 1e15  # more than any run makes
 NOBODY: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
+
+
+class Charges(NamedTuple):
+    """What pulls cost, where that is random.
+
+    Attributes
+    ----------
+    is_random
+        Whether any cost is; the rest is not looked at otherwise.
+    least
+        The least price of each arm.
+    kinds, parameters, data
+        The laws of the costs, see `budgetbandits.rewards.tabulate`.
+    grain, is_decimal
+        See `budgetbandits.money.drawn_price`.
+    """
+
+    is_random: bool
+    least: Floats
+    kinds: Counts
+    parameters: Floats
+    data: Floats
+    grain: float
+    is_decimal: bool
 
 
 class World(NamedTuple):
@@ -49,9 +76,13 @@ class World(NamedTuple):
     Attributes
     ----------
     prices, means
-        The price of each arm, and its true mean reward.
+        The price of each arm, the greatest one where it is random, and its true mean reward.
     kinds, parameters, data
         The reward laws, see `budgetbandits.rewards.tabulate`.
+    courses
+        How they change, see `budgetbandits.changing.tabulate_courses`.
+    limits
+        How often each arm may be pulled.
     budget, budget_rest
         The sum of these two is the price of the budget.
     reward_low, reward_high
@@ -62,6 +93,8 @@ class World(NamedTuple):
         Prices of the budget left, falling, at which to record the expected reward so far.
     stop
         One number; as soon as it is not 0, the run is given up.
+    charges
+        What pulls cost, where that is random.
     """
 
     prices: Floats
@@ -69,6 +102,8 @@ class World(NamedTuple):
     kinds: Counts
     parameters: Floats
     data: Floats
+    courses: Courses
+    limits: Counts
     budget: float
     budget_rest: float
     reward_low: float
@@ -77,6 +112,7 @@ class World(NamedTuple):
     run: int
     marks: Floats
     stop: Counts
+    charges: Charges
 
 
 class Outcome(NamedTuple):
@@ -93,14 +129,14 @@ class Outcome(NamedTuple):
     trace
         For each of the marks, the expected reward and the price of the budget left when it was passed.
     culprit
-        `NOBODY`, or the arm that the policy chose although it cannot be paid; the run stopped there.
+        `NOBODY`, or the arm that the policy chose although it cannot be pulled; the run stopped there.
     """
 
     reward: float
     expected: float
     left: float
     left_rest: float
-    pulls: Counts
+    pulls: Counts | Floats
     trace: Floats
     culprit: int
 
@@ -126,7 +162,29 @@ def arm_rewards(world: World, arm: int, first: int, rewards: Floats) -> None:
 
 
 @kernel
-def expected_reward(means: Floats, pulls: Counts) -> float:
+def is_changing(world: World) -> bool:
+    """Tell whether some reward law changes with the pull number."""
+    return len(world.courses.begins) > 0
+
+
+@kernel
+def changed_reward(world: World, arm: int, count: int, pull: int) -> float:
+    """Return what an arm pays at its pull number `count`, from 0, if that is the pull number `pull`, from 1, of all."""
+    number = uniform(world.seed, REWARD, world.run, int(arm), int(count))
+    return changing_reward(world.courses, world.kinds, world.parameters, world.data, arm, pull, number)
+
+
+@kernel
+def arm_cost(world: World, arm: int, count: int) -> float:
+    """Return the price of an arm at its pull number `count`, from 0, where costs are random."""
+    charges = world.charges
+    number = uniform(world.seed, CHARGE, world.run, int(arm), int(count))
+    amount = draw_reward(charges.kinds[arm], charges.parameters[arm], charges.data, number)
+    return drawn_price(amount, charges.grain, charges.is_decimal, charges.least[arm], world.prices[arm])
+
+
+@kernel
+def expected_reward(means: Floats, pulls: Counts | Floats) -> float:
     """Return the sum of the true means of all pulls, in the order of the arms."""
     total = 0.0
     for arm in range(len(pulls)):
@@ -140,40 +198,146 @@ def next_mark(marks: Floats, marked: int) -> float:
     return marks[marked] if marked < len(marks) else -math.inf
 
 
-# Any policy
+# Runs that are played pull by pull
+
+
+class Course(NamedTuple):
+    """A run under way, for whoever chooses its arms.
+
+    Attributes
+    ----------
+    arms
+        The arms as they are.
+    past
+        What is remembered of them: policies see no more.
+    dearest
+        The greatest price.
+    money
+        The budget left, as the sum of two prices, and the least price of the arms that can still be pulled.
+    earned
+        The sum of the rewards and, where they change, of their true means.
+    counts
+        The number of the pull about to be made, from 1, and of the marks passed.
+    trace
+        See `Outcome`.
+    """
+
+    arms: Arms
+    past: Past
+    dearest: float
+    money: Floats
+    earned: Floats
+    counts: Counts
+    trace: Floats
 
 
 @allocating
-def play_any(policy: Policy, world: World) -> Outcome:
-    """Play a run with any policy, asking it at every pull."""
-    arms = fresh_arms(world.prices, world.reward_low)
+def begin(world: World, memory: Memory) -> Course:
+    """Return a run in which nothing was pulled yet."""
+    charges = world.charges
+    arms = fresh_arms(world.prices, charges.least, charges.is_random, world.limits, world.reward_low)
     cheapest = world.prices.min()
-    budget = rounded_down(world.budget, world.budget_rest)
-    left, rest, total = world.budget, world.budget_rest, 0.0
-    trace = np.zeros((len(world.marks), 2))
-    marked = 0
-    pull = 1
-    culprit = NOBODY
-    while cheapest <= rounded_down(left, rest) and world.stop[0] == 0:
-        now = Now(pull, budget, rounded_down(left, rest), world.reward_low, world.reward_high, len(arms.cost))
-        arm = int(policy.choose(arms, now, uniform(world.seed, CHOICE, world.run, 0, pull - 1)))
-        if not (0 <= arm < len(arms.cost) and arms.cost[arm] <= now.budget_left):
-            culprit = arm
-            break
+    most_pulls = int(min(world.budget / arms.cost_low.min(), _PULLS_MOST)) + 1
+    return Course(
+        arms,
+        memory.fresh(arms, most_pulls, world.reward_low, world.charges.is_random),
+        world.prices.max(),
+        np.array([world.budget, world.budget_rest, cheapest]),
+        np.zeros(2),
+        np.array([1, 0]),
+        np.zeros((len(world.marks), 2)),
+    )
+
+
+@kernel
+def goes_on(world: World, course: Course) -> bool:
+    """Tell whether the budget left pays another pull, and nobody has given the run up."""
+    return bool(course.money[2] <= rounded_down(course.money[0], course.money[1]) and world.stop[0] == 0)
+
+
+@kernel
+def moment(world: World, memory: Memory, course: Course) -> Now:
+    """Return what a policy is told of the moment."""
+    return Now(
+        memory.next_pull(course.past, course.counts[0]),
+        rounded_down(world.budget, world.budget_rest),
+        rounded_down(course.money[0], course.money[1]),
+        world.reward_low,
+        world.reward_high,
+        len(world.prices),
+        course.dearest,
+    )
+
+
+@kernel
+def choice_number(world: World, course: Course) -> float:
+    """Return the uniform number by which the next arm is drawn."""
+    return uniform(world.seed, CHOICE, world.run, 0, int(course.counts[0]) - 1)
+
+
+@kernel
+def can_pull(course: Course, arm: int, budget_left: float) -> bool:
+    """Tell whether there is such an arm, and the budget left pays it."""
+    return 0 <= arm < len(course.arms.cost) and course.arms.cost[arm] <= budget_left
+
+
+@kernel
+def pull_arm(world: World, memory: Memory, course: Course, arm: int, learns: bool) -> None:
+    """Pull an arm, which the memory knows: take its reward, learn from it, pay, and note the marks that are passed."""
+    arms, money, counts = course.arms, course.money, course.counts
+    pull, count = counts[0], int(arms.pulls[arm])
+    if is_changing(world):
+        reward = changed_reward(world, arm, count, pull)
+        course.earned[1] += mean_at(world.courses, arm, pull)
+    else:
+        reward = arm_reward(world, arm, count)
+    price = arm_cost(world, arm, count) if world.charges.is_random else world.prices[arm]
+    course.earned[0] += reward
+    arms.pulls[arm] += 1
+    if learns:
+        learn(arms, arm, reward)
+        if world.charges.is_random:
+            learn_cost(arms, arm, price)
+        memory.learn(course.past, arm, pull, pull, reward, price)
+    money[0], money[1] = pay(money[0], money[1], price)
+    if use_up(arms, arm):
+        money[2] = arms.cost.min()
+    counts[0] += 1
+    while money[0] <= next_mark(world.marks, counts[1]):
+        course.trace[counts[1], 0], course.trace[counts[1], 1] = expected_by_now(world, course), money[0]
+        counts[1] += 1
+
+
+@kernel
+def expected_by_now(world: World, course: Course) -> float:
+    """Return the sum of the true means of all pulls; where they change, it was added up on the way."""
+    return course.earned[1] if is_changing(world) else expected_reward(world.means, course.arms.pulls)
+
+
+@allocating
+def finish(world: World, course: Course, culprit: int) -> Outcome:
+    """Return what came of a run."""
+    left, rest, _ = course.money
+    expected = expected_by_now(world, course)
+    marked = course.counts[1]
+    course.trace[marked:, 0], course.trace[marked:, 1] = expected, left
+    return Outcome(course.earned[0], expected, left, rest, course.arms.pulls, course.trace, culprit)
+
+
+@allocating
+def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
+    """Play a run with any policy, asking it at every pull about what the memory holds."""
+    course = begin(world, memory)
+    arms = course.past.arms
+    while goes_on(world, course):
+        now = moment(world, memory, course)
+        arm = int(policy.choose(arms, now, choice_number(world, course)))
+        if not can_pull(course, arm, now.budget_left):
+            return finish(world, course, arm)
         learns = policy.learns(arms, now)
-        reward = arm_reward(world, arm, int(arms.pulls[arm]))
-        arms.pulls[arm] += 1
-        if learns:
-            learn(arms, arm, reward)
-        total += reward
-        left, rest = pay(left, rest, arms.cost[arm])
-        pull += 1
-        while left <= next_mark(world.marks, marked):
-            trace[marked, 0], trace[marked, 1] = expected_reward(world.means, arms.pulls), left
-            marked += 1
-    expected = expected_reward(world.means, arms.pulls)
-    trace[marked:, 0], trace[marked:, 1] = expected, left
-    return Outcome(total, expected, left, rest, arms.pulls, trace, culprit)
+        memory.begin(course.past, arm, course.counts[0])
+        pull_arm(world, memory, course, arm, learns)
+    return finish(world, course, NOBODY)
 
 
 # Policies with a line for each arm
@@ -374,14 +538,3 @@ def follow(
         if done < size:
             return pull, left, rest, total
         size = min(2 * size, _BLOCK_MAX)
-
-
-@kernel
-def pay_often(left: float, rest: float, price: float, count: int) -> tuple[float, float]:
-    """Pay a price so many times, exactly: doubling a float does not round."""
-    while count > 0:
-        if count % 2 == 1:
-            left, rest = pay(left, rest, price)
-        price += price
-        count //= 2
-    return left, rest

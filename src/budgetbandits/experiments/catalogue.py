@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from budgetbandits.changing import Drifting, Law, Seasonal, Switching
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.keys import check_keys, choice, inside, shown
+from budgetbandits.experiments.keys import check_keys, choice, inside, shown, subtable
 from budgetbandits.families import BernoulliFamily, BetaFamily, GaussianFamily, WideRange
 from budgetbandits.indices import (
     KLUCB,
@@ -28,8 +29,10 @@ from budgetbandits.indices import (
     TwoMomentKLUCB,
     UCBTuned,
 )
+from budgetbandits.memory import Discount, Memory, Window
 from budgetbandits.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
 from budgetbandits.policies import (
+    Forgetful,
     IndexPolicy,
     Policy,
     above_average,
@@ -65,6 +68,7 @@ __all__ = [
     "FAMILIES",
     "INDICES",
     "LAWS",
+    "MEMORIES",
     "ORACLES",
     "POLICIES",
     "Entry",
@@ -134,12 +138,19 @@ ORACLES: Final[Mapping[str, Callable[..., Oracle]]] = {
     "Exact": Exact,
     "CostBlind": CostBlind,
 }
-LAWS: Final[Mapping[str, Callable[..., RewardLaw]]] = {
+MEMORIES: Final[Mapping[str, Callable[..., Memory]]] = {"Window": Window, "Discount": Discount}
+STEADY_LAWS: Final[Mapping[str, Callable[..., RewardLaw]]] = {
     "bernoulli": Bernoulli,
     "uniform": Uniform,
     "beta": Beta,
     "truncated_gaussian": TruncatedGaussian,
     "empirical": Empirical,
+}
+LAWS: Final[Mapping[str, Callable[..., Law]]] = {
+    **STEADY_LAWS,
+    "switching": Switching,
+    "drifting": Drifting,
+    "seasonal": Seasonal,
 }
 FAMILIES: Final[Mapping[str, Callable[..., Problem | Family]]] = {
     "paper": paper_family,
@@ -169,7 +180,8 @@ def make_policy(name: object, parameters: Mapping[str, object], where: str) -> P
     name
         One of `POLICIES`; None where the file gives none.
     parameters
-        As a TOML table holds them. An index or an oracle is a table with a `type`, or the name alone.
+        As a TOML table holds them. An index or an oracle is a table with a `type`, or the name alone. Any policy may
+        have a `memory` beside its own parameters.
     where
         The path of the table, for messages.
 
@@ -177,15 +189,21 @@ def make_policy(name: object, parameters: Mapping[str, object], where: str) -> P
     --------
     >>> make_policy("epsilon_first", {"epsilon": 0.1, "exploit": "Fractional"}, "policies.mine")
     EpsilonFirst(epsilon=0.1, exploit=Fractional())
+    >>> make_policy("thompson", {"memory": {"type": "Window", "pulls": 1000}}, "policies.mine")
+    Forgetful(policy=Thompson(lazy=False), memory=Window(pulls=1000))
     >>> make_policy("kube", {"width": -1}, "policies.K")
     Traceback (most recent call last):
         ...
     budgetbandits.errors.InvalidInput: policies.K.width is -1: it must be greater than 0 and finite; 1 is the proved one
     """
-    return _made(POLICIES, "policy", name, parameters, where)
+    own = {key: value for key, value in parameters.items() if key != "memory"}
+    policy = _made(POLICIES, "policy", name, own, where)
+    if "memory" not in parameters:
+        return policy
+    return Forgetful(policy, _part(MEMORIES, parameters["memory"], inside(where, "memory")))
 
 
-def make_law(name: object, parameters: Mapping[str, object], where: str) -> RewardLaw:
+def make_law(name: object, parameters: Mapping[str, object], where: str) -> Law:
     """Make a reward law: one of `LAWS`, with its parameters as a TOML table holds them.
 
     Examples
@@ -229,8 +247,36 @@ def _made(
 def _argument(parameter: inspect.Parameter, value: object, where: str) -> object:
     if parameter.annotation is bool:
         return value
+    if parameter.annotation is RewardLaw:
+        return _steady_law(value, where)
+    if parameter.annotation == _PIECES:
+        return _pieces(value, where)
     kinds = _PARTS.get(parameter.annotation)
     return _unconfused(value, where) if kinds is None else _part(kinds, value, where)
+
+
+_PIECES: Final = inspect.signature(Switching).parameters["pieces"].annotation
+
+
+def _pieces(value: object, where: str) -> list[tuple[object, Law]]:
+    """Return the pieces of a law that switches: in a file, laws with a `from` each."""
+    example = '{ from = 1, law = "bernoulli", probability = 0.2 }'
+    if not isinstance(value, list):
+        raise InvalidInput(f"{where} is {shown(value)}: give a list of laws, such as [{example}]")
+    tables = [subtable(entry, f"{where}[{position}]", example) for position, entry in enumerate(value)]
+    pieces: list[tuple[object, Law]] = []
+    for position, table in enumerate(tables):
+        place = f"{where}[{position}]"
+        parameters = {key: table[key] for key in table if key not in ("from", "law")}
+        if "from" not in table:
+            raise InvalidInput(f"{place}.from is missing: give the first pull number of the piece")
+        pieces.append((table["from"], make_law(table.get("law"), parameters, place)))
+    return pieces
+
+
+def _steady_law(value: object, where: str) -> RewardLaw:
+    table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
+    return _made(STEADY_LAWS, "law", table.get("law"), {key: table[key] for key in table if key != "law"}, where)
 
 
 def _part(kinds: Mapping[str, Callable[..., Made]], value: object, where: str) -> Made:
@@ -265,7 +311,7 @@ class Entry:
     Attributes
     ----------
     kind, name
-        "policy", "index", "oracle", "law" or "family", and its name in a file.
+        "policy", "index", "oracle", "memory", "law" or "family", and its name in a file.
     parameters
         Those that it has, with their defaults.
     summary
@@ -282,6 +328,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, Callable[..., object]]]]] 
     "policy": ('Policies: in [policies.ANY-NAME], policy = "kube" and its parameters', POLICIES),
     "index": ('Indices, for index_policy: index = { type = "UCB1", width = 0.5 }', INDICES),
     "oracle": ('Oracles, for index_policy and epsilon_first: oracle = "Exact"', ORACLES),
+    "memory": ('Memories, for any policy: memory = { type = "Window", pulls = 1000 }', MEMORIES),
     "law": ('Reward laws: in [[arms]], reward = { law = "bernoulli", probability = 0.2 }', LAWS),
     "family": ('Problems for compare: in [problems.ANY-NAME], family = "bernoulli" and its parameters', FAMILIES),
 }

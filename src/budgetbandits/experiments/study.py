@@ -22,6 +22,7 @@ from budgetbandits.problem import Family, PaperFamily, Problem
 from budgetbandits.progress import Progress, advancing
 from budgetbandits.runs import Runs
 from budgetbandits.simulation import simulate, worker_count
+from budgetbandits.state import UNLIMITED
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -61,9 +62,15 @@ class Case:
             return cls(source, {"family": source.name, "arms": source.arms})
         if not isinstance(source, Problem):
             return cls(source, {"family": repr(source)})
-        arms = zip(source.names, source.tables.amounts, source.rewards, strict=True)
-        told = [{"name": name, "cost": str(cost), "reward": repr(law)} for name, cost, law in arms]
-        return cls(source, {"arms": told, "reward_range": source.reward_range})
+        arms = [_told_of_arm(source, arm) for arm in range(len(source))]
+        return cls(source, {"arms": arms, "reward_range": source.reward_range})
+
+
+def _told_of_arm(problem: Problem, arm: int) -> dict[str, Any]:
+    law, limit = problem.cost_laws[arm], problem.limits[arm]
+    cost = str(problem.tables.amounts[arm]) if law is None else repr(law)
+    told = {"name": problem.names[arm], "cost": cost, "reward": repr(problem.rewards[arm])}
+    return told if limit == UNLIMITED else told | {"limit": int(limit)}
 
 
 @dataclass(frozen=True)

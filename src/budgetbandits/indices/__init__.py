@@ -10,31 +10,53 @@ All run live and compiled. Simulations play the last two without looking closely
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from budgetbandits.indices import kl, scaled
 from budgetbandits.indices.base import Index, LinearIndex, ScalarIndex
 from budgetbandits.indices.bayes import BayesUCB
 from budgetbandits.indices.kl import KLUCB, KLUCBPlus, KLUCBPlusPlus, TwoMomentKLUCB
+from budgetbandits.indices.ratio import (
+    IUCB,
+    KLUCBSC,
+    UCBB2,
+    UCBBV1,
+    UCBBV2,
+    UCBSC,
+    BudgetUCB,
+    DensityIndex,
+    OptimisticRatio,
+    PrimalDual,
+)
 from budgetbandits.indices.ucb import MOSS, UCB1, UCBV, Mean, OmegaUCB, UCBTuned
 
 __all__ = [
     "COMPILABLE",
+    "IUCB",
     "KLUCB",
+    "KLUCBSC",
     "MOSS",
     "UCB1",
+    "UCBB2",
+    "UCBBV1",
+    "UCBBV2",
+    "UCBSC",
     "UCBV",
     "BayesUCB",
+    "BudgetUCB",
+    "DensityIndex",
     "Index",
     "KLUCBPlus",
     "KLUCBPlusPlus",
     "LinearIndex",
     "Mean",
     "OmegaUCB",
+    "OptimisticRatio",
+    "PrimalDual",
     "ScalarIndex",
     "TwoMomentKLUCB",
     "UCBTuned",
 ]
 
-COMPILABLE: Final[tuple[Callable[..., float], ...]] = (*scaled.COMPILABLE, *kl.COMPILABLE)
+COMPILABLE: Final[tuple[Callable[..., Any], ...]] = (*scaled.COMPILABLE, *kl.COMPILABLE)
 """The plain functions that indices call, each after those that it calls itself."""

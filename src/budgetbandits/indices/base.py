@@ -78,7 +78,7 @@ class LinearIndex(ScalarIndex):
         """Return the slope after so many pulls: for one arm a number, for an array of them an array."""
         raise NotImplementedError(f"{type(self).__name__} must define slope(self, pulls, reward_span)")
 
-    def clock(self, pull: int) -> float:
+    def clock(self, pull: float) -> float:
         """Return the clock at the pull number t."""
         raise NotImplementedError(f"{type(self).__name__} must define clock(self, pull)")
 

@@ -1,11 +1,26 @@
-"""Rewards scaled from their declared range to [0, 1], as most indices want them."""
+"""Rewards scaled from their declared range to [0, 1], as most indices want them; and costs seen as rewards.
+
+What is known of random costs has the form of what is known of rewards. So whatever estimates a mean reward estimates a
+mean cost, too, from an arm that pays what this one costs (`spending`); and an upper bound of what is saved, compared
+with the greatest cost, is a lower bound of the cost (`saving`).
+"""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from budgetbandits.state import Arm, Now
 
-__all__ = ["COMPILABLE", "scaled_mean", "scaled_variance", "unscaled"]
+__all__ = [
+    "COMPILABLE",
+    "is_random",
+    "saving",
+    "saving_range",
+    "scaled_mean",
+    "scaled_variance",
+    "spending",
+    "spending_range",
+    "unscaled",
+]
 
 
 def scaled_mean(arm: Arm, now: Now) -> float:
@@ -29,5 +44,63 @@ def unscaled(value: float, now: Now) -> float:
     return now.reward_low + value * (now.reward_high - now.reward_low)
 
 
-COMPILABLE: Final[tuple[Callable[..., float], ...]] = (scaled_mean, scaled_variance, unscaled)
+def is_random(arm: Arm) -> bool:
+    """Tell whether the cost of an arm is random."""
+    return arm.cost_low < arm.cost
+
+
+def spending(arm: Arm) -> Arm:
+    """Return an arm that pays what this one costs."""
+    return Arm(
+        arm.cost,
+        arm.pulls,
+        arm.told,
+        arm.mean_cost,
+        arm.cost_sum,
+        arm.cost_squares,
+        arm.cost,
+        arm.mean_cost,
+        0.0,
+        0.0,
+    )
+
+
+def spending_range(arm: Arm, now: Now) -> Now:
+    """Return the moment for `spending`: the rewards lie between the least and the greatest cost."""
+    return Now(now.pull, now.budget, now.budget_left, arm.cost_low, arm.cost, now.arm_count, now.cost_high)
+
+
+def saving(arm: Arm) -> Arm:
+    """Return an arm that pays by how much this one costs less than its greatest cost."""
+    total = arm.told * arm.cost - arm.cost_sum
+    squares = arm.told * arm.cost * arm.cost - 2.0 * arm.cost * arm.cost_sum + arm.cost_squares
+    return Arm(
+        arm.cost,
+        arm.pulls,
+        arm.told,
+        arm.cost - arm.mean_cost if arm.told > 0 else 0.0,
+        total,
+        max(squares, 0.0),
+        arm.cost,
+        arm.mean_cost,
+        0.0,
+        0.0,
+    )
+
+
+def saving_range(arm: Arm, now: Now) -> Now:
+    """Return the moment for `saving`: the rewards lie between 0 and the span of the costs."""
+    return Now(now.pull, now.budget, now.budget_left, 0.0, arm.cost - arm.cost_low, now.arm_count, now.cost_high)
+
+
+COMPILABLE: Final[tuple[Callable[..., Any], ...]] = (
+    scaled_mean,
+    scaled_variance,
+    unscaled,
+    is_random,
+    spending,
+    spending_range,
+    saving,
+    saving_range,
+)
 """The functions above, to be compiled as they are."""

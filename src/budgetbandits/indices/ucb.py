@@ -39,7 +39,7 @@ class UCB1(LinearIndex):
         """Return width * (high - low) / sqrt(n)."""
         return self.width * reward_span / np.sqrt(pulls)
 
-    def clock(self, pull: int) -> float:
+    def clock(self, pull: float) -> float:
         """Return sqrt(2 ln t)."""
         return math.sqrt(2.0 * math.log(pull))
 
@@ -52,7 +52,7 @@ class Mean(LinearIndex):
         """Return 0."""
         return 0.0 * pulls
 
-    def clock(self, pull: int) -> float:
+    def clock(self, pull: float) -> float:
         """Return 0: nothing moves by itself."""
         return 0.0
 
@@ -133,5 +133,5 @@ class MOSS(ScalarIndex):
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the mean and the margin."""
-        share = now.budget / (arm.cost * now.arm_count * arm.pulls)
+        share = now.budget / (arm.mean_cost * now.arm_count * arm.pulls)
         return arm.mean + math.sqrt(log_plus(share) / arm.pulls) * (now.reward_high - now.reward_low)

@@ -43,7 +43,7 @@ class AboveAverage(Policy):
         best, densest, most = -1, -1, -math.inf
         for i in range(len(arms.cost)):
             if arms.cost[i] <= now.budget_left:
-                density = arms.mean[i] / arms.cost[i]
+                density = arms.mean[i] / arms.mean_cost[i]
                 if density >= level and (best < 0 or arms.pulls[i] < arms.pulls[best]):
                     best = i
                 if density > most:
@@ -62,5 +62,5 @@ def average_density(arms: Arms) -> float:
     rewards, money = 0.0, 0.0
     for i in range(len(arms.cost)):
         rewards += arms.reward_sum[i]
-        money += arms.told[i] * arms.cost[i]
+        money += arms.told[i] * arms.mean_cost[i]
     return rewards / money if money > 0.0 else 0.0

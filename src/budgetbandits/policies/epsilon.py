@@ -9,7 +9,7 @@ from budgetbandits.oracles import DensityGreedy, Oracle
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.index_policy import first_fresh
 from budgetbandits.specs import require, require_spec
-from budgetbandits.state import Arms, Counts, Floats, Now
+from budgetbandits.state import Arms, Counts, Floats, Now, select
 
 __all__ = ["KDE", "EpsilonFirst", "EpsilonGreedy"]
 
@@ -51,7 +51,8 @@ class EpsilonFirst(Policy):
             weights[arm] = 1
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
-        weights[affordable] = self.exploit.solve(arms.mean[affordable], arms.cost[affordable], now.budget_left)
+        known = select(arms, affordable)
+        weights[affordable] = self.exploit.solve_within(known.mean, known.mean_cost, now.budget_left, known.pulls_left)
         return weights
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
@@ -60,7 +61,8 @@ class EpsilonFirst(Policy):
         if arm >= 0:
             return arm
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
-        drawn = self.exploit.draw(arms.mean[affordable], arms.cost[affordable], now.budget_left, uniform)
+        known = select(arms, affordable)
+        drawn = self.exploit.draw(known.mean, known.mean_cost, now.budget_left, known.pulls_left, uniform)
         return int(affordable[drawn])
 
     def learns(self, arms: Arms, now: Now) -> bool:
@@ -155,6 +157,7 @@ class KDE(Policy):
         if fresh >= 0:
             weights[fresh] += 1.0 - epsilon
             return weights
-        counts = self.exploit.solve(arms.mean[affordable], arms.cost[affordable], now.budget_left)
+        known = select(arms, affordable)
+        counts = self.exploit.solve_within(known.mean, known.mean_cost, now.budget_left, known.pulls_left)
         weights[affordable] += (1.0 - epsilon) * (counts / np.sum(counts))
         return weights

@@ -45,8 +45,8 @@ class IMED(Policy):
     def evidence(self, arm: Arm, now: Now, density: float) -> float:
         """Return n kl(m, ρ c) + ln n."""
         evidence = math.log(arm.pulls)
-        if arm.mean / arm.cost < density:
-            target = (density * arm.cost - now.reward_low) / (now.reward_high - now.reward_low)
+        if arm.mean / arm.mean_cost < density:
+            target = (density * arm.mean_cost - now.reward_low) / (now.reward_high - now.reward_low)
             evidence += arm.pulls * self.divergence(arm, now, target)
         return evidence
 
@@ -75,7 +75,7 @@ def best_density(arms: Arms, now: Now) -> float:
     best = 0.0
     for i in range(len(arms.cost)):
         if arms.pulls[i] > 0 and arms.cost[i] <= now.budget_left:
-            best = max(best, arms.mean[i] / arms.cost[i])
+            best = max(best, arms.mean[i] / arms.mean_cost[i])
     return best
 
 
@@ -83,7 +83,7 @@ def cheapest_fresh(arms: Arms, now: Now, density: float) -> int:
     """Return the cheapest affordable arm, the lower on a tie, that was never pulled and might be denser, or -1."""
     best = -1
     for i in range(len(arms.cost)):
-        is_hopeful = arms.cost[i] <= now.budget_left and density * arms.cost[i] < now.reward_high
-        if arms.pulls[i] == 0 and is_hopeful and (best < 0 or arms.cost[i] < arms.cost[best]):
+        is_hopeful = arms.cost[i] <= now.budget_left and density * arms.mean_cost[i] < now.reward_high
+        if arms.pulls[i] == 0 and is_hopeful and (best < 0 or arms.mean_cost[i] < arms.mean_cost[best]):
             best = i
     return best

@@ -73,7 +73,8 @@ class IndexPolicy(Policy):
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        counts = np.asarray(self.oracle.solve(self.values(known, now), known.cost, now.budget_left))
+        found = self.oracle.solve_within(self.values(known, now), known.mean_cost, now.budget_left, known.pulls_left)
+        counts = np.asarray(found)
         weights = np.zeros(len(arms.cost), counts.dtype)
         weights[affordable] = counts
         return weights
@@ -85,10 +86,12 @@ class IndexPolicy(Policy):
             return fresh
         is_affordable = arms.cost <= now.budget_left
         if is_affordable.all():
-            return self.oracle.draw(self.values(arms, now), arms.cost, now.budget_left, uniform)
+            values = self.values(arms, now)
+            return self.oracle.draw(values, arms.mean_cost, now.budget_left, arms.pulls_left, uniform)
         affordable = np.flatnonzero(is_affordable)
         known = select(arms, affordable)
-        drawn = self.oracle.draw(self.values(known, now), known.cost, now.budget_left, uniform)
+        values = self.values(known, now)
+        drawn = self.oracle.draw(values, known.mean_cost, now.budget_left, known.pulls_left, uniform)
         return int(affordable[drawn])
 
     def values(self, arms: Arms, now: Now) -> Floats:

@@ -60,7 +60,7 @@ class Poker(Policy):
         ranked = np.sort(arms.mean[observed])[::-1]
         root = math.sqrt(len(observed))
         gain = (ranked[0] - ranked[math.ceil(root) - 1]) / root
-        pulls_left = self.horizon - now.pull if self.horizon > 0 else now.budget_left / np.mean(arms.cost)
+        pulls_left = self.horizon - now.pull if self.horizon > 0 else now.budget_left / np.mean(arms.mean_cost)
         deviations = sample_deviations(arms)
         usual_mean = float(np.mean(ranked))
         usual_deviation = usual(deviations, arms.told)
@@ -80,7 +80,7 @@ def sample_deviations(arms: Arms) -> Floats:
     return np.where(arms.told > 1, np.sqrt(np.maximum(variance, 0.0)), 0.0)
 
 
-def usual(deviations: Floats, told: Counts) -> float:
+def usual(deviations: Floats, told: Counts | Floats) -> float:
     """Return the average deviation over the arms with at least two rewards."""
     return float(np.sum(deviations)) / max(int(np.sum(told > 1)), 1)
 

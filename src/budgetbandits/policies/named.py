@@ -1,14 +1,26 @@
 """Policies under the names that they are known by."""
 
+import math
+from typing import Final
+
 from budgetbandits.indices import (
+    IUCB,
     KLUCB,
+    KLUCBSC,
     MOSS,
     UCB1,
+    UCBB2,
+    UCBBV1,
+    UCBBV2,
+    UCBSC,
     UCBV,
     BayesUCB,
+    BudgetUCB,
     KLUCBPlus,
     KLUCBPlusPlus,
     OmegaUCB,
+    OptimisticRatio,
+    PrimalDual,
     TwoMomentKLUCB,
     UCBTuned,
 )
@@ -20,27 +32,39 @@ from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.knowledge import Poker
 from budgetbandits.policies.posterior import Thompson, VarianceAwareThompson
 
+_ROOT: Final = math.sqrt(2.0)
+
 __all__ = [
     "above_average",
     "bayes_ucb",
+    "budget_ucb",
+    "c_ucb",
     "epsilon_first",
     "epsilon_greedy",
     "fractional_kde",
     "fractional_kube",
+    "i_ucb",
     "imed",
     "kde",
     "kl_ucb",
     "kl_ucb_plus",
     "kl_ucb_plus_plus",
+    "kl_ucb_sc",
     "kube",
+    "m_ucb",
     "moss",
     "omega_ucb",
     "poker",
+    "primal_dual",
     "recommended",
     "thompson",
     "two_moment_imed",
     "two_moment_kl_ucb",
     "ucb1",
+    "ucb_b2",
+    "ucb_bv1",
+    "ucb_bv2",
+    "ucb_sc",
     "ucb_tuned",
     "ucb_v",
     "variance_aware_thompson",
@@ -231,12 +255,130 @@ def kl_ucb_plus_plus(lazy: bool = True) -> IndexPolicy:
 def omega_ucb(rho: float = 0.25, star: bool = False, lazy: bool = False) -> IndexPolicy:
     """ω-UCB (Heyden et al. 2024): Wilson's upper end over the cost; with `star`, ω*-UCB; see `OmegaUCB`.
 
+    For random costs it is the upper end of the reward over the lower end of the cost: see `OptimisticRatio`.
+
     Examples
     --------
     >>> omega_ucb(lazy=True)
-    IndexPolicy(index=OmegaUCB(rho=0.25, star=False), oracle=Fractional(), lazy=True)
+    IndexPolicy(index=OptimisticRatio(index=OmegaUCB(rho=0.25, star=False)), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(OmegaUCB(rho, star), Fractional(), lazy=lazy)
+    return IndexPolicy(OptimisticRatio(OmegaUCB(rho, star)), Fractional(), lazy=lazy)
+
+
+def ucb_bv1(least: float) -> IndexPolicy:
+    """UCB-BV1 (Ding et al. 2013), for random costs of which the least mean is known about; see `UCBBV1`.
+
+    Examples
+    --------
+    >>> ucb_bv1(least=0.2)
+    IndexPolicy(index=UCBBV1(least=0.2), oracle=Fractional())
+    """
+    return IndexPolicy(UCBBV1(least), Fractional())
+
+
+def ucb_bv2() -> IndexPolicy:
+    """UCB-BV2 (Ding et al. 2013), for random costs; see `UCBBV2`.
+
+    Examples
+    --------
+    >>> ucb_bv2()
+    IndexPolicy(index=UCBBV2(), oracle=Fractional())
+    """
+    return IndexPolicy(UCBBV2(), Fractional())
+
+
+def budget_ucb(least: float) -> IndexPolicy:
+    """Budget-UCB (Xia et al. 2015), for random costs of which the least mean is known about; see `BudgetUCB`.
+
+    Examples
+    --------
+    >>> budget_ucb(least=0.2)
+    IndexPolicy(index=BudgetUCB(least=0.2), oracle=Fractional())
+    """
+    return IndexPolicy(BudgetUCB(least), Fractional())
+
+
+def i_ucb(a: float = 0.25) -> IndexPolicy:
+    """i-UCB (Xia et al. 2017), for random costs: doubt about the ratio as a whole; see `IUCB`.
+
+    Examples
+    --------
+    >>> i_ucb()
+    IndexPolicy(index=IUCB(a=0.25), oracle=Fractional())
+    """
+    return IndexPolicy(IUCB(a), Fractional())
+
+
+def c_ucb(a: float = 0.125) -> IndexPolicy:
+    """c-UCB (Xia et al. 2017), for random costs: doubt about the reward, none about the mean of the costs.
+
+    ``(r + a sqrt(ln t / n)) / c``: that is fractional KUBE with the width a / sqrt(2), on mean costs. Logarithmic
+    regret is proved for an a that fits the least cost; the authors' experiments take 1/8.
+
+    Examples
+    --------
+    >>> c_ucb(a=2**0.5) == fractional_kube(width=1.0)
+    True
+    """
+    return fractional_kube(a / _ROOT)
+
+
+def m_ucb(a: float = 0.0625) -> IndexPolicy:
+    """m-UCB (Xia et al. 2017), for random costs: ``min(r + e, 1) / (c - e)`` with e = a sqrt(ln t / n).
+
+    That is `OptimisticRatio` of `UCB1` with the width a / sqrt(2). Logarithmic regret is proved for an a that fits the
+    least cost; the authors' experiments take 1/16.
+
+    Examples
+    --------
+    >>> m_ucb(a=2**0.5)
+    IndexPolicy(index=OptimisticRatio(index=UCB1(width=1.0)), oracle=Fractional())
+    """
+    return IndexPolicy(OptimisticRatio(UCB1(a / _ROOT)), Fractional())
+
+
+def ucb_sc(plus: bool = True) -> IndexPolicy:
+    """UCB-SC+ or, without the plus, UCB-SC (Watanabe et al. 2018), for random costs; see `UCBSC`.
+
+    Examples
+    --------
+    >>> ucb_sc()
+    IndexPolicy(index=UCBSC(plus=True), oracle=Fractional())
+    """
+    return IndexPolicy(UCBSC(plus), Fractional())
+
+
+def kl_ucb_sc() -> IndexPolicy:
+    """KL-UCB-SC (Watanabe et al. 2017), for random costs: optimal for 0/1 rewards and costs; see `KLUCBSC`.
+
+    Examples
+    --------
+    >>> kl_ucb_sc()
+    IndexPolicy(index=KLUCBSC(), oracle=Fractional())
+    """
+    return IndexPolicy(KLUCBSC(), Fractional())
+
+
+def ucb_b2(alpha: float = 2.01) -> IndexPolicy:
+    """UCB-B2 (Cayci et al. 2020), for random costs: knows the variances of rewards and costs; see `UCBB2`.
+
+    Examples
+    --------
+    >>> ucb_b2()
+    IndexPolicy(index=UCBB2(alpha=2.01), oracle=Fractional())
+    """
+    return IndexPolicy(UCBB2(alpha), Fractional())
+
+
+def primal_dual() -> IndexPolicy:
+    """Primal-dual bandits with knapsacks (Badanidiyuru et al. 2013), for random costs; see `PrimalDual`.
+
+    Examples
+    --------
+    >>> primal_dual()
+    IndexPolicy(index=PrimalDual(), oracle=Fractional())
+    """
+    return IndexPolicy(PrimalDual(), Fractional())
 
 
 def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:

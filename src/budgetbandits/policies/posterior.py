@@ -1,7 +1,8 @@
 """Thompson sampling: an arm is pulled as often as it is likely to be the best, given what was seen of it.
 
-For each arm a mean is drawn from a Beta law, and the arm with the largest drawn mean over its cost is pulled. All
-numbers come from the one uniform number of the decision: its bits are the key of a stream of random numbers.
+For each arm a mean is drawn from a Beta law, and the arm with the largest drawn mean over its cost is pulled; a random
+cost is drawn likewise. All numbers come from the one uniform number of the decision: its bits are the key of a stream
+of random numbers.
 """
 
 import math
@@ -12,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.distributions import inverse_normal
-from budgetbandits.indices.scaled import unscaled
+from budgetbandits.indices.scaled import is_random, spending, spending_range, unscaled
 from budgetbandits.policies.base import Policy
 from budgetbandits.specs import require, require_flag
 from budgetbandits.state import Arm, Arms, Floats, Now, arm_of
@@ -50,8 +51,10 @@ def gamma_draw(shape: float, key: int, which: int, arm: int) -> float:
     return d * cube * math.exp(math.log(power) / shape)
 
 
-def beta_draw(a: float, b: float, key: int, arm: int) -> float:
+def beta_draw(a: float, b: float, key: int, arm: int, which: int = 0) -> float:
     """Return a draw from the Beta law with the shapes a and b, which belongs to this key and arm.
+
+    An arm has as many as are needed: `which` is 0 for the first, 4 for the next, and so on.
 
     From two gamma draws: exact, ten times faster than the inverse of the distribution function, and without any
     function whose bits might differ between Python and compiled code.
@@ -59,7 +62,7 @@ def beta_draw(a: float, b: float, key: int, arm: int) -> float:
     >>> 0 < beta_draw(2.0, 3.0, key=7, arm=0) < 1
     True
     """
-    first, second = gamma_draw(a, key, 0, arm), gamma_draw(b, key, 1, arm)
+    first, second = gamma_draw(a, key, which, arm), gamma_draw(b, key, which + 1, arm)
     total = first + second
     return first / total if total > 0.0 else a / (a + b)
 
@@ -107,7 +110,8 @@ class PosteriorSampling(Policy):
         best, most = -1, -math.inf
         for i in range(len(arms.cost)):
             if arms.cost[i] <= now.budget_left:
-                density = self.drawn_mean(arm_of(arms, i), now, key, i) / arms.cost[i]
+                arm = arm_of(arms, i)
+                density = self.drawn_mean(arm, now, key, i) / self.drawn_cost(arm, now, key, i)
                 if density > most:
                     best, most = i, density
         return best
@@ -119,15 +123,32 @@ class PosteriorSampling(Policy):
         a, b = self.shapes(arm, now)
         return unscaled(beta_draw(a, b, key, number), now)
 
+    def drawn_cost(self, arm: Arm, now: Now, key: int, number: int) -> float:
+        """Return a mean cost that an arm may have, as a price; where it is known, just that."""
+        if not is_random(arm) or (self.lazy and arm.pulls == 0):
+            return arm.cost_low
+        a, b = self.shapes(spending(arm), spending_range(arm, now))
+        return unscaled(beta_draw(a, b, key, number, 4), spending_range(arm, now))
+
     def weights(self, arms: Arms, now: Now) -> Floats:
         """Return an estimate of how likely each arm is, from a thousand decisions; none that is possible has 0."""
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
-        shapes = np.array([self.shapes(arm_of(arms, int(i)), now) for i in affordable])
-        means = np.random.default_rng(0).beta(shapes[:, 0], shapes[:, 1], (_TRIES, len(affordable)))
-        values = now.reward_low + means * (now.reward_high - now.reward_low)
+        known = [arm_of(arms, int(i)) for i in affordable]
+        chance = np.random.default_rng(0)
+        shapes = np.array([self.shapes(arm, now) for arm in known])
+        shares = chance.beta(shapes[:, 0], shapes[:, 1], (_TRIES, len(known)))
+        values = now.reward_low + shares * (now.reward_high - now.reward_low)
+        shapes = np.array([self.shapes(spending(arm), spending_range(arm, now)) for arm in known if is_random(arm)])
+        random = np.array([is_random(arm) for arm in known])
+        low, high = arms.cost_low[affordable], arms.cost[affordable]
+        costs = np.tile(low, (_TRIES, 1))
+        if random.any():
+            shares = chance.beta(shapes[:, 0], shapes[:, 1], (_TRIES, len(shapes)))
+            costs[:, random] += shares * (high - low)[random]
         if self.lazy:
-            values[:, arms.pulls[affordable] == 0] = now.reward_high
-        wins = np.bincount(np.argmax(values / arms.cost[affordable], axis=1), minlength=len(affordable))
+            fresh = arms.pulls[affordable] == 0
+            values[:, fresh], costs[:, fresh] = now.reward_high, low[fresh]
+        wins = np.bincount(np.argmax(values / costs, axis=1), minlength=len(known))
         weights = np.zeros(len(arms.cost))
         weights[affordable] = np.maximum(wins, _RARE)
         return weights
@@ -135,12 +156,13 @@ class PosteriorSampling(Policy):
 
 @dataclass(frozen=True)
 class Thompson(PosteriorSampling):
-    """Budgeted Thompson sampling, BTS (Xia, Li, Qin, Yu and Liu 2015), with known costs.
+    """Budgeted Thompson sampling, BTS (Xia, Li, Qin, Yu and Liu 2015), with known or random costs.
 
     With S the sum of the N rewards told, scaled to [0, 1], a mean is drawn from Beta(S + 1, N - S + 1). For 0/1
-    rewards that is BTS but for the costs, which are known here. Logarithmic regret is proved for costs that are drawn,
-    and have a Beta law of their own. Other rewards enter by their size, where the authors toss a coin of that bias for
-    each: a coin's fall would have to be remembered, and adds noise.
+    rewards and random costs, drawn in the same way between their least and their greatest, that is BTS, whose regret is
+    proved to be logarithmic for costs in [0, 1]; where costs are known, the proof is not for this form. Other rewards
+    enter by their size, where the authors toss a coin of that bias for each: a coin's fall would have to be remembered,
+    and adds noise.
     """
 
     def shapes(self, arm: Arm, now: Now) -> tuple[float, float]:
@@ -155,7 +177,8 @@ class VarianceAwareThompson(PosteriorSampling):
 
     With N rewards told, scaled to [0, 1], m' = (ΣX + w) / (N + 2w), q = (ΣX² + w) / (N + 2w) and
     s² = (q - m'²) / (N + 2w + 1), a mean is drawn from the Beta law with mean m' and variance s². That is as if w
-    rewards of 0 and w of 1 had been seen before. For 0/1 rewards and w = 1 it is `Thompson`. No regret bound is proved.
+    rewards of 0 and w of 1 had been seen before. For 0/1 rewards and w = 1 it is `Thompson`. A random cost is drawn in
+    the same way, between its least and its greatest. No regret bound is proved.
 
     Parameters
     ----------

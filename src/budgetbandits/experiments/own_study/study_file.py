@@ -11,6 +11,7 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
+from budgetbandits.changing import Law
 from budgetbandits.checks import check_range
 from budgetbandits.errors import InvalidInput
 from budgetbandits.experiments.catalogue import make_law, make_policy
@@ -35,7 +36,6 @@ from budgetbandits.money import price_list
 from budgetbandits.policies import Policy
 from budgetbandits.problem import PAPER_COSTS, PaperCase, PaperFamily, Problem
 from budgetbandits.regrets import Against
-from budgetbandits.rewards import RewardLaw
 
 __all__ = ["CASE", "StudyFile", "read"]
 
@@ -57,6 +57,7 @@ _KEYS: Final = (
 _AGAINST: Final[Mapping[str, Against]] = {"optimum": "optimum", "fractional": "fractional"}
 _FAMILIES: Final[Mapping[str, PaperCase]] = {name: name for name in get_args(PaperCase)}
 _ARMS_MOST: Final = 2**32 - 1
+_LIMIT_MOST: Final = 2**53
 _BUDGETS_MOST: Final = 1000
 _FAMILY_EXAMPLE: Final = '[family] with name = "moderate" and arms = 100'
 _ARMS_EXAMPLE: Final = '[[arms]] with name = "a", cost = 1 and reward = { law = "bernoulli", probability = 0.2 }'
@@ -130,8 +131,8 @@ def read(path: str | Path) -> StudyFile:
 
 def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
     check_keys(table, "", allowed=_KEYS, required=["budgets", "policies"])
-    against = choice(table.get("against", "optimum"), _AGAINST, "against")
     source = _source(table)
+    against = _against(table, source)
     study = Study(
         cases={CASE: Case.of(source)},
         policies=_policies(table["policies"]),
@@ -148,6 +149,16 @@ def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
         against=against,
         per_log=_switch(table.get("per_log", False), "per_log"),
     )
+
+
+def _against(table: Mapping[str, Any], source: Problem | PaperFamily) -> Against:
+    has_optimum = not (isinstance(source, Problem) and source.is_changing)
+    against = choice(table.get("against", "optimum" if has_optimum else "fractional"), _AGAINST, "against")
+    if against == "optimum" and not has_optimum:
+        raise InvalidInput(
+            "against is 'optimum': rewards change, and there is no exact optimum; give 'fractional', or leave it out"
+        )
+    return against
 
 
 # Single values
@@ -188,16 +199,21 @@ def _problem(entries: object, reward_range: object) -> Problem:
     arms = [(name, f"arms[{name!r}]", table) for name, table in zip(names, tables, strict=True)]
     costs = {name: _cost(table["cost"], name, where) for name, where, table in arms}
     laws = [_law(table["reward"], f"{where}.reward") for _, where, table in arms]
+    limits = {name: _limit(table["limit"], f"{where}.limit") for name, where, table in arms if "limit" in table}
     declared = None if reward_range is None else _range(reward_range)
     with told_as("reward_range", "arms" if declared is None else "reward_range"):
-        return Problem(costs, laws, declared)
+        return Problem(costs, laws, declared, limits=limits)
 
 
 def _arm_table(entry: object, where: str) -> Mapping[str, Any]:
     table = subtable(entry, where, _ARMS_EXAMPLE)
     keys = ["name", "cost", "reward"]
-    check_keys(table, where, allowed=keys, required=keys)
+    check_keys(table, where, allowed=[*keys, "limit"], required=keys)
     return table
+
+
+def _limit(value: object, where: str) -> int:
+    return whole(value, where, least=1, most=_LIMIT_MOST)
 
 
 def _arm_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -219,7 +235,7 @@ def _cost(value: Any, name: str, where: str) -> Any:
     return value
 
 
-def _law(value: object, where: str) -> RewardLaw:
+def _law(value: object, where: str) -> Law:
     table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
     law = make_law(table.get("law"), {key: table[key] for key in table if key != "law"}, where)
     if law.support[0] < 0:

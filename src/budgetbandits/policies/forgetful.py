@@ -1,0 +1,63 @@
+"""Any policy, with a memory that fades or ends."""
+
+from dataclasses import dataclass
+
+from budgetbandits.errors import InvalidInput
+from budgetbandits.memory import Memory
+from budgetbandits.policies.base import Policy
+from budgetbandits.specs import require_spec
+from budgetbandits.state import Arms, Counts, Floats, Now
+
+__all__ = ["Forgetful"]
+
+
+@dataclass(frozen=True)
+class Forgetful(Policy):
+    """A policy that decides as if what it has forgotten had never happened: for rewards that change.
+
+    What it sees of the arms, and the pull number t, is what the memory holds: so UCB1 becomes sliding-window or
+    discounted UCB (Garivier and Moulines 2011), and any other policy the like. An arm of which nothing is remembered
+    is one that was never pulled. Money is not forgotten: what is left of the budget is as ever.
+
+    With d changes in n pulls and no budget, SW-UCB and D-UCB have a regret of order sqrt(n d) ln n for a memory that
+    fits; with a budget nothing is proved. Where nothing changes, forgetting costs: it never stops exploring.
+
+    Parameters
+    ----------
+    policy
+        Which arm to pull, by what is remembered. `EpsilonFirst`, which learns at the beginning only, is not meant for
+        it.
+    memory
+        What is remembered: `Window` or `Discount`.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> sliding_window_kube = bb.Forgetful(bb.kube(width=0.5), bb.Window(1000))
+    >>> discounted_thompson = bb.Forgetful(bb.thompson(), bb.Discount(0.999))
+    """
+
+    policy: Policy
+    memory: Memory
+
+    def __post_init__(self) -> None:
+        require_spec(self.policy, "policy", Policy)
+        require_spec(self.memory, "memory", Memory)
+        if isinstance(self.policy, Forgetful):
+            raise InvalidInput(f"policy is {self.policy!r}: it forgets already; give one that does not")
+
+    def weights(self, arms: Arms, now: Now) -> Counts | Floats:
+        """Return what the policy says of what is remembered."""
+        return self.policy.weights(arms, now)
+
+    def choose(self, arms: Arms, now: Now, uniform: float) -> int:
+        """Return the arm that the policy chooses by what is remembered."""
+        return self.policy.choose(arms, now, uniform)
+
+    def learns(self, arms: Arms, now: Now) -> bool:
+        """Return whether the policy learns from the pull about to be made."""
+        return self.policy.learns(arms, now)
+
+    def bounds(self, arms: Arms, now: Now) -> Floats:
+        """Return what the policy takes a pull of each arm to be worth."""
+        return self.policy.bounds(arms, now)

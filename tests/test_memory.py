@@ -1,0 +1,256 @@
+"""Forgetting: any policy, with a memory that ends or fades, decides as if what is forgotten had never been."""
+
+import json
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetbandits as bb
+from budgetbandits.engine.dispatch import call, play_run
+from budgetbandits.engine.play import play_any
+from budgetbandits.errors import InvalidInput, InvalidState
+from contract import PolicyContract
+from reference import (
+    ForgetfulTwin,
+    IndexTwin,
+    ThompsonTwin,
+    about_fractional,
+    density_greedy,
+    discount,
+    exact,
+    fractional,
+    two_moment_kl_ucb,
+    window,
+)
+from reference import ucb1 as ucb1_index
+from test_play import GO_ON, NO_MARKS, assert_equal, played_live, some_budget, some_problem, world_of
+
+
+class TestSlidingWindowKube(PolicyContract):
+    policy = bb.Forgetful(bb.kube(width=0.3), bb.Window(7))
+    twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), density_greedy), window(7))
+
+
+class TestSlidingWindowFractionalKube(PolicyContract):
+    policy = bb.Forgetful(bb.IndexPolicy(bb.UCB1(0.3), bb.Fractional(), clip=True, lazy=True), bb.Window(5))
+    twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), fractional, clip=True, lazy=True), window(5))
+
+
+class TestWindowOfOnePull(PolicyContract):
+    policy = bb.Forgetful(bb.fractional_kube(), bb.Window(1))
+    twin = ForgetfulTwin(IndexTwin(ucb1_index(1.0), fractional), window(1))
+
+
+class TestSlidingWindowExact(PolicyContract):
+    policy = bb.Forgetful(bb.IndexPolicy(bb.UCB1(0.3), bb.Exact()), bb.Window(6))
+    twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), exact), window(6))
+    twin_limits = (3, 12)
+
+
+class TestSlidingWindowRecommended(PolicyContract):
+    policy = bb.Forgetful(bb.recommended(), bb.Window(8))
+    twin = ForgetfulTwin(IndexTwin(two_moment_kl_ucb(0.7), about_fractional, lazy=True), window(8))
+
+
+class TestSlidingWindowThompson(PolicyContract):
+    policy = bb.Forgetful(bb.thompson(), bb.Window(8))
+    twin = ForgetfulTwin(ThompsonTwin(), window(8))
+
+
+class TestDiscountedFractionalKube(PolicyContract):
+    policy = bb.Forgetful(bb.fractional_kube(0.3), bb.Discount(0.75))
+    twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), about_fractional), discount(0.75))
+
+
+class TestDiscountedThompson(PolicyContract):
+    policy = bb.Forgetful(bb.thompson(lazy=True), bb.Discount(0.8))
+    twin = ForgetfulTwin(ThompsonTwin(lazy=True), discount(0.8))
+
+
+# By ceilings and by the plain scan. Every pair costs seconds of compilation.
+PAIRS: list[tuple[bb.Policy, bb.Memory]] = [
+    (bb.kube(0.3), bb.Window(30)),
+    (bb.recommended(), bb.Window(1)),
+    (bb.kde(5), bb.Window(30)),
+    (bb.fractional_kube(0.3), bb.Discount(0.95)),
+    (bb.thompson(), bb.Discount(0.95)),
+]
+
+
+@pytest.mark.parametrize(("policy", "memory"), PAIRS, ids=repr)
+def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, memory: bb.Memory) -> None:
+    chance = Random(1)
+    for run in range(8):
+        problem = some_problem(chance, 12)
+        budget = min(some_budget(chance, problem), 150.0)
+        forgetful = bb.Forgetful(policy, memory)
+        outcome = play_run(forgetful, problem.tables, problem.price_list(budget), 5, run, NO_MARKS, GO_ON)
+        live = played_live(problem, forgetful, budget, 5, run)
+        assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
+        assert outcome.reward == live.reward_total
+
+
+@pytest.mark.parametrize("policy", [bb.kube(0.3), bb.recommended()], ids=repr)
+def test_ceilings_of_a_window_decide_as_the_scan(policy: bb.Policy) -> None:
+    chance = Random(2)
+    for run in range(200):
+        problem = some_problem(chance, 60)
+        bill = problem.price_list(some_budget(chance, problem))
+        memory = bb.Window(chance.choice([1, 5, 20, 100, 1000]))
+        fast = play_run(bb.Forgetful(policy, memory), problem.tables, bill, 7, run, NO_MARKS, GO_ON)
+        assert_equal(fast, call(play_any, (policy, memory), policy, memory, world_of(problem, bill, 7, run)))
+
+
+@pytest.mark.parametrize("policy", [bb.kube(0.3), bb.kde(5)], ids=repr)
+def test_a_window_that_holds_everything_forgets_nothing(policy: bb.Policy) -> None:
+    """To the last bit, if sums of rewards are exact: multiples of a quarter are."""
+    problem = bb.Problem([1, 2, 3], [bb.Empirical([0, 0.25, 0.5]), bb.Bernoulli(0.5), bb.Empirical([0.5, 1])])
+    forgetful = bb.Forgetful(policy, bb.Window(10_000))
+    for run in range(5):
+        outcomes = [
+            play_run(each, problem.tables, problem.price_list(500), 7, run, NO_MARKS, GO_ON)
+            for each in (policy, forgetful)
+        ]
+        assert_equal(*outcomes)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1)), max_size=60), st.integers(1, 10))
+def test_what_leaves_a_window_leaves_no_trace(pulls: list[tuple[int, float]], size: int) -> None:
+    memory = bb.Window(size)
+    arms = bb.Learner(bb.kube(), [1, 1, 1], 1, (0, 1))._arms
+    past = memory.fresh(arms, 1000, 0.0, False)
+    for number, (arm, reward) in enumerate(pulls, 1):
+        memory.begin(past, arm, number)
+        memory.learn(past, arm, number, number, reward, 1.0)
+    for number in range(len(pulls) + 1, len(pulls) + size + 1):
+        memory.begin(past, 0, number)
+    assert past.arms.pulls.tolist() == [size, 0, 0]
+    assert past.arms.told.tolist() == [0, 0, 0]
+    assert past.pulls[0] == size
+    assert np.abs(past.arms.reward_sum).max() <= 1e-30
+    assert np.abs(past.arms.reward_squares).max() <= 1e-30
+
+
+def follow_change(policy: bb.Policy) -> bb.Learner:
+    """Let arm a pay 1 and b nothing for 200 pulls, and from there on the other way round."""
+    learner = bb.Learner(policy, {"a": 1, "b": 1}, 400, (0, 1), seed=1)
+    while pull := learner.ask():
+        learner.tell(pull, float((pull.arm == "a") == (pull.number <= 200)))
+    return learner
+
+
+@pytest.mark.parametrize("memory", [bb.Window(50), bb.Discount(0.96)], ids=repr)
+def test_it_follows_a_change_that_others_miss(memory: bb.Memory) -> None:
+    plain, forgetful = (
+        follow_change(bb.fractional_kube(0.1)),
+        follow_change(bb.Forgetful(bb.fractional_kube(0.1), memory)),
+    )
+    assert plain.reward_total < 250
+    assert forgetful.reward_total > 350
+
+
+class TestLateRewards:
+    def test_a_reward_whose_pull_has_left_the_window_is_not_learned_from(self) -> None:
+        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.Window(3)), {"a": 1}, 10, (0, 1), seed=1)
+        pulls = [learner.ask() for _ in range(4)]
+        assert pulls[0] is not None
+        assert pulls[1] is not None
+        learner.tell(pulls[0], 1.0)
+        assert learner.arms[0].mean is None
+        learner.tell(pulls[1], 0.25)
+        assert learner.arms[0].mean == 0.25
+        assert learner.reward_total == 1.25  # all the same
+
+    def test_a_late_reward_counts_for_what_its_pull_counts_for(self) -> None:
+        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.Discount(0.5)), {"a": 1}, 10, (0, 1), seed=1)
+        first, second = learner.ask(), learner.ask()
+        assert first is not None
+        assert second is not None
+        learner.tell(second, 1.0)
+        learner.tell(first, 0.0)
+        assert learner.arms[0].mean == pytest.approx(1.0 / 1.5)
+
+    def test_a_cancelled_pull_leaves_a_gap(self) -> None:
+        learner = bb.Learner(bb.Forgetful(bb.fractional_kube(), bb.Window(2)), {"a": 1}, 10, (0, 1), seed=1)
+        first = learner.ask()
+        assert first is not None
+        learner.tell(first, 1.0)
+        second = learner.ask()
+        assert second is not None
+        learner.cancel(second)
+        assert learner.arms[0].mean == 1.0
+        learner.ask()
+        assert learner.arms[0].mean is None  # two asks later it is gone, though one of them was cancelled
+
+    @pytest.mark.parametrize("memory", [bb.Window(4), bb.Discount(0.5)], ids=repr)
+    def test_a_released_pull_that_is_told_after_all_counts_again(self, memory: bb.Memory) -> None:
+        learner = bb.Learner(bb.Forgetful(bb.kube(), memory), {"a": 1, "b": 2}, 10, (0, 1), seed=1)
+        pull = learner.ask()
+        assert pull is not None
+        learner.expire(pull, release=True)
+        assert learner.best_set()[0].arm == "a"  # as if it had never been pulled
+        learner.tell(pull, 0.5)
+        assert (learner.arms[0].mean, learner.arms[0].pulls) == (0.5, 1)
+        assert learner.best_set()[0].arm == "b"
+
+
+class TestRestoring:
+    def saved(self) -> dict[str, Any]:
+        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.Window(4)), {"a": 1, "b": 2}, 10, (0, 1), seed=1)
+        for _ in range(3):
+            pull = learner.ask()
+            assert pull is not None
+            learner.tell(pull, 0.5)
+        data: dict[str, Any] = json.loads(learner.to_json())
+        return data
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("told", [9, 1]),
+            ("mean", [0.5, 7]),
+            ("reward_sum", [100, 0.5]),
+            ("pulls_in_all", 77),
+            ("places", [[99, 0, 0.5, 1]]),
+            ("places", [[0, 0, 0.5, 1]]),
+        ],
+    )
+    def test_a_damaged_memory_is_refused(self, key: str, value: object) -> None:
+        data = self.saved()
+        bb.Learner.from_json(json.dumps(data))
+        data["memory"][key] = value
+        with pytest.raises(InvalidState, match="damaged"):
+            bb.Learner.from_json(json.dumps(data))
+
+    def test_a_missing_memory_is_refused(self) -> None:
+        data = self.saved()
+        del data["memory"]
+        with pytest.raises(InvalidState, match="damaged"):
+            bb.Learner.from_json(json.dumps(data))
+
+
+class TestBadValues:
+    @pytest.mark.parametrize("pulls", [0, -3, 2.5, True, 10**9, "5"])
+    def test_windows(self, pulls: Any) -> None:
+        with pytest.raises(InvalidInput, match=r"pulls is .*: a window must hold a whole number of pulls from 1"):
+            bb.Window(pulls)
+
+    @pytest.mark.parametrize("factor", [0, 1, -0.5, 1.5, float("nan"), True, "0.9"])
+    def test_discounts(self, factor: Any) -> None:
+        with pytest.raises(InvalidInput, match=r"factor is .*a discount must lie in \(0, 1\)"):
+            bb.Discount(factor)
+
+    def test_forgetting_twice(self) -> None:
+        with pytest.raises(InvalidInput, match="it forgets already"):
+            bb.Forgetful(bb.Forgetful(bb.kube(), bb.Window(5)), bb.Window(5))
+
+    def test_what_is_no_policy_or_memory(self) -> None:
+        wrong: Any = "kube"
+        with pytest.raises(InvalidInput, match="policy is 'kube': it must be an instance of Policy"):
+            bb.Forgetful(wrong, bb.Window(5))
+        with pytest.raises(InvalidInput, match="memory is 'kube': it must be an instance of Memory"):
+            bb.Forgetful(bb.kube(), wrong)
