@@ -8,7 +8,7 @@ from budgetbandits.campaign.times import Duration, duration
 from budgetbandits.checks import ArmName, Costs, check_range, check_whole, named_costs
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
 from budgetbandits.learner import Learner, new_seed
-from budgetbandits.money import Amount, PriceList, Unit, looks_real, price_list
+from budgetbandits.money import Amount, CostRange, PriceList, Unit, looks_real, price_list
 from budgetbandits.policies import Policy
 
 __all__ = ["OnExpire", "Settings"]
@@ -16,7 +16,7 @@ __all__ = ["OnExpire", "Settings"]
 OnExpire = Literal["charge", "release"]
 """What becomes of the money of a pull that is not told in its lease."""
 
-_VERSION: Final = 1
+_VERSION: Final = 2  # what has no random costs is written as version 1, which knew none, so that older packages read it
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Settings:
     policy, reward_range, seed
         As in `budgetbandits.Learner`.
     names, prices
-        The arms, and what a pull of each costs in whole units.
+        The arms, and what a pull of each costs in whole units, at most if that is random.
     unit
         The smallest amount, a power of ten.
     budget
@@ -37,6 +37,8 @@ class Settings:
         How long a pull may stay outstanding, in microseconds; None for as long as it likes.
     on_expire
         What becomes of its money after that.
+    least
+        What a pull of each arm costs at least, in whole units; None if all costs are known.
     """
 
     policy: Policy
@@ -48,6 +50,7 @@ class Settings:
     seed: int
     lease: int | None
     on_expire: OnExpire
+    least: tuple[int, ...] | None = None
 
     @classmethod
     def given(
@@ -77,6 +80,7 @@ class Settings:
             check_whole(new_seed() if seed is None else seed, "seed", 63),
             None if lease is None else duration(lease, "lease"),
             on_expire,
+            None if bill.least is None else tuple(int(price) for price in bill.least),
         )
         if settings._stored_and_read() != settings:
             raise InvalidInput(f"policy is {policy!r}: it does not come back from JSON as it was; use plain parameters")
@@ -90,9 +94,10 @@ class Settings:
 
     def to_json(self) -> str:
         """Return the settings as JSON text."""
+        random_costs = {} if self.least is None else {"version": _VERSION, "least": self.least}
         return json.dumps(
             {
-                "version": _VERSION,
+                "version": 1,
                 "policy": self.policy.to_data(),
                 "names": self.names,
                 "prices": self.prices,
@@ -102,7 +107,8 @@ class Settings:
                 "seed": self.seed,
                 "lease": self.lease,
                 "on_expire": self.on_expire,
-            },
+            }
+            | random_costs,
             allow_nan=False,
         )
 
@@ -117,8 +123,10 @@ class Settings:
         """
         try:
             data = json.loads(text)
-            if data["version"] != _VERSION:
-                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1")
+            if data["version"] not in range(1, _VERSION + 1):
+                raise InvalidState(
+                    f"its settings have the version {data['version']!r}, and this package reads 1 to {_VERSION}"
+                )
             return cls._restored(data)
         except InvalidState:
             raise
@@ -138,6 +146,7 @@ class Settings:
             check_whole(data["seed"], "the seed", 63),
             None if data["lease"] is None else check_whole(data["lease"], "the lease", 63),
             data["on_expire"],
+            None if data["version"] == 1 else tuple(check_whole(price, "a price", 54) for price in data["least"]),
         )
 
     @staticmethod
@@ -150,7 +159,9 @@ class Settings:
 
     def learner(self) -> Learner:
         """Return a learner that has not asked yet."""
-        costs = [(name, self.unit.decimal(price)) for name, price in zip(self.names, self.prices, strict=True)]
+        decimal = self.unit.decimal
+        ranges = zip(self.names, self.least or self.prices, self.prices, strict=True)
+        costs = [(name, decimal(high) if low == high else (decimal(low), decimal(high))) for name, low, high in ranges]
         budget, unit = self.unit.decimal(self.budget), self.unit.decimal(1)
         return Learner(self.policy, costs, budget, self.reward_range, self.seed, unit=unit)
 
@@ -160,7 +171,8 @@ def _decimal_bill(costs: Costs, budget: Amount, unit: Amount | None) -> tuple[tu
     bill = price_list(amounts, names, budget, unit)
     if bill.unit.base == 10:
         return tuple(names), bill
-    given = [(f"cost of arm {name!r}", float(cost)) for name, cost in zip(names, amounts, strict=True)]
+    ends = [(cost.least, cost.greatest) if isinstance(cost, CostRange) else (cost, cost) for cost in amounts]
+    given = [(f"cost of arm {name!r}", float(end)) for name, pair in zip(names, ends, strict=True) for end in pair]
     what, amount = next((what, amount) for what, amount in [*given, ("budget", float(budget))] if looks_real(amount))
     raise InvalidAmount(
         f"{what} is {amount!r}: the money of a campaign is decimal; give text such as {f'{amount:.2f}'!r}, or round it"

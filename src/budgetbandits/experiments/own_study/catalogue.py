@@ -14,16 +14,26 @@ from typing import Any, Final, TypeVar
 from budgetbandits.errors import InvalidInput
 from budgetbandits.experiments.own_study.keys import check_keys, choice, inside, shown
 from budgetbandits.indices import (
+    IUCB,
     KLUCB,
+    KLUCBSC,
     MOSS,
     UCB1,
+    UCBB2,
+    UCBBV1,
+    UCBBV2,
+    UCBSC,
     UCBV,
     BayesUCB,
+    BudgetUCB,
     Index,
     KLUCBPlus,
     KLUCBPlusPlus,
     Mean,
     OmegaUCB,
+    OptimisticRatio,
+    PrimalDual,
+    ScalarIndex,
     TwoMomentKLUCB,
     UCBTuned,
 )
@@ -33,24 +43,34 @@ from budgetbandits.policies import (
     Policy,
     above_average,
     bayes_ucb,
+    budget_ucb,
+    c_ucb,
     epsilon_first,
     epsilon_greedy,
     fractional_kde,
     fractional_kube,
+    i_ucb,
     imed,
     kde,
     kl_ucb,
     kl_ucb_plus,
     kl_ucb_plus_plus,
+    kl_ucb_sc,
     kube,
+    m_ucb,
     moss,
     omega_ucb,
     poker,
+    primal_dual,
     recommended,
     thompson,
     two_moment_imed,
     two_moment_kl_ucb,
     ucb1,
+    ucb_b2,
+    ucb_bv1,
+    ucb_bv2,
+    ucb_sc,
     ucb_tuned,
     ucb_v,
     variance_aware_thompson,
@@ -98,6 +118,16 @@ POLICIES: Final[Mapping[str, Callable[..., Policy]]] = {
     "two_moment_imed": two_moment_imed,
     "thompson": thompson,
     "variance_aware_thompson": variance_aware_thompson,
+    "ucb_bv1": ucb_bv1,
+    "ucb_bv2": ucb_bv2,
+    "budget_ucb": budget_ucb,
+    "i_ucb": i_ucb,
+    "c_ucb": c_ucb,
+    "m_ucb": m_ucb,
+    "ucb_sc": ucb_sc,
+    "kl_ucb_sc": kl_ucb_sc,
+    "ucb_b2": ucb_b2,
+    "primal_dual": primal_dual,
     "recommended": recommended,
     "index_policy": index_policy,
 }
@@ -113,6 +143,15 @@ INDICES: Final[Mapping[str, Callable[..., Index]]] = {
     "KLUCBPlusPlus": KLUCBPlusPlus,
     "TwoMomentKLUCB": TwoMomentKLUCB,
     "BayesUCB": BayesUCB,
+    "OptimisticRatio": OptimisticRatio,
+    "UCBBV1": UCBBV1,
+    "UCBBV2": UCBBV2,
+    "BudgetUCB": BudgetUCB,
+    "IUCB": IUCB,
+    "UCBSC": UCBSC,
+    "KLUCBSC": KLUCBSC,
+    "UCBB2": UCBB2,
+    "PrimalDual": PrimalDual,
 }
 ORACLES: Final[Mapping[str, Callable[..., Oracle]]] = {
     "DensityGreedy": DensityGreedy,
@@ -128,7 +167,11 @@ LAWS: Final[Mapping[str, Callable[..., RewardLaw]]] = {
     "empirical": Empirical,
 }
 
-_PARTS: Final[Mapping[object, Mapping[str, Callable[..., Spec]]]] = {Index: INDICES, Oracle: ORACLES}
+_PARTS: Final[Mapping[object, Mapping[str, Callable[..., Spec]]]] = {
+    Index: INDICES,
+    ScalarIndex: INDICES,
+    Oracle: ORACLES,
+}
 """What may stand where a parameter is annotated so."""
 
 
@@ -245,7 +288,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, Callable[..., object]]]]] 
     "policy": ('Policies: in [policies.ANY-NAME], policy = "kube" and its parameters', POLICIES),
     "index": ('Indices, for index_policy: index = { type = "UCB1", width = 0.5 }', INDICES),
     "oracle": ('Oracles, for index_policy and epsilon_first: oracle = "Exact"', ORACLES),
-    "law": ('Reward laws: in [[arms]], reward = { law = "bernoulli", probability = 0.2 }', LAWS),
+    "law": ('Laws of rewards and costs: in [[arms]], reward = { law = "bernoulli", probability = 0.2 }', LAWS),
 }
 
 

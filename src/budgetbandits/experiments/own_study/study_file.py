@@ -141,8 +141,8 @@ def _table_in(text: str) -> dict[str, Any]:
 
 def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
     check_keys(table, "", allowed=_KEYS, required=["budgets", "policies"])
-    against = choice(table.get("against", "optimum"), _AGAINST, "against")
     source = _source(table)
+    against = _against(table.get("against"), source)
     study = Study(
         cases={CASE: Case(source, _description(source))},
         policies=_policies(table["policies"]),
@@ -159,6 +159,16 @@ def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
         against=against,
         per_log=_switch(table.get("per_log", False), "per_log"),
     )
+
+
+def _against(value: object, source: Problem | PaperFamily) -> Against:
+    is_random = isinstance(source, Problem) and source.has_random_costs
+    if value is None:
+        return "fractional" if is_random else "optimum"
+    against = choice(value, _AGAINST, "against")
+    if is_random and against == "optimum":
+        raise InvalidInput("against is 'optimum', and costs are random: they have no exact optimum; give 'fractional'")
+    return against
 
 
 # Single values
@@ -204,7 +214,9 @@ def _description(source: Problem | PaperFamily) -> dict[str, Any]:
     """Return what tells a problem or family from any other, as JSON can hold it."""
     if isinstance(source, PaperFamily):
         return {"family": source.name, "arms": source.arms}
-    arms = zip(source.names, source.tables.amounts, source.rewards, strict=True)
+    laws = zip(source.tables.amounts, source.cost_laws, strict=True)
+    costs = [amount if law is None else repr(law) for amount, law in laws]
+    arms = zip(source.names, costs, source.rewards, strict=True)
     return {
         "arms": [{"name": name, "cost": cost, "reward": repr(law)} for name, cost, law in arms],
         "reward_range": source.reward_range,
@@ -252,6 +264,10 @@ def _arm_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _cost(value: Any, name: str, where: str) -> Any:
     with told_as(f"cost of arm {name!r}", f"{where}.cost"):
+        if isinstance(value, Mapping):
+            law = _law(value, f"{where}.cost")
+            Problem({name: law}, [law])
+            return law
         price_list([value], [name], 0)
     return value
 
@@ -260,7 +276,9 @@ def _law(value: object, where: str) -> RewardLaw:
     table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
     law = make_law(table.get("law"), {key: table[key] for key in table if key != "law"}, where)
     if law.support[0] < 0:
-        raise InvalidInput(f"{where} may pay {law.support[0]}: rewards below 0 are not allowed; shift or cut the law")
+        raise InvalidInput(
+            f"{where} may be {law.support[0]}: rewards and costs below 0 are not allowed; shift or cut the law"
+        )
     return law
 
 
@@ -311,7 +329,10 @@ def _spread(table: Mapping[str, Any]) -> list[int]:
 
 def _budget(value: Any, where: str, source: Problem | PaperFamily) -> float:
     if isinstance(source, Problem):
-        problem, least, meaning = source, source.cost_min, "the least cost"
+        bill = source.price_list(0)
+        least = bill.unit.amount(bill.unit.units(float(bill.prices.min())))
+        meaning = "the least that has to be reserved for a pull" if source.has_random_costs else "the least cost"
+        problem = source
     else:
         # One arm stands for all: their costs lie in the same range.
         problem = PaperFamily(source.name, 1).problem(seed=0, run=0)
