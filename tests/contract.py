@@ -2,9 +2,11 @@
 
 A class that inherits sets `policy` and `twin`, and gets all the tests below. Each runs the live learner on costs and
 budgets of three kinds (whole, decimal and real numbers), with several pulls outstanding, told in any order, and some
-cancelled. What was spent is added up here in fractions, apart from the learner's own books.
+cancelled. Half of the costs are random: known by their range, and told with the reward. What was spent is added up here
+in fractions, apart from the learner's own books.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits import Learner, Policy, Pull
-from reference import Given, ReferenceLearner, Twin, open_account
+from reference import Given, GivenCost, ReferenceLearner, Twin, open_account
 
 MOST_ARMS = 5  # fewer than eight: from there on NumPy adds up in another order than a loop does
 MOST_PULLS = 30
@@ -35,14 +37,15 @@ contract_settings = settings(
 class Situation:
     """Costs, a budget and what else a learner is made of."""
 
-    costs: list[Given]
+    costs: list[GivenCost]
     budget: Given
     reward_range: tuple[float, float]
     seed: int
     limits: list[int | None]
 
     def learner(self, policy: Policy) -> Learner:
-        return Learner(policy, self.costs, self.budget, self.reward_range, self.seed, limits=self.limits)
+        costs = [bb.CostRange(*cost) if isinstance(cost, tuple) else cost for cost in self.costs]
+        return Learner(policy, costs, self.budget, self.reward_range, self.seed, limits=self.limits)
 
     def reference(self, twin: Twin) -> ReferenceLearner:
         account = open_account(self.costs, self.budget, self.reward_range, self.limits)
@@ -56,6 +59,28 @@ class Situation:
 
     def exact_costs(self) -> list[Fraction]:
         return [arm.cost for arm in open_account(self.costs, self.budget, self.reward_range).arms]
+
+    def least_cost(self) -> Fraction:
+        return min(self.exact_costs())
+
+    def told_cost(self, arm: str | int, share: float) -> tuple[Given | None, Fraction]:
+        """Return what a pull of an arm is told to have cost, None for a known cost, and how much that is in the books.
+
+        That is the least, and so much of what is between it and the greatest, rounded up to the unit.
+        """
+        account = open_account(self.costs, self.budget, self.reward_range)
+        known = account.arms[int(arm)]
+        if not known.is_random():
+            return None, known.cost
+        if account.per_price == 1 and account.unit < 1:
+            told = min(known.least_price + share * (known.price - known.least_price), known.price)
+            return told, -(-Fraction(told) // account.unit) * account.unit
+        units = round(share * ((known.cost - known.least) / account.unit))
+        exact = known.least + units * account.unit
+        return str(Decimal(exact.numerator) / Decimal(exact.denominator)), exact
+
+    def with_known_costs(self) -> "Situation":
+        return replace(self, costs=[cost[1] if isinstance(cost, tuple) else cost for cost in self.costs])
 
     def exact_budget(self) -> Fraction:
         return open_account(self.costs, self.budget, self.reward_range).budget
@@ -81,6 +106,20 @@ class Step:
 
     def pick(self, pending: tuple[Pull, ...]) -> Pull:
         return pending[self.which % len(pending)]
+
+
+@st.composite
+def perhaps_random(draw: st.DrawFn, money: tuple[list[Given], Given]) -> tuple[list[GivenCost], Given]:
+    """Make half of the costs random: the least is nothing, a part of the greatest, or nearly the same."""
+    costs, budget = money
+    kinds = [draw(st.sampled_from(["known", "known", "known", "free", "half", "whole"])) for _ in costs]
+    if draw(st.booleans()):
+        kinds = ["known"] * len(costs)
+    ranges: list[GivenCost] = []
+    for cost, kind in zip(costs, kinds, strict=True):
+        least: Given = 0 if kind == "free" else math.floor(float(cost)) if kind == "whole" else float(cost) / 2
+        ranges.append(cost if kind == "known" else (least, cost))
+    return ranges, budget
 
 
 def spelled(cents: int) -> st.SearchStrategy[Given]:
@@ -119,7 +158,7 @@ def real_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
 
 
 @st.composite
-def limited(draw: st.DrawFn, costs: list[Given]) -> list[int | None]:
+def limited(draw: st.DrawFn, costs: list[GivenCost]) -> list[int | None]:
     """No limits at all, in half of all cases; otherwise some."""
     if draw(st.booleans()):
         return [None] * len(costs)
@@ -128,7 +167,7 @@ def limited(draw: st.DrawFn, costs: list[Given]) -> list[int | None]:
 
 @st.composite
 def situations_of_any_kind(draw: st.DrawFn) -> Situation:
-    costs, budget = draw(st.one_of(whole_money(), decimal_money(), real_money()))
+    costs, budget = draw(st.one_of(whole_money(), decimal_money(), real_money()).flatmap(perhaps_random))
     reward_range = draw(st.sampled_from([(0.0, 1.0), (0.0, 40.0), (2.0, 5.0)]))
     return Situation(costs, budget, reward_range, draw(st.integers(0, 2**63 - 1)), draw(limited(costs)))
 
@@ -155,21 +194,22 @@ def follow(learner: Learner, situation: Situation, story: list[Step]) -> Iterato
             yield Step("ask", 0, step.share), learner.ask()
         elif step.verb == "tell":
             pull = step.pick(pending)
-            learner.tell(pull if step.which % 2 else pull.id, situation.reward(step.share))
+            told = situation.told_cost(pull.arm, step.share)[0]
+            learner.tell(pull if step.which % 2 else pull.id, situation.reward(step.share), told)
             yield step, pull
         else:
             pull = step.pick(pending)
             learner.cancel(pull if step.which % 2 else pull.id)
             yield step, pull
     for rest in learner.pending:
-        learner.tell(rest, situation.reward(0.25))
+        learner.tell(rest, situation.reward(0.25), situation.told_cost(rest.arm, 0.25)[0])
         yield Step("tell", 0, 0.25), rest
     number = 0
     while asked := learner.ask():
         yield Step("ask", 0, 0.0), asked
         number += 1
-        share = number % 7 / 7
-        learner.tell(asked, situation.reward(share))
+        share = (number % 7 + 1) / 7
+        learner.tell(asked, situation.reward(share), situation.told_cost(asked.arm, share)[0])
         yield Step("tell", 0, share), asked
     yield Step("ask", 0, 0.0), None
 
@@ -182,31 +222,40 @@ class PolicyContract:
     twin_limits: ClassVar[tuple[int, int]] = (MOST_ARMS, MOST_PULLS)
     """How many arms and how many pulls the twin can cope with."""
 
+    random_costs: ClassVar[bool] = True
+    """Whether the twin can cope with random costs."""
+
     @contract_settings
     @given(situations, stories)
     def test_spends_no_more_than_the_budget_and_stops_no_earlier(self, situation: Situation, story: list[Step]) -> None:
         costs, budget = situation.exact_costs(), situation.exact_budget()
         learner = situation.learner(self.policy)
-        held: dict[int, int] = {}  # the arm of every pull that is told or outstanding
+        held: dict[int, tuple[int, Fraction]] = {}  # of every pull told or outstanding: its arm, and what it holds
         for step, pull in follow(learner, situation, story):
             if step.verb == "ask":
-                payable = situation.payable(held.values(), budget - sum(costs[arm] for arm in held.values()))
+                left = budget - sum(cost for _, cost in held.values())
+                payable = situation.payable((arm for arm, _ in held.values()), left)
                 if pull is None:
                     assert payable == []
                 else:
                     assert isinstance(pull.arm, int)
                     assert pull.arm in payable
-                    held[pull.id] = pull.arm
+                    held[pull.id] = (pull.arm, costs[pull.arm])
             elif step.verb == "cancel":
                 assert pull is not None
                 del held[pull.id]
-            assert sum(costs[arm] for arm in held.values()) <= budget
-        assert situation.payable(held.values(), budget - sum(costs[arm] for arm in held.values())) == []
+            else:
+                assert pull is not None
+                held[pull.id] = (held[pull.id][0], situation.told_cost(pull.arm, step.share)[1])
+            assert sum(cost for _, cost in held.values()) <= budget
+        left = budget - sum(cost for _, cost in held.values())
+        assert situation.payable((arm for arm, _ in held.values()), left) == []
 
     @contract_settings
     @given(situations, stories)
     def test_agrees_with_its_twin(self, situation: Situation, story: list[Step]) -> None:
         situation = situation.cut(*self.twin_limits)
+        situation = situation if self.random_costs else situation.with_known_costs()
         learner, reference = situation.learner(self.policy), situation.reference(self.twin)
         permitted = reference.permitted()
         for step, pull in follow(learner, situation, story):
@@ -219,7 +268,8 @@ class PolicyContract:
                 reference.ask(pull.arm)
                 assert pull.id == reference.asked
             elif step.verb == "tell":
-                reference.tell(pull.id, situation.reward(step.share))
+                told = situation.told_cost(pull.arm, step.share)[1]
+                reference.tell(pull.id, situation.reward(step.share), told)
             else:
                 reference.cancel(pull.id)
             assert learner.spent == float(reference.spent)
@@ -260,7 +310,7 @@ class PolicyContract:
         random.shuffle(pulls)
         half = len(pulls) // 2
         for pull in pulls[:half]:
-            learner.tell(pull, situation.reward(random.random()))
+            learner.tell(pull, situation.reward(random.random()), situation.told_cost(pull.arm, 1.0)[0])
         for pull in pulls[half:]:
             learner.cancel(pull)
         told = sum((costs[int(pull.arm)] for pull in pulls[:half]), Fraction(0))
@@ -293,7 +343,7 @@ class PolicyContract:
     @contract_settings
     @given(situations, st.integers(0, 99))
     def test_asks_for_nothing_when_the_budget_is_less_than_every_cost(self, situation: Situation, percent: int) -> None:
-        poor = replace(situation, budget=percent / 100 * min(map(float, situation.costs)))
+        poor = replace(situation, budget=percent / 100 * float(situation.least_cost()))
         assume(poor.exact_budget() < min(poor.exact_costs()))
         learner = poor.learner(self.policy)
         before = learner.to_json()

@@ -23,6 +23,9 @@ from budgetbandits.streams import CHOICE, POSTERIOR, uniform, uniform_pair
 Given = int | float | str | Decimal
 """A cost or a budget, as a user gives it."""
 
+GivenCost = Given | tuple[Given, Given]
+"""A cost, or the least and the greatest that it may be."""
+
 
 # --- Money --------------------------------------------------------------------------------------------------
 
@@ -56,9 +59,11 @@ def float_at_least(amount: Fraction) -> float:
 
 @dataclass
 class Arm:
-    """An arm with what is known of it. Its price is what densities are computed with."""
+    """An arm with what is known of it. Its greatest cost is reserved; prices are what densities are computed with."""
 
+    least: Fraction
     cost: Fraction
+    least_price: float
     price: float
     limit: float = math.inf
     made: int = 0
@@ -68,6 +73,21 @@ class Arm:
     told: float = 0
     reward_sum: float = 0.0
     reward_squares: float = 0.0
+    cost_sum: float = 0.0
+    cost_squares: float = 0.0
+
+    def is_random(self) -> bool:
+        return self.least < self.cost
+
+    def floor(self) -> float:
+        """Return the least cost, but never next to nothing: it is divided by."""
+        return max(self.least_price, 1e-6 * self.price)
+
+    def mean_cost(self) -> float:
+        """Return what a pull costs on average so far, and the least that it may cost before any."""
+        if self.told == 0:
+            return self.floor()
+        return min(max(self.cost_sum / self.told, self.floor()), self.price)
 
 
 @dataclass
@@ -82,6 +102,7 @@ class Account:
     per_price: int
     """How many of the smallest units make 1: a price is a number of units. For real costs it is the amount itself."""
 
+    unit: Fraction
     pull: float = 1
 
     history: "list[Remembered]" = field(default_factory=list)
@@ -92,7 +113,7 @@ class Account:
 
     def room(self, i: int, left: Fraction) -> int:
         """Return how many more pulls of an arm the money and its limit allow."""
-        return int(min(left // self.arms[i].cost, self.arms[i].limit - self.arms[i].made))
+        return int(min(left // mean_cost(self, i), self.arms[i].limit - self.arms[i].made))
 
     def price(self, amount: Fraction) -> float:
         return float_at_most(amount * self.per_price)
@@ -103,33 +124,43 @@ class Account:
 
 
 def open_account(
-    costs: Sequence[Given],
+    costs: Sequence[GivenCost],
     budget: Given,
     reward_range: tuple[float, float],
     limits: Sequence[int | None] | None = None,
 ) -> Account:
     """Hold the costs and the budget exactly.
 
-    With a real number among them, every float is exactly itself, every cost a float, rounded up if need be, and the
-    budget is rounded down to the last binary place of the least cost. Otherwise prices are whole numbers of the
-    largest unit 1, 1/10, 1/100 ... that holds them all.
+    With a real number among them, every float is exactly itself, every cost a float, rounded up if need be (a least one
+    down), and the budget is rounded down to the last binary place of the least cost, or of a millionth (2^-20) of its
+    greatest. Otherwise prices are whole numbers of the largest unit 1, 1/10, 1/100 ... that holds them all.
     """
-    if any(map(is_real, [*costs, budget])):
-        amounts = [Fraction(float_at_least(Fraction(cost))) for cost in costs]
-        purse = Fraction(budget)
-        last_place = Fraction(math.ulp(float(min(amounts))))
-        purse = purse // min(last_place, Fraction(1)) * min(last_place, Fraction(1))
+    pairs = [cost if isinstance(cost, tuple) else (cost, cost) for cost in costs]
+    given = [end for pair in pairs for end in pair]
+    if any(map(is_real, [*given, budget])):
+        ends = [
+            (Fraction(float_at_most(Fraction(low))), Fraction(float_at_least(Fraction(high)))) for low, high in pairs
+        ]
+        smallest = min(
+            high if pair[0] == pair[1] else max(low, high / 2**20)
+            for pair, (low, high) in zip(pairs, ends, strict=True)
+        )
+        unit = min(Fraction(math.ulp(float(smallest))), Fraction(1))
+        purse = Fraction(budget) // unit * unit
         per_price = 1
     else:
-        amounts = [face_value(cost) for cost in costs]
+        ends = [(face_value(low), face_value(high)) for low, high in pairs]
         purse = face_value(budget)
         per_price = 1
-        while any((amount * per_price).denominator > 1 for amount in [*amounts, purse]):
+        while any((amount * per_price).denominator > 1 for amount in [*map(face_value, given), purse]):
             per_price *= 10
-    arms = [Arm(amount, float(amount * per_price)) for amount in amounts]
+        unit = Fraction(1, per_price)
+    # A known cost is both the least and the greatest, and rounded up.
+    ends = [(high, high) if pair[0] == pair[1] else (low, high) for pair, (low, high) in zip(pairs, ends, strict=True)]
+    arms = [Arm(low, high, float(low * per_price), float(high * per_price)) for low, high in ends]
     for arm, limit in zip(arms, limits or [], strict=limits is not None):
         arm.limit = math.inf if limit is None else limit
-    return Account(arms, purse, purse, float(reward_range[0]), float(reward_range[1]), per_price)
+    return Account(arms, purse, purse, float(reward_range[0]), float(reward_range[1]), per_price, unit)
 
 
 # --- Indices ------------------------------------------------------------------------------------------------
@@ -214,7 +245,7 @@ def two_moment_kl_ucb(a: float) -> Index:
         m, v = scaled_mean(account, i), scaled_variance(account, i)
         if m == 1:
             return account.high
-        level = a * max(math.log(account.price(account.left) / (arm.price * arm.pulls)), 0.0) / arm.pulls
+        level = a * max(math.log(account.price(account.left) / (arm.mean_cost() * arm.pulls)), 0.0) / arm.pulls
         return in_units_of_rewards(account, largest_mean(lambda u: two_moment_divergence(m, v, u), m, level))
 
     return bound
@@ -237,7 +268,7 @@ def minimax_exploration(account: Account, i: int) -> float:
 def pulls_to_come(account: Account, i: int) -> float:
     """Return B / (c K n), the horizon over the number of arms and of pulls."""
     arm = account.arms[i]
-    return account.price(account.budget) / (arm.price * len(account.arms) * arm.pulls)
+    return account.price(account.budget) / (arm.mean_cost() * len(account.arms) * arm.pulls)
 
 
 def ucb_v(account: Account, i: int) -> float:
@@ -270,6 +301,143 @@ def omega_ucb(rho: float, star: bool = False) -> Index:
     return bound
 
 
+def optimistic_ratio(index: Index) -> Index:
+    """Turn an index around: what an arm may cost at least is what it may save at most, seen from its greatest cost."""
+
+    def bound(account: Account, i: int) -> float:
+        arm = account.arms[i]
+        upper = index(account, i)
+        if not arm.is_random():
+            return upper
+        total_saved = arm.told * arm.price - arm.cost_sum
+        squares = arm.told * arm.price**2 - 2 * arm.price * arm.cost_sum + arm.cost_squares
+        mirrored = replace(arm, least=arm.cost, reward_sum=total_saved, reward_squares=max(squares, 0.0))
+        arms = list(account.arms)
+        arms[i] = Mirrored(**vars(mirrored), original=arm)
+        lower = arm.price - index(replace(account, arms=arms, low=0.0, high=arm.price - arm.floor()), i)
+        return min(upper, account.high) / max(lower, arm.floor()) * arm.mean_cost()
+
+    return bound
+
+
+@dataclass
+class Mirrored(Arm):
+    """An arm whose rewards are what another one saves; its costs are still those of the other."""
+
+    original: Arm | None = None
+
+    def mean_cost(self) -> float:
+        assert self.original is not None
+        return self.original.mean_cost()
+
+
+Density = Callable[[float, float, Arm, Account], float]
+"""Reward for money, from the mean reward and the mean cost on the scale from 0 to 1."""
+
+
+def by_density(density: Density) -> Index:
+    def bound(account: Account, i: int) -> float:
+        arm, dearest = account.arms[i], max(arm.price for arm in account.arms)
+        r, c = account.mean(i) / account.high, arm.mean_cost() / dearest
+        return density(r, c, arm, account) * c * account.high
+
+    return bound
+
+
+def ucb_bv1(least: float) -> Index:
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        e = math.sqrt(math.log(account.pull - 1) / arm.pulls)
+        return r / c + (1 + 1 / least) * e / (least - e) if e < least else math.inf
+
+    return by_density(density)
+
+
+def ucb_bv2(account: Account, i: int) -> float:
+    dearest = max(arm.price for arm in account.arms)
+    known = [j for j in account.affordable() if account.arms[j].pulls > 0]
+    least = min(account.arms[j].mean_cost() for j in known) / dearest
+
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        e = math.sqrt(math.log(account.pull - 1) / arm.pulls)
+        return r / c + (1 / least) * (1 + 1 / (least - e)) * e if e < least else math.inf
+
+    return by_density(density)(account, i)
+
+
+def budget_ucb(least: float) -> Index:
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        e = math.sqrt(2 * math.log(account.pull - 1) / arm.pulls)
+        return r / c + e / c * (1 + min(r + e, 1.0) / max(c - e, least))
+
+    return by_density(density)
+
+
+def i_ucb(a: float) -> Index:
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        return r / c + a * math.sqrt(math.log(account.pull - 1) / arm.pulls)
+
+    return by_density(density)
+
+
+def ucb_sc(plus: bool) -> Index:
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        """Turn the direction of (c, r) by the angle under which a disc around it is seen from the origin."""
+        x = max(math.log(account.pull / (arm.pulls if plus else 1)), 0.0) / (2 * arm.pulls)
+        if c <= math.sqrt(x):
+            return math.inf
+        angle = math.atan2(r, c) + math.asin(math.sqrt(x / (r * r + c * c)))
+        return math.tan(angle) if angle < math.pi / 2 else math.inf
+
+    return by_density(density)
+
+
+def kl_ucb_sc(account: Account, i: int) -> float:
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        """Try how much of the level the reward may have, on a fine grid, and again around the best."""
+        level = math.log(account.pull) / arm.pulls
+        low, high = 0.0, level
+        best = 0.0
+        for _ in range(6):
+            parts = [low + (high - low) * k / 20 for k in range(21)]
+            ratios = [
+                largest_mean(lambda u: coin_divergence(r, u), r, part)
+                / max(1 - largest_mean(lambda u: coin_divergence(1 - c, u), 1 - c, level - part), 1e-9)
+                for part in parts
+            ]
+            k = ratios.index(max(ratios))
+            best = max(best, ratios[k])
+            low, high = parts[max(k - 1, 0)], parts[min(k + 1, 20)]
+        return best
+
+    return by_density(density)(account, i)
+
+
+def ucb_b2(alpha: float) -> Index:
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        dearest = max(arm.price for arm in account.arms)
+        rate = alpha * math.log(account.pull) / arm.pulls
+        told = max(arm.told, 1)
+        spread = max(arm.reward_squares / account.high**2 / told - r * r, 0.0) if arm.told else 0.0
+        cost_spread = max(arm.cost_squares / dearest**2 / told - c * c, 0.0) if arm.told and arm.is_random() else 0.0
+        eps = math.sqrt(2 * spread * rate) + 3 * rate
+        eta = math.sqrt(2 * cost_spread * rate) + 3 * rate
+        return r / c + 1.4 * (eps + r / c * eta) / c if eta < c * 0.28 / 1.28 else math.inf
+
+    return by_density(density)
+
+
+def primal_dual(account: Account, i: int) -> float:
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        size = math.log(len(account.arms) * account.price(account.budget) / arm.mean_cost())
+
+        def rad(x: float) -> float:
+            return math.sqrt(size * x / arm.pulls) + size / arm.pulls
+
+        return min(r + rad(r), 1.0) / (c - rad(c)) if c > rad(c) else math.inf
+
+    return by_density(density)(account, i)
+
+
 def bayes_ucb(account: Account, i: int) -> float:
     n, m = account.arms[i].pulls, scaled_mean(account, i)
     quantile = float(stats.beta.ppf(1 - 1 / account.pull, 1 + n * m, 1 + n * (1 - m)))
@@ -288,12 +456,16 @@ Oracle = Callable[[Account, dict[int, float]], list[BestSet]]
 def densest(account: Account, values: dict[int, float], left: Fraction) -> int | None:
     best = None
     for i, value in values.items():
-        if account.arms[i].cost <= left:
-            density = value / account.arms[i].price
+        if mean_cost(account, i) <= left:
+            density = value / account.arms[i].mean_cost()
             # Ties go to the lower arm.
-            if best is None or density > values[best] / account.arms[best].price:
+            if best is None or density > values[best] / account.arms[best].mean_cost():
                 best = i
     return best
+
+
+def mean_cost(account: Account, i: int) -> Fraction:
+    return Fraction(account.arms[i].mean_cost()) / account.per_price
 
 
 def density_greedy(account: Account, values: dict[int, float]) -> list[BestSet]:
@@ -306,7 +478,7 @@ def density_greedy(account: Account, values: dict[int, float]) -> list[BestSet]:
     while arm is not None:
         count = account.room(arm, left)
         taken.append((arm, count))
-        left -= count * account.arms[arm].cost
+        left -= count * mean_cost(account, arm)
         del values[arm]  # no more of it fits, or may be taken
         arm = densest(account, values, left)
     return [taken]
@@ -320,7 +492,7 @@ def fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
 
 def about_fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
     """Permit every arm that is the densest but for the rounding of values that are found in different ways."""
-    densities = {i: value / account.arms[i].price for i, value in values.items()}
+    densities = {i: value / account.arms[i].mean_cost() for i, value in values.items()}
     return [[(i, 1)] for i, density in densities.items() if density >= max(densities.values()) * (1 - 1e-9)]
 
 
@@ -341,7 +513,7 @@ def every_set(account: Account, arms: list[int], left: Fraction) -> Iterator[Bes
     if not arms:
         yield []
         return
-    cost = account.arms[arms[0]].cost
+    cost = mean_cost(account, arms[0])
     for count in range(account.room(arms[0], left) + 1):
         for others in every_set(account, arms[1:], left - count * cost):
             yield [(arms[0], count), *others]
@@ -473,7 +645,7 @@ class PokerTwin(Twin):
     def pulls_left(self, account: Account) -> float:
         if self.horizon > 0:
             return self.horizon - account.pull
-        average = total(arm.price for arm in account.arms) / len(account.arms)
+        average = total(arm.mean_cost() for arm in account.arms) / len(account.arms)
         return account.price(account.left) / average
 
     def deviation(self, account: Account, i: int) -> float:
@@ -496,28 +668,37 @@ class ThompsonTwin(Twin):
     lazy: bool = False
 
     def permitted(self, account: Account, chance: float) -> set[int]:
-        densities = {i: self.mean(account, i, chance) / account.arms[i].price for i in account.affordable()}
+        densities = {i: self.mean(account, i, chance) / self.cost(account, i, chance) for i in account.affordable()}
         # The normal numbers behind the draws come from another routine, so that the last digits differ.
         return {i for i, density in densities.items() if density >= max(densities.values()) * (1 - 1e-9)}
 
     def mean(self, account: Account, i: int, chance: float) -> float:
         if self.lazy and account.arms[i].pulls == 0:
             return account.high
-        a, b = self.shapes(account, i)
+        arm = account.arms[i]
+        a, b = self.shapes(arm.told, arm.reward_sum, arm.reward_squares, account.low, account.high)
         key = math.floor(chance * 2**52)
         heads, tails = gamma(a, key, 0, i), gamma(b, key, 1, i)
         return in_units_of_rewards(account, heads / (heads + tails))
 
-    def shapes(self, account: Account, i: int) -> tuple[float, float]:
-        arm, span = account.arms[i], account.high - account.low
-        rewards = (arm.reward_sum - arm.told * account.low) / span
+    def cost(self, account: Account, i: int, chance: float) -> float:
+        arm = account.arms[i]
+        if not arm.is_random() or (self.lazy and arm.pulls == 0):
+            return arm.floor()
+        a, b = self.shapes(arm.told, arm.cost_sum, arm.cost_squares, arm.floor(), arm.price)
+        key = math.floor(chance * 2**52)
+        heads, tails = gamma(a, key, 4, i), gamma(b, key, 5, i)
+        return arm.floor() + heads / (heads + tails) * (arm.price - arm.floor())
+
+    def shapes(self, told: float, seen: float, seen_squares: float, low: float, high: float) -> tuple[float, float]:
+        span = high - low
+        shares = min(max((seen - told * low) / span, 0.0), told)
         if self.w is None:
-            rewards = min(max(rewards, 0.0), arm.told)
-            return rewards + 1, arm.told - rewards + 1
-        squares = arm.reward_squares - 2 * account.low * arm.reward_sum + arm.told * account.low**2
-        m = (rewards + self.w) / (arm.told + 2 * self.w)
-        q = (squares / span**2 + self.w) / (arm.told + 2 * self.w)
-        s2 = (q - m * m) / (arm.told + 2 * self.w + 1)
+            return shares + 1, told - shares + 1
+        squares = min(max((seen_squares - 2 * low * seen + told * low**2) / span**2, 0.0), shares)
+        m = (shares + self.w) / (told + 2 * self.w)
+        q = (squares + self.w) / (told + 2 * self.w)
+        s2 = (q - m * m) / (told + 2 * self.w + 1)
         size = m * (1 - m) / s2 - 1
         return m * size, (1 - m) * size
 
@@ -546,21 +727,22 @@ class ImedTwin(Twin):
 
     def permitted(self, account: Account, chance: float) -> set[int]:
         affordable = account.affordable()
-        densities = {i: account.mean(i) / account.arms[i].price for i in affordable if account.arms[i].pulls > 0}
+        costs = {i: account.arms[i].mean_cost() for i in affordable}
+        densities = {i: account.mean(i) / costs[i] for i in affordable if account.arms[i].pulls > 0}
         rho = max(densities.values(), default=0.0)
-        hopeful = [i for i in affordable if i not in densities and rho * account.arms[i].price < account.high]
+        hopeful = [i for i in affordable if i not in densities and rho * costs[i] < account.high]
         if hopeful:
-            least = min(account.arms[i].price for i in hopeful)
-            return {next(i for i in hopeful if account.arms[i].price == least)}
+            least = min(costs[i] for i in hopeful)
+            return {next(i for i in hopeful if costs[i] == least)}
         indices = {i: self.index(account, i, rho) for i, density in densities.items()}
         least = min(indices.values())
         return {i for i, index in indices.items() if index <= least + 1e-9 * abs(least)}
 
     def index(self, account: Account, i: int, rho: float) -> float:
         arm, m, v = account.arms[i], scaled_mean(account, i), scaled_variance(account, i)
-        if account.mean(i) / arm.price == rho:
+        if account.mean(i) / arm.mean_cost() == rho:
             return math.log(arm.pulls)
-        target = (rho * arm.price - account.low) / (account.high - account.low)
+        target = (rho * arm.mean_cost() - account.low) / (account.high - account.low)
         if target >= 1:
             return math.inf
         divergence = two_moment_divergence(m, v, target) if self.two_moments else coin_divergence(m, target)
@@ -598,9 +780,9 @@ class AboveAverageTwin(Twin):
             if account.arms[i].pulls == 0:
                 return {i}
         rewards = total(arm.reward_sum for arm in account.arms)
-        money = total(arm.told * arm.price for arm in account.arms)
+        money = total(arm.told * arm.mean_cost() for arm in account.arms)
         level = (1.0 + self.x) * (rewards / money if money else 0.0)
-        densities = {i: account.mean(i) / account.arms[i].price for i in affordable}
+        densities = {i: account.mean(i) / account.arms[i].mean_cost() for i in affordable}
         above = [i for i in affordable if densities[i] >= level]
         if above:
             return {min(above, key=lambda i: (account.arms[i].pulls, i))}
@@ -609,10 +791,11 @@ class AboveAverageTwin(Twin):
 
 @dataclass
 class Remembered:
-    """A pull: which arm, what it paid as far as the policy learns that, and whether it counts (was not cancelled)."""
+    """A pull: which arm, what it paid and cost as far as the policy learns that, and whether it was not cancelled."""
 
     arm: int
     reward: float | None = None
+    price: float = 0.0  # of its true cost, if that is random
     counts: bool = True
 
 
@@ -635,17 +818,22 @@ class ForgetfulTwin(Twin):
         weighed = [(Fraction(self.weight(age)), pull) for age, pull in zip(ages, account.history, strict=True)]
         for i, arm in enumerate(seen.arms):
             pulls = [(weight, pull) for weight, pull in weighed if pull.arm == i and pull.counts]
-            told = [(weight, pull.reward) for weight, pull in pulls if pull.reward is not None]
-            arm.pulls = float(sum((weight for weight, _ in pulls), Fraction(0)))
-            arm.told = float(sum((weight for weight, _ in told), Fraction(0)))
-            arm.reward_sum = float(sum((weight * Fraction(reward) for weight, reward in told), Fraction(0)))
-            arm.reward_squares = float(
-                sum((weight * Fraction(reward * reward) for weight, reward in told), Fraction(0))
-            )
+            told = [(weight, pull.reward, pull.price) for weight, pull in pulls if pull.reward is not None]
+            arm.pulls = exact_sum(weight for weight, _ in pulls)
+            arm.told = exact_sum(weight for weight, _, _ in told)
+            arm.reward_sum = exact_sum(weight * Fraction(reward) for weight, reward, _ in told)
+            arm.reward_squares = exact_sum(weight * Fraction(reward * reward) for weight, reward, _ in told)
+            arm.cost_sum = exact_sum(weight * Fraction(price) for weight, _, price in told)
+            arm.cost_squares = exact_sum(weight * Fraction(price * price) for weight, _, price in told)
             if arm.pulls < 1e-9:  # as good as forgotten
                 arm.pulls, arm.told, arm.reward_sum, arm.reward_squares = 0, 0, 0.0, 0.0
+                arm.cost_sum, arm.cost_squares = 0.0, 0.0
         seen.pull = 1 + float(sum((weight for weight, pull in weighed if pull.counts), Fraction(0)))
         return seen
+
+
+def exact_sum(parts: Iterable[Fraction]) -> float:
+    return float(sum(parts, Fraction(0)))
 
 
 def window(pulls: int) -> Callable[[int], float]:
@@ -700,16 +888,23 @@ class ReferenceLearner:
         self.account.history.append(Remembered(arm))
         self.account.pull += 1
 
-    def tell(self, number: int, reward: float) -> None:
+    def tell(self, number: int, reward: float, cost: Fraction) -> None:
+        """Settle a pull at its true cost, which is a whole number of units."""
         settled = self.outstanding.pop(number)
         arm = self.account.arms[settled.arm]
-        self.spent += arm.cost
+        self.spent += cost
+        self.account.left += arm.cost - cost
         self.reward_total += reward
         if settled.learns:
             self.account.history[number - 1].reward = reward
             arm.told += 1
             arm.reward_sum += reward
             arm.reward_squares += reward * reward
+            if arm.is_random():
+                price = float(cost * self.account.per_price)
+                self.account.history[number - 1].price = price
+                arm.cost_sum += price
+                arm.cost_squares += price * price
 
     def cancel(self, number: int) -> None:
         arm = self.account.arms[self.outstanding.pop(number).arm]

@@ -224,7 +224,16 @@ def test_a_mistake_in_a_law_is_named(name: object, parameters: dict[str, Any], m
 def test_every_public_part_is_there(base: Any, makers: dict[str, Callable[..., object]]) -> None:
     public = (getattr(bb, name) for name in bb.__all__)
     classes = {value for value in public if inspect.isclass(value) and issubclass(value, base)}
-    bases = {bb.Index, bb.ScalarIndex, bb.LinearIndex, bb.Oracle, bb.Memory, bb.RewardLaw, bb.ChangingLaw}
+    bases = {
+        bb.Index,
+        bb.ScalarIndex,
+        bb.DensityIndex,
+        bb.LinearIndex,
+        bb.Oracle,
+        bb.Memory,
+        bb.RewardLaw,
+        bb.ChangingLaw,
+    }
     assert classes - bases == set(makers.values())
 
 

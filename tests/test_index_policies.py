@@ -55,6 +55,7 @@ class TestLazyClippedExact(PolicyContract):
     policy = bb.IndexPolicy(bb.UCB1(0.3), bb.Exact(), clip=True, lazy=True)
     twin = IndexTwin(ucb1_index(0.3), exact, clip=True, lazy=True)
     twin_limits = (3, 12)
+    random_costs = False
 
 
 class TestKlUcb(PolicyContract):

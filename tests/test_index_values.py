@@ -47,13 +47,13 @@ class Case:
 
     def account(self) -> reference.Account:
         arms, now = self.arms(), self.now()
-        arm = reference.Arm(Fraction(COST), COST)
+        arm = reference.Arm(Fraction(COST), Fraction(COST), COST, COST)
         arm.pulls, arm.told = self.pulls, int(arms.told[0])
         arm.reward_sum, arm.reward_squares = float(arms.reward_sum[0]), float(arms.reward_squares[0])
-        others = [reference.Arm(Fraction(1), 1.0)] * (now.arm_count - 1)
+        others = [reference.Arm(Fraction(1), Fraction(1), 1.0, 1.0)] * (now.arm_count - 1)
         purse, left = Fraction(now.budget), Fraction(now.budget_left)
         ends = now.reward_low, now.reward_high
-        return reference.Account([arm, *others], purse, left, *ends, per_price=1, pull=self.pull)
+        return reference.Account([arm, *others], purse, left, *ends, per_price=1, unit=Fraction(1), pull=self.pull)
 
 
 @st.composite

@@ -80,6 +80,7 @@ class TestUcb1ByTournament(ByTournament):
 class TestExactKube(PolicyContract):
     policy = bb.IndexPolicy(bb.UCB1(), bb.Exact())
     twin = IndexTwin(ucb1_index(1.0), exact)
+    random_costs = False
     twin_limits = (3, 12)
 
 
@@ -101,6 +102,7 @@ class TestMeanFractional(PolicyContract):
 class TestMeanExact(PolicyContract):
     policy = bb.IndexPolicy(bb.Mean(), bb.Exact())
     twin = IndexTwin(mean, exact)
+    random_costs = False
     twin_limits = (3, 12)
 
 

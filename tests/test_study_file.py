@@ -118,7 +118,9 @@ def test_where_rewards_change_the_regret_is_against_the_fractional_optimum(file:
     found = read_text(file, PLAIN + CHANGING)
     assert found.against == "fractional"
     assert not found.study.exact_optimum
-    with pytest.raises(InvalidInput, match="against is 'optimum': rewards change, and there is no exact optimum"):
+    with pytest.raises(
+        InvalidInput, match="against is 'optimum': rewards change or costs are random, and there is no exact"
+    ):
         read_text(file, 'against = "optimum"\n' + PLAIN + CHANGING)
 
 
@@ -258,7 +260,7 @@ MISTAKES = {
     ),
     "negative reward": (
         arms(reward='{ law = "uniform", low = -1, high = 1 }'),
-        "arms['a'].reward may pay -1.0: rewards below",
+        "arms['a'].reward may be -1.0: rewards and costs below",
     ),
     "one reward": (
         arms(reward='{ law = "empirical", values = [1] }'),

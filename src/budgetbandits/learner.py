@@ -10,7 +10,7 @@ import json
 import math
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeGuard
 
@@ -30,7 +30,7 @@ from budgetbandits.memory import Everything, restore_past, saved_past
 from budgetbandits.money import Amount, PriceList, Unit, price_list
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.problem import Problem
-from budgetbandits.state import UNLIMITED, Counts, Floats, Now, fresh_arms, learn, learn_cost
+from budgetbandits.state import UNLIMITED, Arms, Counts, Floats, Now, fresh_arms, learn, learn_cost
 from budgetbandits.streams import CHOICE, Draws
 from budgetbandits.tables import Table
 
@@ -40,9 +40,12 @@ if TYPE_CHECKING:
 __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
-_VERSION: Final = (
-    3  # 2 knew neither random costs nor limits, and 1 neither pulls that expired nor costs that came cheaper
-)
+_VERSION: Final = 3  # 2 knew no random costs and no limits, 1 no pulls that expired and no costs that came cheaper
+_ADDED: Final[Mapping[int, dict[str, Any]]] = {
+    2: {"saved": 0, "expired": []},
+    3: {"least": None, "limits": None},
+}
+"""What a version added, and what stands for it in one before."""
 _SEED_BITS: Final = 63
 _PULLS_MOST: Final = 2**53
 _TOURNAMENT_ARMS: Final = 2_000  # from so many arms on, NumPy's scan takes longer than the compiled tournament
@@ -672,8 +675,6 @@ class Learner:
                     "told": arms.told.tolist(),
                     "reward_sum": arms.reward_sum.tolist(),
                     "reward_squares": arms.reward_squares.tolist(),
-                    "cost_sum": arms.cost_sum.tolist() if self._least is not None else None,
-                    "cost_squares": arms.cost_squares.tolist() if self._least is not None else None,
                     "saved": self._saved,
                     "pending": [_saved_pull(pending) for pending in self._pending.values()],
                     "expired": [
@@ -681,7 +682,8 @@ class Learner:
                     ],
                     "cancelled": sorted(self._cancelled),
                 }
-                | ({"memory": saved_past(self._past)} if isinstance(self._policy, Forgetful) else {}),
+                | ({"memory": saved_past(self._past)} if isinstance(self._policy, Forgetful) else {})
+                | ({} if self._least is None else _saved_costs(arms)),
                 allow_nan=False,
             )
 
@@ -842,6 +844,10 @@ def _unknown(pull: object) -> UnknownPull:
     return UnknownPull(f"{pull!r} is no pull of this learner: use what ask() returned, or its id")
 
 
+def _saved_costs(arms: Arms) -> dict[str, list[float]]:
+    return {"cost_sum": arms.cost_sum.tolist(), "cost_squares": arms.cost_squares.tolist()}
+
+
 def _saved_pull(pending: _Pending) -> list[Any]:
     return [pending.pull.id, pending.arm, pending.pull.number, pending.learns]
 
@@ -873,4 +879,6 @@ def _parse(text: str) -> dict[str, Any]:
             f"the saved learner has the format version {data.get('version')!r}, and this package reads 1 to "
             f"{_VERSION}: use the package version that wrote it"
         )
-    return {"saved": 0, "expired": [], "least": None, "limits": None} | data
+    for version, added in _ADDED.items():
+        data = added | data if data["version"] < version else data
+    return data

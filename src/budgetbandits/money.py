@@ -323,7 +323,7 @@ def _real_prices(
     costs: Sequence[Number] | NDArray[np.float64], budget: Number, least: Sequence[Number] | None = None
 ) -> PriceList:
     prices = costs if isinstance(costs, np.ndarray) else np.array([_float_at_least(cost) for cost in costs])
-    lows = None if least is None else np.array([-_float_at_least(-cost) for cost in least])
+    lows = None if least is None else _least_prices(least, costs)
     # The last bit of the smallest number: every price is a whole multiple of it. No float has a bit below 2^-1074.
     smallest = prices.min() if lows is None else np.maximum(lows, _TINY_SHARE * prices).min()
     exponent = _FLOAT_BITS - int(np.frexp(smallest)[1])
@@ -337,6 +337,12 @@ def _real_prices(
             f"at most 2^106 units of 2^-{unit.exponent}; leave out the negligible costs"
         )
     return PriceList(unit, prices, units, lows)
+
+
+def _least_prices(least: Sequence[Number], costs: Sequence[Number] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round down, but for a known cost, which is rounded up as the greatest is."""
+    pairs = zip(least, costs, strict=True)
+    return np.array([_float_at_least(cost) if low == cost else -_float_at_least(-low) for low, cost in pairs])
 
 
 def _float_at_least(amount: Number) -> float:

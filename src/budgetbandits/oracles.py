@@ -56,14 +56,14 @@ class Oracle(Spec):
 
     def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
         """Do as `solve` does where arms have limits, 1 or more: by default its counts, cut to these."""
-        return np.minimum(self.solve(values, costs, budget), limits)
+        counts = self.solve(values, costs, budget)
+        if len(counts) != len(values):
+            raise PolicyError("an oracle must give one count for each arm that it is asked about")
+        return np.minimum(counts, limits)
 
     def draw(self, values: Floats, costs: Floats, budget: float, limits: Counts, uniform: float) -> int:
         """Return the arm to pull: a uniform number picks it from the best set."""
-        counts = self.solve_within(values, costs, budget, limits)
-        if len(counts) != len(values):
-            raise PolicyError("an oracle must give one count for each arm that it is asked about")
-        return draw(counts, uniform)
+        return draw(self.solve_within(values, costs, budget, limits), uniform)
 
 
 @dataclass(frozen=True)

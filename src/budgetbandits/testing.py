@@ -45,7 +45,7 @@ from budgetbandits.errors import (
     StoreError,
     UnknownPull,
 )
-from budgetbandits.policies import epsilon_greedy, kube
+from budgetbandits.policies import epsilon_greedy, kube, thompson
 
 __all__ = ["HandClock", "PostgresqlServer", "StoreContract"]
 
@@ -321,6 +321,47 @@ class StoreContract(ABC):
         clock.advance(3600 + 60)
         ads.close()
         assert amounts(ads) == ("0.35", "0.00", "9.65")
+        ads.verify()
+
+    # Random costs
+
+    def test_of_a_random_cost_the_greatest_is_reserved_and_the_true_one_settled(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, costs={"a": ("0.05", "0.25"), "b": "0.10"}, budget=2, policy=thompson())
+        pull, other = ads.ask(n=2)
+        while pull.arm != "a" or other.arm != "b":
+            ads.cancel(pull)
+            ads.cancel(other)
+            pull, other = ads.ask(n=2)
+        assert amounts(ads) == ("0.00", "0.35", "1.65")
+        for cost in (None, "0.04", "0.26"):
+            with pytest.raises(InvalidAmount):
+                ads.tell(pull, 0.5, cost)
+        for _ in range(2):
+            ads.tell(pull, 0.5, cost="0.071")
+            ads.tell(other, 0.5)
+        assert amounts(ads) == ("0.18", "0.00", "1.82")
+        with self.open_store(tmp_path, clock) as again:
+            assert [row.cost for row in again.open("ads").arms] == [0.08, 0.10]
+        ads.verify()
+
+    def test_a_random_cost_that_is_told_late_moves_no_money(self, store: Store, clock: HandClock) -> None:
+        ads = new_campaign(store, costs={"a": ("0.05", "0.25")}, budget="0.50")
+        first, second = ads.ask(n=2)
+        ads.tell(first, 0.5, cost="0.05")
+        clock.advance(60)
+        ads.tell(second, 0.5)
+        assert amounts(ads) == ("0.30", "0.00", "0.20")
+        assert [row.cost for row in ads.arms] == [0.05]
+        assert ads.ask() is None
+        ads.verify()
+
+    def test_a_budget_of_random_costs_is_spent_to_where_no_greatest_cost_fits(self, store: Store) -> None:
+        ads = new_campaign(store, costs={"a": (0, "0.25"), "b": ("0.10", "0.40")}, budget=3)
+        while pull := ads.ask():
+            ads.tell(pull, 0.5, cost="0.15")
+        assert amounts(ads) == ("2.85", "0.00", "0.15")
         ads.verify()
 
     def test_without_a_lease_nothing_expires(self, store: Store, clock: HandClock) -> None:

@@ -173,7 +173,7 @@ class Campaign:
             What it paid.
         cost
             What it cost, if that was less than what was reserved: the rest is given back. What is finer than the
-            campaign's unit is rounded up.
+            campaign's unit is rounded up. Needed if the arm's cost is random, unless the pull has expired.
 
         Raises
         ------

@@ -166,7 +166,7 @@ class Ledger:
             self._check_late(number, cost)
             self._write(Kind.TOLD, pull=number, arm=self._expired.get(number), reward=reward)
             return
-        amount = self._price(outstanding.arm) if cost is None else self._checked_cost(number, outstanding.arm, cost)
+        amount = self._told_amount(number, outstanding.arm, cost)
         self._write(Kind.TOLD, pull=number, arm=outstanding.arm, amount=amount, reward=reward)
 
     def cancel(self, pull: Pull | int) -> None:
@@ -212,6 +212,19 @@ class Ledger:
     def _price(self, arm: int) -> int:
         return self.settings.prices[arm]
 
+    def _has_random_cost(self, arm: int) -> bool:
+        return self.settings.least is not None and self.settings.least[arm] < self._price(arm)
+
+    def _told_amount(self, number: int, arm: int, cost: Amount | None) -> int:
+        if cost is not None:
+            return self._checked_cost(number, arm, cost)
+        if self._has_random_cost(arm):
+            raise InvalidAmount(
+                f"cost of pull {number} is missing: arm {self.settings.names[arm]!r} has a random cost; "
+                "tell what it was"
+            )
+        return self._price(arm)
+
     def _repeated(self, key: str, answer: tuple[int, range], wanted: int) -> list[Pull]:
         wanted_first, numbers = answer
         if wanted_first != wanted:
@@ -239,6 +252,9 @@ class Ledger:
         if units > self._price(arm):
             reserved = self.settings.unit.decimal(self._price(arm))
             raise InvalidAmount(f"{what} is {cost}: it must be at most {reserved}, which was reserved for it")
+        if self._has_random_cost(arm) and self.settings.least is not None and units < self.settings.least[arm]:
+            least = self.settings.unit.decimal(self.settings.least[arm])
+            raise InvalidAmount(f"{what} is {cost}: it must be at least {least}, the least that was declared")
         return units
 
     def _check_repeated(self, number: int, told: Told, reward: float, cost: Amount | None) -> None:
@@ -344,7 +360,8 @@ class Ledger:
             self._fold_told_late(number, reward, entry.amount)
             return
         price = self._price(outstanding.arm)
-        self.learner.tell(number, reward, None if entry.amount == price else self.settings.unit.decimal(entry.amount))
+        is_usual = entry.amount == price and not self._has_random_cost(outstanding.arm)
+        self.learner.tell(number, reward, None if is_usual else self.settings.unit.decimal(entry.amount))
         self._settle(outstanding, entry.amount)
         self._pulls.tell(number, reward, entry.amount)
 

@@ -9,7 +9,7 @@ from budgetbandits.campaign.times import Duration, duration
 from budgetbandits.checks import ArmName, Costs, Limits, check_range, check_whole, limits_of, named_costs
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
 from budgetbandits.learner import Learner, new_seed
-from budgetbandits.money import Amount, PriceList, Unit, looks_real, price_list
+from budgetbandits.money import Amount, CostRange, PriceList, Unit, looks_real, price_list
 from budgetbandits.policies import Policy
 from budgetbandits.state import UNLIMITED
 
@@ -18,8 +18,8 @@ __all__ = ["OnExpire", "Settings"]
 OnExpire = Literal["charge", "release"]
 """What becomes of the money of a pull that is not told in its lease."""
 
-_VERSION: Final = 1
-_VERSION_WITH_LIMITS: Final = 2  # so that a package that knows no limits does not open such a campaign
+_VERSION: Final = 2
+_OLDEST: Final = 1  # knew neither limits nor random costs; what has none is written so, and older packages read it
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Settings:
     policy, reward_range, seed
         As in `budgetbandits.Learner`.
     names, prices
-        The arms, and what a pull of each costs in whole units.
+        The arms, and what a pull of each costs in whole units, at most if that is random.
     unit
         The smallest amount, a power of ten.
     budget
@@ -42,6 +42,8 @@ class Settings:
         What becomes of its money after that.
     limits
         How often each arm may be pulled, None for as often as there is money; None if no arm has a limit.
+    least
+        What a pull of each arm costs at least, in whole units; None if all costs are known.
     """
 
     policy: Policy
@@ -54,6 +56,7 @@ class Settings:
     lease: int | None
     on_expire: OnExpire
     limits: tuple[int | None, ...] | None = None
+    least: tuple[int, ...] | None = None
 
     @classmethod
     def given(
@@ -85,6 +88,7 @@ class Settings:
             None if lease is None else duration(lease, "lease"),
             on_expire,
             _limits(limits, names),
+            None if bill.least is None else tuple(int(price) for price in bill.least),
         )
         if settings._stored_and_read() != settings:
             raise InvalidInput(f"policy is {policy!r}: it does not come back from JSON as it was; use plain parameters")
@@ -98,10 +102,10 @@ class Settings:
 
     def to_json(self) -> str:
         """Return the settings as JSON text."""
-        is_limited = self.limits is not None
+        later = {name: value for name, value in (("limits", self.limits), ("least", self.least)) if value is not None}
         return json.dumps(
             {
-                "version": _VERSION_WITH_LIMITS if is_limited else _VERSION,
+                "version": _VERSION if later else _OLDEST,
                 "policy": self.policy.to_data(),
                 "names": self.names,
                 "prices": self.prices,
@@ -112,7 +116,7 @@ class Settings:
                 "lease": self.lease,
                 "on_expire": self.on_expire,
             }
-            | ({"limits": self.limits} if is_limited else {}),
+            | later,
             allow_nan=False,
         )
 
@@ -127,7 +131,7 @@ class Settings:
         """
         try:
             data = json.loads(text)
-            if data["version"] not in (_VERSION, _VERSION_WITH_LIMITS):
+            if data["version"] not in (_OLDEST, _VERSION):
                 raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 and 2")
             return cls._restored(data)
         except InvalidState:
@@ -149,6 +153,7 @@ class Settings:
             None if data["lease"] is None else check_whole(data["lease"], "the lease", 63),
             data["on_expire"],
             _limits(data.get("limits"), data["names"]),
+            _least(data.get("least")),
         )
 
     @staticmethod
@@ -161,7 +166,9 @@ class Settings:
 
     def learner(self) -> Learner:
         """Return a learner that has not asked yet."""
-        costs = [(name, self.unit.decimal(price)) for name, price in zip(self.names, self.prices, strict=True)]
+        decimal = self.unit.decimal
+        ranges = zip(self.names, self.least or self.prices, self.prices, strict=True)
+        costs = [(name, decimal(high) if low == high else (decimal(low), decimal(high))) for name, low, high in ranges]
         budget, unit = self.unit.decimal(self.budget), self.unit.decimal(1)
         return Learner(self.policy, costs, budget, self.reward_range, self.seed, unit=unit, limits=self.limits)
 
@@ -171,12 +178,17 @@ def _limits(given: Limits | None, names: Sequence[ArmName]) -> tuple[int | None,
     return None if limits.count(None) == len(limits) else limits
 
 
+def _least(given: Sequence[int] | None) -> tuple[int, ...] | None:
+    return None if given is None else tuple(check_whole(price, "a least price", 54) for price in given)
+
+
 def _decimal_bill(costs: Costs, budget: Amount, unit: Amount | None) -> tuple[tuple[ArmName, ...], PriceList]:
     names, amounts = named_costs(costs)
     bill = price_list(amounts, names, budget, unit)
     if bill.unit.base == 10:
         return tuple(names), bill
-    given = [(f"cost of arm {name!r}", float(cost)) for name, cost in zip(names, amounts, strict=True)]
+    ends = [(cost.least, cost.greatest) if isinstance(cost, CostRange) else (cost, cost) for cost in amounts]
+    given = [(f"cost of arm {name!r}", float(end)) for name, pair in zip(names, ends, strict=True) for end in pair]
     what, amount = next((what, amount) for what, amount in [*given, ("budget", float(budget))] if looks_real(amount))
     raise InvalidAmount(
         f"{what} is {amount!r}: the money of a campaign is decimal; give text such as {f'{amount:.2f}'!r}, or round it"

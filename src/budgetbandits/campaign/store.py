@@ -150,7 +150,8 @@ class Store:
         name
             A printable text that no other campaign of this store has for a name.
         policy, costs, budget, reward_range, seed, limits
-            As in `budgetbandits.Learner`; but money is decimal: an int, text, a Decimal or a float with few digits.
+            As in `budgetbandits.Learner`, ranges of costs included; but money is decimal: an int, text, a Decimal or a
+            float with few digits.
         lease
             How long a pull may stay outstanding: text such as "10 minutes", a timedelta or seconds. By default for as
             long as it likes.

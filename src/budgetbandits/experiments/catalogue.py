@@ -16,16 +16,26 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.experiments.keys import check_keys, choice, inside, shown, subtable
 from budgetbandits.families import BernoulliFamily, BetaFamily, GaussianFamily, WideRange
 from budgetbandits.indices import (
+    IUCB,
     KLUCB,
+    KLUCBSC,
     MOSS,
     UCB1,
+    UCBB2,
+    UCBBV1,
+    UCBBV2,
+    UCBSC,
     UCBV,
     BayesUCB,
+    BudgetUCB,
     Index,
     KLUCBPlus,
     KLUCBPlusPlus,
     Mean,
     OmegaUCB,
+    OptimisticRatio,
+    PrimalDual,
+    ScalarIndex,
     TwoMomentKLUCB,
     UCBTuned,
 )
@@ -37,24 +47,34 @@ from budgetbandits.policies import (
     Policy,
     above_average,
     bayes_ucb,
+    budget_ucb,
+    c_ucb,
     epsilon_first,
     epsilon_greedy,
     fractional_kde,
     fractional_kube,
+    i_ucb,
     imed,
     kde,
     kl_ucb,
     kl_ucb_plus,
     kl_ucb_plus_plus,
+    kl_ucb_sc,
     kube,
+    m_ucb,
     moss,
     omega_ucb,
     poker,
+    primal_dual,
     recommended,
     thompson,
     two_moment_imed,
     two_moment_kl_ucb,
     ucb1,
+    ucb_b2,
+    ucb_bv1,
+    ucb_bv2,
+    ucb_sc,
     ucb_tuned,
     ucb_v,
     variance_aware_thompson,
@@ -77,6 +97,7 @@ __all__ = [
     "make_family",
     "make_law",
     "make_policy",
+    "steady_law",
 ]
 
 Made = TypeVar("Made")
@@ -116,6 +137,16 @@ POLICIES: Final[Mapping[str, Callable[..., Policy]]] = {
     "two_moment_imed": two_moment_imed,
     "thompson": thompson,
     "variance_aware_thompson": variance_aware_thompson,
+    "ucb_bv1": ucb_bv1,
+    "ucb_bv2": ucb_bv2,
+    "budget_ucb": budget_ucb,
+    "i_ucb": i_ucb,
+    "c_ucb": c_ucb,
+    "m_ucb": m_ucb,
+    "ucb_sc": ucb_sc,
+    "kl_ucb_sc": kl_ucb_sc,
+    "ucb_b2": ucb_b2,
+    "primal_dual": primal_dual,
     "recommended": recommended,
     "index_policy": index_policy,
 }
@@ -131,6 +162,15 @@ INDICES: Final[Mapping[str, Callable[..., Index]]] = {
     "KLUCBPlusPlus": KLUCBPlusPlus,
     "TwoMomentKLUCB": TwoMomentKLUCB,
     "BayesUCB": BayesUCB,
+    "OptimisticRatio": OptimisticRatio,
+    "UCBBV1": UCBBV1,
+    "UCBBV2": UCBBV2,
+    "BudgetUCB": BudgetUCB,
+    "IUCB": IUCB,
+    "UCBSC": UCBSC,
+    "KLUCBSC": KLUCBSC,
+    "UCBB2": UCBB2,
+    "PrimalDual": PrimalDual,
 }
 ORACLES: Final[Mapping[str, Callable[..., Oracle]]] = {
     "DensityGreedy": DensityGreedy,
@@ -163,6 +203,7 @@ FAMILIES: Final[Mapping[str, Callable[..., Problem | Family]]] = {
 
 _PARTS: Final[Mapping[object, Mapping[str, Callable[..., object]]]] = {
     Index: INDICES,
+    ScalarIndex: INDICES,
     Oracle: ORACLES,
     Family: FAMILIES,
 }
@@ -248,7 +289,7 @@ def _argument(parameter: inspect.Parameter, value: object, where: str) -> object
     if parameter.annotation is bool:
         return value
     if parameter.annotation is RewardLaw:
-        return _steady_law(value, where)
+        return steady_law(value, where)
     if parameter.annotation == _PIECES:
         return _pieces(value, where)
     kinds = _PARTS.get(parameter.annotation)
@@ -274,7 +315,8 @@ def _pieces(value: object, where: str) -> list[tuple[object, Law]]:
     return pieces
 
 
-def _steady_law(value: object, where: str) -> RewardLaw:
+def steady_law(value: object, where: str) -> RewardLaw:
+    """Make a law that does not change, from a table in a file."""
     table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
     return _made(STEADY_LAWS, "law", table.get("law"), {key: table[key] for key in table if key != "law"}, where)
 
@@ -329,7 +371,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, Callable[..., object]]]]] 
     "index": ('Indices, for index_policy: index = { type = "UCB1", width = 0.5 }', INDICES),
     "oracle": ('Oracles, for index_policy and epsilon_first: oracle = "Exact"', ORACLES),
     "memory": ('Memories, for any policy: memory = { type = "Window", pulls = 1000 }', MEMORIES),
-    "law": ('Reward laws: in [[arms]], reward = { law = "bernoulli", probability = 0.2 }', LAWS),
+    "law": ('Laws of rewards and costs: in [[arms]], reward = { law = "bernoulli", probability = 0.2 }', LAWS),
     "family": ('Problems for compare: in [problems.ANY-NAME], family = "bernoulli" and its parameters', FAMILIES),
 }
 

@@ -6,7 +6,7 @@ and c are the means so far, n the pulls of the arm and t the number of the pull 
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from budgetbandits.indices.base import Index, ScalarIndex
 from budgetbandits.indices.kl import kl_best_ratio
 from budgetbandits.indices.scaled import is_random, saving, saving_range
-from budgetbandits.indices.ucb import OmegaUCB
 from budgetbandits.specs import require, require_flag, require_spec
 from budgetbandits.state import Arm, Arms, Floats, Now, arm_of
 
@@ -53,7 +52,7 @@ class OptimisticRatio(ScalarIndex):
     >>> policy = bb.IndexPolicy(bb.OptimisticRatio(bb.KLUCB()), bb.Fractional(), lazy=True)
     """
 
-    index: ScalarIndex = field(default_factory=OmegaUCB)
+    index: ScalarIndex
 
     def __post_init__(self) -> None:
         require_spec(self.index, "index", ScalarIndex)
@@ -126,7 +125,9 @@ class UCBBV2(Index):
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return the values of all arms."""
-        least = float(arms.mean_cost.min()) / now.cost_high
+        least = 1.0
+        for i in range(len(arms.cost)):
+            least = min(least, arms.mean_cost[i] / now.cost_high)
         values = np.empty(len(arms.cost))
         for i in range(len(values)):
             arm = arm_of(arms, i)

@@ -14,7 +14,7 @@ import numpy as np
 from budgetbandits.changing import Law
 from budgetbandits.checks import check_range
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.catalogue import make_law, make_policy
+from budgetbandits.experiments.catalogue import make_law, make_policy, steady_law
 from budgetbandits.experiments.keys import (
     check_keys,
     choice,
@@ -152,11 +152,12 @@ def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
 
 
 def _against(table: Mapping[str, Any], source: Problem | PaperFamily) -> Against:
-    has_optimum = not (isinstance(source, Problem) and source.is_changing)
+    has_optimum = not (isinstance(source, Problem) and (source.is_changing or source.has_random_costs))
     against = choice(table.get("against", "optimum" if has_optimum else "fractional"), _AGAINST, "against")
     if against == "optimum" and not has_optimum:
         raise InvalidInput(
-            "against is 'optimum': rewards change, and there is no exact optimum; give 'fractional', or leave it out"
+            "against is 'optimum': rewards change or costs are random, and there is no exact optimum; "
+            "give 'fractional', or leave it out"
         )
     return against
 
@@ -231,6 +232,10 @@ def _arm_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _cost(value: Any, name: str, where: str) -> Any:
     with told_as(f"cost of arm {name!r}", f"{where}.cost"):
+        if isinstance(value, Mapping):
+            law = steady_law(value, f"{where}.cost")
+            Problem({name: law}, [law])
+            return law
         price_list([value], [name], 0)
     return value
 
@@ -239,7 +244,9 @@ def _law(value: object, where: str) -> Law:
     table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
     law = make_law(table.get("law"), {key: table[key] for key in table if key != "law"}, where)
     if law.support[0] < 0:
-        raise InvalidInput(f"{where} may pay {law.support[0]}: rewards below 0 are not allowed; shift or cut the law")
+        raise InvalidInput(
+            f"{where} may be {law.support[0]}: rewards and costs below 0 are not allowed; shift or cut the law"
+        )
     return law
 
 
@@ -290,7 +297,10 @@ def _spread(table: Mapping[str, Any]) -> list[int]:
 
 def _budget(value: Any, where: str, source: Problem | PaperFamily) -> float:
     if isinstance(source, Problem):
-        problem, least, meaning = source, source.cost_min, "the least cost"
+        bill = source.price_list(0)
+        least = bill.unit.amount(bill.unit.units(float(bill.prices.min())))
+        meaning = "the least that has to be reserved for a pull" if source.has_random_costs else "the least cost"
+        problem = source
     else:
         # One arm stands for all: their costs lie in the same range.
         problem = PaperFamily(source.name, 1).problem(seed=0, run=0)
