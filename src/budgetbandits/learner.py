@@ -879,6 +879,5 @@ def _parse(text: str) -> dict[str, Any]:
             f"the saved learner has the format version {data.get('version')!r}, and this package reads 1 to "
             f"{_VERSION}: use the package version that wrote it"
         )
-    for version, added in _ADDED.items():
-        data = added | data if data["version"] < version else data
-    return data
+    absent = {version: added for version, added in _ADDED.items() if version > data["version"]}
+    return {key: value for added in absent.values() for key, value in added.items()} | data
