@@ -4,6 +4,7 @@ import csv
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import reference
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput, OutputError
 from budgetbandits.experiments import study
-from budgetbandits.experiments.leaderboard.board import Cell, Leaderboard, standings
+from budgetbandits.experiments.leaderboard.board import Cell, Leaderboard, Record, records, standings
 from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED, read_suite
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -123,6 +124,15 @@ def test_standings_are_geometric_means_over_the_cells() -> None:
     assert standings([cell("x", 0.0), cell("x", 0.5, "b")])[0].mean == 0
 
 
+def test_a_record_is_over_all_cells_with_one_published_policy() -> None:
+    cells = [cell("x", 0.1), cell("y", 0.5), cell("x", 0.9, "b"), cell("y", 0.2, "b"), cell("z", 0.3, "b")]
+    cells = [replace(each, origin=OWN if each.policy == "x" else PUBLISHED) for each in cells]
+    found = records(cells, "x")
+    assert [record.rival for record in found] == ["z", "y"]  # the strongest first
+    assert found == (Record("x", "z", found[0].ratio, 0, 1), Record("x", "y", found[1].ratio, 1, 2))
+    assert [record.ratio for record in found] == pytest.approx([3.0, math.sqrt(0.2 * 4.5)])
+
+
 def test_a_duel_is_with_the_best_published_policy_of_the_cell(whole: Leaderboard) -> None:
     assert [(duel.problem, duel.budget) for duel in whole.duels] == [
         (problem, budget) for problem in ("coins", "a / b") for budget in (60.0, 300.0)
@@ -178,7 +188,13 @@ def test_the_folder_has_figure_runs_tables_and_report(whole: Leaderboard) -> Non
         (each.policy, each.mean, each.p95) for each in whole.cells
     ]
     page = (whole.path / "report.md").read_text(encoding="utf-8")
-    for heading in ("Standings", "Beside the best published policy", "Every cell", "The list", "To run it again"):
+    for heading in (
+        "Standings",
+        "Beside the best published policy of each cell",
+        "Every cell",
+        "The list",
+        "To run it again",
+    ):
         assert f"\n## {heading}\n" in page
     assert "".join(f"    {line}\n" for line in LIST.splitlines()) in page
     assert re.search(r"SHA-256 of the file: [0-9a-f]{64}\n", page)

@@ -441,8 +441,8 @@ def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareT
 def recommended() -> IndexPolicy:
     """Two-moment KL-UCB with the budget as horizon: the policy to begin with; see `TwoMomentKLUCB`.
 
-    It had the least regret, or nearly, on all problems of ``docs/policies.md``, which shows the evidence and when
-    another policy is better: rewards without a known upper end, and many pulls out at a time.
+    Over the suite of ``docs/policies.md`` it lost less than any published policy. That page shows the evidence and when
+    another policy is better: rewards without a known upper end, little money for each arm, many pulls out at a time.
 
     Examples
     --------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Cell", "Duel", "Leaderboard", "Standing", "standings", "standings_table"]
+__all__ = ["Cell", "Duel", "Leaderboard", "Record", "Standing", "records", "standings", "standings_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,27 @@ class Duel:
     low: float
     high: float
     verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A policy beside a published one, over all cells.
+
+    Attributes
+    ----------
+    policy, rival
+        The two.
+    ratio
+        The geometric mean of the ratios of their mean regrets; below 1 the policy loses less.
+    smaller_in, cells
+        In how many cells the policy has the smaller mean, and of how many.
+    """
+
+    policy: str
+    rival: str
+    ratio: float
+    smaller_in: int
+    cells: int
 
 
 @dataclass(frozen=True)
@@ -235,6 +256,18 @@ def standings(cells: Sequence[Cell]) -> Table[Standing]:
             )
         )
     return Table(sorted(found, key=lambda standing: standing.mean))
+
+
+def records(cells: Sequence[Cell], policy: str) -> Table[Record]:
+    """Return a policy beside every published one, the strongest first."""
+    mine = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == policy}
+    found = []
+    for rival in dict.fromkeys(cell.policy for cell in cells if cell.origin == PUBLISHED):
+        theirs = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == rival}
+        both = [(mine[key], theirs[key]) for key in mine if key in theirs]
+        ratio = _geometric_mean([_over(first, second) for first, second in both])
+        found.append(Record(policy, rival, ratio, sum(first < second for first, second in both), len(both)))
+    return Table(sorted(found, key=lambda record: -record.ratio))
 
 
 def _geometric_mean(values: Sequence[float]) -> float:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from budgetbandits.experiments.leaderboard.board import Cell, Duel, Leaderboard, standings_table
+from budgetbandits.experiments.leaderboard.board import Cell, Duel, Leaderboard, Record, records, standings_table
 from budgetbandits.experiments.leaderboard.suite import OWN, Suite
 from budgetbandits.experiments.outputs import versions
 from budgetbandits.experiments.report import Block, Code, Document, Heading, Image, Rows, Text
 from budgetbandits.figures import Grid, Picture, heat_map
 from budgetbandits.tables import percent
 
-__all__ = ["cell_tables", "document", "duel_table", "picture", "tally"]
+__all__ = ["cell_tables", "document", "duel_table", "picture", "record_table", "tally"]
 
 
 def picture(board: Leaderboard) -> Picture:
@@ -38,7 +38,7 @@ def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite | None,
             Heading("Standings"),
             Text(_ON_STANDINGS),
             standings_table(board.standings),
-            *_duel_blocks(board.duels),
+            *_own_blocks(board),
             Heading("Every cell"),
             Text(_ON_CELLS),
             *cell_tables(board.cells),
@@ -68,15 +68,27 @@ def _overview(board: Leaderboard, seed: int) -> str:
     )
 
 
-def _duel_blocks(duels: Sequence[Duel]) -> Iterator[Block]:
-    for policy, group in groupby(duels, key=lambda duel: duel.policy):
-        mine = list(group)
-        if policy == duels[0].policy:
-            yield Heading("Beside the best published policy")
-            yield Text(_ON_DUELS)
-        yield Text(tally(mine))
-        if policy == duels[0].policy:
-            yield duel_table(mine)
+def _own_blocks(board: Leaderboard) -> Iterator[Block]:
+    """Give the list's own policies beside the published ones: all in short, the first in full."""
+    duels = {policy: list(group) for policy, group in groupby(board.duels, key=lambda duel: duel.policy)}
+    if not duels:
+        return
+    first = next(iter(duels))
+    yield Heading(f"{first} beside each published policy")
+    yield Text(_ON_RECORDS)
+    yield record_table(records(board.cells, first))
+    yield Heading("Beside the best published policy of each cell")
+    yield Text(_ON_DUELS)
+    yield from (Text(tally(mine)) for mine in duels.values())
+    yield duel_table(duels[first])
+
+
+def record_table(rows: Sequence[Record]) -> Rows:
+    """Return a policy beside each published one, for people."""
+    return Rows(
+        ["published policy", "ratio of means", "smaller mean in"],
+        [[row.rival, f"{row.ratio:.2f}", f"{row.smaller_in} of {row.cells}"] for row in rows],
+    )
 
 
 def tally(duels: Sequence[Duel]) -> str:
@@ -143,6 +155,10 @@ _ON_STANDINGS = (
     "Geometric means, over all cells, of the mean and the 95th percentile; the mean of the worst cell; the worst run "
     "of all; and in how many cells no other policy has a smaller mean. A cell is a problem with a budget. The order "
     "depends on which problems are in the suite: look at those that are like yours."
+)
+_ON_RECORDS = (
+    "The mean regret of the policy over that of each published one, as a geometric mean over all cells, and in how "
+    "many cells it is the smaller."
 )
 _ON_DUELS = (
     "In each cell the rival is the published policy with the smallest mean, chosen by the same runs, which favours it "
