@@ -31,6 +31,13 @@ def test_a_mark_at_the_beginning_and_quotes_are_no_matter(file: Path) -> None:
     assert bb.problem_from_csv(file).names == ["a, or b"]
 
 
+def test_an_arm_that_costs_now_this_and_now_that_has_a_random_cost(file: Path) -> None:
+    file.write_text("arm,cost,reward\na,1,1\na,3,0\nb,2,1\nb,2.0,0\n", encoding="utf-8")
+    problem = bb.problem_from_csv(file)
+    assert problem.cost_laws == (bb.Empirical([1, 3]), None)
+    assert problem.costs.tolist() == [2, 2]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -46,7 +53,7 @@ def test_a_mark_at_the_beginning_and_quotes_are_no_matter(file: Path) -> None:
         ("arm,cost,reward\na,1,inf\n", "line 2: reward is Infinity: give a finite number of 0 or more"),
         ("arm,cost,reward\na,cheap,1\n", "line 2: cost is 'cheap': give a number"),
         ("arm,cost,reward\na,0,1\na,0,0\n", "cost of arm 'a' is 0: a cost must be greater than 0"),
-        ("arm,cost,reward\na,1,1\na,2,1\n", "line 3: arm 'a' costs 2, and 1 in line 2: an arm has one cost"),
+        ("arm,cost,reward\na,1,1\na,-2,1\n", "line 3: cost is -2: give a finite number of 0 or more"),
         ("arm,cost,reward\na,1,1\nb,1,1\n", "all arms pay 1.0 and nothing else: declare a wider reward_range"),
         ('arm,cost,reward\n"a,1,1\n', "this is not CSV in UTF-8 (unexpected end of data): save the table in that form"),
     ],

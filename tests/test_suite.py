@@ -20,8 +20,9 @@ def read_text(path: Path, text: str) -> Suite:
     return read_suite(file)
 
 
-def test_the_packages_list_is_a_fair_one() -> None:
-    suite = read_suite()
+@pytest.mark.parametrize("costs", ["known", "random"])
+def test_the_packages_lists_are_fair(costs: str) -> None:
+    suite = read_suite(costs=costs)
     assert suite.policies["KUBE"] == Entrant(bb.kube(), PUBLISHED)
     assert suite.policies["recommended"] == Entrant(bb.recommended(), OWN)
     assert len({repr(entrant.policy) for entrant in suite.policies.values()}) == len(suite.policies) > 20
@@ -31,10 +32,19 @@ def test_the_packages_list_is_a_fair_one() -> None:
         assert (origin == OWN) == any(isinstance(part, ours) for part in parts), name
 
 
+def test_there_is_no_list_for_other_costs() -> None:
+    with pytest.raises(InvalidInput, match="costs is 'free'"):
+        read_suite(costs="free")
+
+
 def test_the_packages_seeds_are_fresh_and_share_nothing() -> None:
     """A problem's seed is that of the preset and its place in the list."""
-    suite = read_suite()
-    seeds = [preset.seed + place for preset in suite.presets.values() for place in range(len(suite.problems))]
+    seeds = [
+        preset.seed + place
+        for suite in (read_suite(), read_suite(costs="random"))
+        for preset in suite.presets.values()
+        for place in range(len(suite.problems))
+    ]
     assert len(set(seeds)) == len(seeds)
     assert not EARLIER_SEEDS & set(seeds)
 

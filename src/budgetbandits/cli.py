@@ -46,9 +46,10 @@ _COMPARE = """\
 Play all policies on a suite of problems, and compare their regrets with that of KUBE on the same runs: mean, median,
 95th percentile and worst run, with paired intervals, and the standings over all problems and budgets.
 
-The list of policies, parameters, problems and seeds is a file of this package. --policies takes one of your own, such
-as examples/leaderboard.toml; what it leaves out is as in the package's. With --csv the policies are played on your own
-observations: a table with the columns arm, cost and reward, one observation in each line.
+The list of policies, parameters, problems and seeds is a file of this package; --costs random takes the one for random
+costs. --policies takes one of your own, such as examples/leaderboard.toml; what it leaves out is as in the package's.
+With --csv the policies are played on your own observations: a table with the columns arm, cost and reward, one
+observation in each line.
 
 The output folder gets the figure (PNG and SVG), the runs (Parquet), every cell (CSV) and a report (report.html and
 report.md). If it is interrupted, the same command goes on where it stopped; with more --runs it adds the missing ones.
@@ -59,6 +60,7 @@ presets:
 
 examples:
   budgetbandits compare
+  budgetbandits compare --costs random
   budgetbandits compare --problems moderate "Bernoulli, K = 10" --budgets 500 5000
   budgetbandits compare --csv examples/observations.csv --reward-range 0 1 --budgets 5 50
 """
@@ -193,6 +195,7 @@ def _add_compare(commands: Any) -> None:
     parser.add_argument("--preset", default="quick", metavar="NAME", help="quick or full (default: %(default)s)")
     parser.add_argument("--out", metavar="FOLDER", help="default: leaderboard-PRESET, or the CSV file's name")
     group = parser.add_argument_group("what to play (default: as the list and the preset have it)")
+    group.add_argument("--costs", metavar="KIND", help="known or random: which of the package's lists (default: known)")
     group.add_argument("--policies", metavar="FILE.toml", help="a list of your own")
     group.add_argument("--problems", nargs="+", metavar="NAME", help="some of the list's")
     group.add_argument("--csv", metavar="FILE.csv", help="your own observations, in place of the list's problems")

@@ -1,7 +1,7 @@
-"""Families of test problems beyond the paper's: other reward laws, more and less noise, a wrong reward range.
+"""Families of test problems beyond the paper's: other reward laws, noise, a wrong reward range, random costs.
 
-All of them draw costs uniform in [1, 10], as the paper's moderate family does, and from the same random numbers: with
-the same seed and run, arms of the same number cost the same in each.
+Known costs are uniform in [1, 10], as in the paper's moderate family, and from the same random numbers: with the same
+seed and run, arms of the same number cost the same in each.
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from budgetbandits.rewards import Bernoulli, Beta, RewardLaw, TruncatedGaussian
 from budgetbandits.specs import require
 from budgetbandits.streams import COST, MEAN, uniforms_of_arms
 
-__all__ = ["BernoulliFamily", "BetaFamily", "GaussianFamily", "WideRange"]
+__all__ = ["BernoulliFamily", "BetaFamily", "GaussianFamily", "RandomCostFamily", "WideRange"]
 
 _COSTS: Final = (1.0, 10.0)
 
@@ -135,6 +135,53 @@ class GaussianFamily(_DrawnFamily):
         """Return the law with the mean 10 + 10 `u`."""
         mean = 10.0 + 10.0 * u
         return TruncatedGaussian(mean, self.noise**2 * mean / 2, 0.0, 2 * mean)
+
+
+@dataclass(frozen=True)
+class RandomCostFamily(_DrawnFamily):
+    """Arms with random costs: rewards and costs on [0, 1], by laws of one kind.
+
+    Mean rewards are uniform in [0.01, 0.99], mean costs in [0.05, 0.99].
+
+    Parameters
+    ----------
+    arms
+        K, the number of arms.
+    concentration
+        None for rewards and costs that are 0 or 1; otherwise they follow Beta laws whose shapes have this sum.
+
+    Examples
+    --------
+    >>> problem = RandomCostFamily(arms=2).problem(seed=1, run=0)
+    >>> [type(law).__name__ for law in problem.cost_laws], problem.has_random_costs
+    (['Bernoulli', 'Bernoulli'], True)
+    """
+
+    concentration: float | None = None
+
+    COST_MIN: ClassVar[float] = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.concentration is not None:
+            require(self.concentration, "concentration", "it must lie in [0.1, 1e6]", at_least=0.1, at_most=1e6)
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the instance of a run."""
+        means = self.COST_MIN + (0.99 - self.COST_MIN) * uniforms_of_arms(seed, COST, run, self.arms)
+        costs = [self.law_of_mean(mean) for mean in means.tolist()]
+        rewards = [self.law(u) for u in uniforms_of_arms(seed, MEAN, run, self.arms).tolist()]
+        return Problem(costs, rewards, self.REWARD_RANGE)
+
+    def law(self, u: float) -> RewardLaw:
+        """Return the law with the mean 0.01 + 0.98 `u`."""
+        return self.law_of_mean(0.01 + 0.98 * u)
+
+    def law_of_mean(self, mean: float) -> RewardLaw:
+        """Return the law with a mean, of a reward or a cost."""
+        if self.concentration is None:
+            return Bernoulli(mean)
+        return Beta(self.concentration * mean, self.concentration * (1 - mean))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ _COLUMNS: Final = ("arm", "cost", "reward")
 
 
 class _Observation(NamedTuple):
-    line: int
     arm: str
     cost: Decimal
     reward: float
@@ -26,7 +25,8 @@ def problem_from_csv(path: str | Path, reward_range: tuple[float, float] | None 
     r"""Return a problem whose arms pay what was observed of them, each observation equally likely.
 
     The first line of the file names its columns, which must be arm, cost and reward; every other line is one
-    observation. An arm has one cost, which stands in each of its lines. Other columns are not looked at.
+    observation. An arm whose cost is the same in each of its lines has a known cost, any other a random one; reward and
+    cost of a pull are drawn independently of each other. Other columns are not looked at.
 
     Parameters
     ----------
@@ -59,18 +59,15 @@ def problem_from_csv(path: str | Path, reward_range: tuple[float, float] | None 
 def _problem(observations: list[_Observation], reward_range: tuple[float, float] | None) -> Problem:
     if not observations:
         raise InvalidInput("there are no observations: give at least one line after the names of the columns")
-    first: dict[str, _Observation] = {}
-    rewards: dict[str, list[float]] = {}
+    rows: dict[str, list[_Observation]] = {}
     for row in observations:
-        before = first.setdefault(row.arm, row)
-        if row.cost != before.cost:
-            raise InvalidInput(
-                f"line {row.line}: arm {row.arm!r} costs {row.cost}, and {before.cost} in line {before.line}: "
-                "an arm has one cost"
-            )
-        rewards.setdefault(row.arm, []).append(row.reward)
-    costs = {arm: row.cost for arm, row in first.items()}
-    return Problem(costs, {arm: Empirical(values) for arm, values in rewards.items()}, reward_range)
+        rows.setdefault(row.arm, []).append(row)
+    costs = {arm: _cost([row.cost for row in seen]) for arm, seen in rows.items()}
+    return Problem(costs, {arm: Empirical([row.reward for row in seen]) for arm, seen in rows.items()}, reward_range)
+
+
+def _cost(observed: Sequence[Decimal]) -> Decimal | Empirical:
+    return observed[0] if len(set(observed)) == 1 else Empirical([float(cost) for cost in observed])
 
 
 def _observations(path: Path) -> Iterator[_Observation]:
@@ -104,7 +101,10 @@ def _observation(row: Mapping[str, str | None], line: int) -> _Observation:
     reward = _number(cells["reward"], f"line {line}: reward")
     if not 0 <= reward < Decimal("inf"):
         raise InvalidInput(f"line {line}: reward is {reward}: give a finite number of 0 or more")
-    return _Observation(line, cells["arm"], _number(cells["cost"], f"line {line}: cost"), float(reward))
+    cost = _number(cells["cost"], f"line {line}: cost")
+    if not 0 <= cost < Decimal("inf"):
+        raise InvalidInput(f"line {line}: cost is {cost}: give a finite number of 0 or more")
+    return _Observation(cells["arm"], cost, float(reward))
 
 
 def _number(text: str, where: str) -> Decimal:

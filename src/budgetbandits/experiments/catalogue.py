@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from budgetbandits.changing import Drifting, Law, Seasonal, Switching
 from budgetbandits.errors import InvalidInput
 from budgetbandits.experiments.keys import check_keys, choice, inside, shown, subtable
-from budgetbandits.families import BernoulliFamily, BetaFamily, GaussianFamily, WideRange
+from budgetbandits.families import BernoulliFamily, BetaFamily, GaussianFamily, RandomCostFamily, WideRange
 from budgetbandits.indices import (
     IUCB,
     KLUCB,
@@ -198,6 +198,7 @@ FAMILIES: Final[Mapping[str, Callable[..., Problem | Family]]] = {
     "beta": BetaFamily,
     "gaussian": GaussianFamily,
     "wide_range": WideRange,
+    "random_costs": RandomCostFamily,
     "sensor": sensor_problem,
 }
 

@@ -15,7 +15,7 @@ from budgetbandits.problem import Problem
 
 __all__ = ["compare"]
 
-_OPTIONS: Final = ("preset", "policies", "problems", "csv", "reward_range", "budgets", "runs", "seed")
+_OPTIONS: Final = ("costs", "preset", "policies", "problems", "csv", "reward_range", "budgets", "runs", "seed")
 _FILES: Final = ("policies", "csv")
 
 
@@ -23,7 +23,7 @@ def compare(options: Namespace, machine: Machine) -> str:
     """Play what the options ask for, write everything, and return what to print."""
     added = _observed(options)
     chosen = contest(
-        read_suite(options.policies),
+        read_suite(options.policies, options.costs or "known"),
         options.preset,
         names=options.problems,
         added=added,
@@ -31,7 +31,7 @@ def compare(options: Namespace, machine: Machine) -> str:
         runs=options.runs,
         seed=options.seed,
     )
-    out = options.out or next(iter(added), f"leaderboard-{options.preset}")
+    out = options.out or next(iter(added), "-".join(filter(None, ["leaderboard", options.costs, options.preset])))
     board = play_contest(chosen, out, machine, _command(options))
     first = next(iter(board.duels), None)
     lines = [

@@ -56,6 +56,7 @@ def leaderboard(
     seed: int | None = None,
     *,
     preset: str = "quick",
+    costs: str = "known",
     out: str | Path | None = None,
     workers: int | None = None,
     engine: "str | Client | None" = None,
@@ -74,6 +75,8 @@ def leaderboard(
         By default those of the preset.
     preset
         "quick" takes a minute or two, "full" about half an hour on two cores.
+    costs
+        Which of the package's lists: "known" or "random" costs.
     out
         A folder for figure, runs, tables and report. If it holds a part of the same runs, they are gone on with. A
         family is known by its repr; that of a dataclass tells it from others.
@@ -99,9 +102,9 @@ def leaderboard(
     ['recommended']
     """
     if isinstance(policies, str | Path):
-        suite, entrants = read_suite(policies), None
+        suite, entrants = read_suite(policies, costs), None
     else:
-        suite, entrants = read_suite(), policies
+        suite, entrants = read_suite(costs=costs), policies
     chosen = contest(
         suite,
         preset,

@@ -1,7 +1,7 @@
 """The list of a leaderboard, from a TOML file: policies, problems, and presets of how much is played.
 
-The package has a list of its own, `suite.toml` in this folder. A user's file may have some of its three tables, and
-what it leaves out is as the package has it.
+The package has two lists in this folder: `known_costs.toml` and `random_costs.toml`. A user's file may have some of
+their three tables, and what it leaves out is as the package has it.
 """
 
 import hashlib
@@ -32,7 +32,9 @@ from budgetbandits.problem import Family, Problem
 
 __all__ = ["OWN", "PACKAGED", "PUBLISHED", "Entrant", "Preset", "Suite", "budgets_of", "read_suite"]
 
-PACKAGED: Final = Path(__file__).with_name("suite.toml")
+PACKAGED: Final[Mapping[str, Path]] = {
+    costs: Path(__file__).with_name(f"{costs}_costs.toml") for costs in ("known", "random")
+}
 PUBLISHED: Final = "published"
 OWN: Final = "own"
 
@@ -79,8 +81,8 @@ class Suite:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-def read_suite(path: str | Path | None = None) -> Suite:
-    """Read and check a list; without a path, the package's.
+def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
+    """Read and check a list; without a path, the package's for known or for random costs.
 
     Examples
     --------
@@ -88,11 +90,12 @@ def read_suite(path: str | Path | None = None) -> Suite:
     >>> suite.policies["recommended"].origin, suite.presets["full"].budgets
     ('own', (1000.0, 10000.0, 100000.0))
     """
-    with told_of(path or PACKAGED.name):
-        text = text_in(path or PACKAGED)
+    packaged = choice(costs, PACKAGED, "costs")
+    with told_of(path or packaged.name):
+        text = text_in(path or packaged)
         tables = table_in(text)
         check_keys(tables, "", allowed=_TABLES, required=() if path else _TABLES)
-        defaults = read_suite() if path else Suite({}, {}, {}, "")
+        defaults = read_suite(costs=costs) if path else Suite({}, {}, {}, "")
         return Suite(
             policies=_policies(tables) if "policies" in tables else defaults.policies,
             problems=_problems(tables) if "problems" in tables else defaults.problems,
