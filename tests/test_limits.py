@@ -306,7 +306,7 @@ POLICIES: list[bb.Policy] = [
 
 def with_limits(problem: bb.Problem, chance: Random) -> bb.Problem:
     limits = [chance.choice([None, 1, 3, 10, 30]) for _ in range(len(problem))]
-    return bb.Problem(problem.costs, problem.rewards, problem.reward_range, limits=limits)
+    return bb.Problem(problem.costs.tolist(), problem.rewards, problem.reward_range, limits=limits)
 
 
 def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int, run: int) -> bb.Learner:
@@ -347,7 +347,7 @@ def test_limits_that_are_never_reached_change_nothing(policy: bb.Policy) -> None
     for run in range(20):
         problem = some_problem(chance, 20)
         budget = min(some_budget(chance, problem), 300.0)
-        loose = bb.Problem(problem.costs, problem.rewards, problem.reward_range, limits=[10**6] * len(problem))
+        loose = bb.Problem(problem.costs.tolist(), problem.rewards, problem.reward_range, limits=[10**6] * len(problem))
         runs = [bb.simulate(each, policy, [budget], runs=1, seed=run, arm_pulls=True) for each in (problem, loose)]
         for column in ("arm_pulls", "reward", "expected_reward", "optimum", "fractional_optimum"):
             assert np.allclose(runs[0][column], runs[1][column], rtol=1e-12), column

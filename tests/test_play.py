@@ -82,7 +82,7 @@ def world_of(problem: bb.Problem, bill: PriceList, seed: int, run: int) -> World
         tables.parameters,
         tables.data,
         tables.courses,
-        tables.limits,
+        tables.limits.copy(),
         *bill.unit.pair(bill.budget),
         tables.reward_low,
         tables.reward_high,

@@ -12,7 +12,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -262,8 +262,7 @@ def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
     most, winner = worth, 0
     for k in range(len(items)):
         heavier, low = pay_often(0.0, 0.0, -costs[items[k]] * np.sign(copies[k]), abs(copies[k]))
-        total, error = exact_sum(weight, heavier)
-        total, error = exact_sum(total, error + (low + weight_low))
+        total, error = exact_sums(weight, weight_low, heavier, low)
         parent = np.concatenate((parent, number))
         change = np.concatenate((change, np.full(len(number), k)))
         if len(parent) > _STATES_MAX:
@@ -416,9 +415,18 @@ def unbounded_counts(values: Floats, costs: Floats, budget: float) -> Counts:
     return counts
 
 
-def exact_sum(a: Any, b: Any) -> tuple[Any, Any]:
+def exact_sums(weights: Floats, lows: Floats, weight: float, low: float) -> tuple[Floats, Floats]:
+    """Add one pair of floats to each of many, without rounding."""
+    totals, errors = np.empty(len(weights)), np.empty(len(weights))
+    for i in range(len(weights)):
+        total, error = exact_sum(weights[i], weight)
+        totals[i], errors[i] = exact_sum(total, error + (low + lows[i]))
+    return totals, errors
+
+
+def exact_sum(a: float, b: float) -> tuple[float, float]:
     """Return a + b as a float64 and what that rounds off, which is exact (Knuth's two-sum)."""
-    total = a + b  # of floats or of arrays
+    total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 

@@ -122,6 +122,7 @@ _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     knapsack.relaxed_counts,
     knapsack.changes_of,
     knapsack.densities_to_come,
+    knapsack.exact_sums,
     knapsack.bounded_counts,
     knapsack.unbounded_counts,
     knapsack.exact_counts,

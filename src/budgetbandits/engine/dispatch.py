@@ -50,7 +50,7 @@ def play_run(
         tables.parameters,
         tables.data,
         tables.courses,
-        tables.limits,
+        _usual_counts(tables.limits),
         budget,
         rest,
         tables.reward_low,
@@ -101,12 +101,16 @@ def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
 
 def solve_exactly(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Return the counts of an exact knapsack, compiled."""
-    counts: Counts = call(exact_counts, (), _usual(values), _usual(costs), budget, limits)
+    counts: Counts = call(exact_counts, (), _usual(values), _usual(costs), budget, _usual_counts(limits))
     return counts
 
 
 def _usual(array: Floats) -> Floats:
     """Return an array in one piece that may be written to: to Numba any other is of another type, to compile anew."""
+    return np.require(array, requirements=["C", "W"])
+
+
+def _usual_counts(array: Counts) -> Counts:
     return np.require(array, requirements=["C", "W"])
 
 
