@@ -243,12 +243,46 @@ def two_moment_kl_ucb(a: float) -> Index:
     def bound(account: Account, i: int) -> float:
         arm = account.arms[i]
         m, v = scaled_mean(account, i), scaled_variance(account, i)
-        if m == 1:
-            return account.high
         level = a * max(math.log(account.price(account.left) / (arm.mean_cost() * arm.pulls)), 0.0) / arm.pulls
-        return in_units_of_rewards(account, largest_mean(lambda u: two_moment_divergence(m, v, u), m, level))
+        if not arm.is_random():
+            return in_units_of_rewards(account, two_moment_upper(m, v, level))
+        saved, saved_variance = saved_moments(arm)
+        span = arm.price - arm.floor()
+
+        def ratio(part: float) -> float:
+            upper = in_units_of_rewards(account, two_moment_upper(m, v, part))
+            lower = arm.price - span * two_moment_upper(saved, saved_variance, level - part)
+            return upper / max(lower, 1e-9 * span)
+
+        return best_share(ratio, level) * arm.mean_cost()
 
     return bound
+
+
+def two_moment_upper(m: float, v: float, level: float) -> float:
+    return 1.0 if m == 1 else largest_mean(lambda u: two_moment_divergence(m, v, u), m, level)
+
+
+def saved_moments(arm: Arm) -> tuple[float, float]:
+    """Return mean and variance of what was saved of the greatest cost, as a share of what can be saved."""
+    if arm.told == 0:
+        return 0.0, 0.0
+    span = arm.price - arm.floor()
+    mean = min(max((arm.price - arm.mean_cost()) / span, 0.0), 1.0)
+    second = (arm.told * arm.price**2 - 2 * arm.price * arm.cost_sum + arm.cost_squares) / arm.told / span**2
+    return mean, min(max(second - mean * mean, 0.0), mean * (1 - mean))
+
+
+def best_share(ratio: Callable[[float], float], level: float) -> float:
+    """Return the largest ratio, on a grid of shares of the level, and on finer ones around the best."""
+    low, high, best = 0.0, level, 0.0
+    for _ in range(6):
+        parts = [low + (high - low) * k / 20 for k in range(21)]
+        ratios = list(map(ratio, parts))
+        k = ratios.index(max(ratios))
+        best = max(best, ratios[k])
+        low, high = parts[max(k - 1, 0)], parts[min(k + 1, 20)]
+    return best
 
 
 def log_time(account: Account, i: int) -> float:
@@ -393,21 +427,14 @@ def ucb_sc(plus: bool) -> Index:
 
 def kl_ucb_sc(account: Account, i: int) -> float:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
-        """Try how much of the level the reward may have, on a fine grid, and again around the best."""
         level = math.log(account.pull) / arm.pulls
-        low, high = 0.0, level
-        best = 0.0
-        for _ in range(6):
-            parts = [low + (high - low) * k / 20 for k in range(21)]
-            ratios = [
-                largest_mean(lambda u: coin_divergence(r, u), r, part)
-                / max(1 - largest_mean(lambda u: coin_divergence(1 - c, u), 1 - c, level - part), 1e-9)
-                for part in parts
-            ]
-            k = ratios.index(max(ratios))
-            best = max(best, ratios[k])
-            low, high = parts[max(k - 1, 0)], parts[min(k + 1, 20)]
-        return best
+
+        def ratio(part: float) -> float:
+            upper = largest_mean(lambda u: coin_divergence(r, u), r, part)
+            lower = 1 - largest_mean(lambda u: coin_divergence(1 - c, u), 1 - c, level - part)
+            return upper / max(lower, 1e-9)
+
+        return best_share(ratio, level)
 
     return by_density(density)(account, i)
 

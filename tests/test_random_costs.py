@@ -13,7 +13,6 @@ from reference import (
     omega_ucb,
     optimistic_ratio,
     primal_dual,
-    two_moment_kl_ucb,
     ucb1,
     ucb_b2,
     ucb_bv1,
@@ -40,11 +39,6 @@ class TestMUcb(PolicyContract):
 class TestOptimisticKlUcb(PolicyContract):
     policy = bb.IndexPolicy(bb.OptimisticRatio(bb.KLUCB()), bb.Fractional(), lazy=True)
     twin = IndexTwin(optimistic_ratio(kl_ucb(log_time)), about_fractional, lazy=True)
-
-
-class TestOptimisticTwoMomentKlUcb(PolicyContract):
-    policy = bb.recommended()
-    twin = IndexTwin(optimistic_ratio(two_moment_kl_ucb(0.7)), about_fractional, lazy=True)
 
 
 class TestCUcb(PolicyContract):

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from budgetbandits.indices.base import ScalarIndex
-from budgetbandits.indices.scaled import scaled_mean, scaled_variance, unscaled
+from budgetbandits.indices.scaled import (
+    is_random,
+    saving,
+    saving_range,
+    scaled_mean,
+    scaled_variance,
+    unscaled,
+)
 from budgetbandits.specs import require
 from budgetbandits.state import Arm, Now
 
@@ -19,8 +26,8 @@ __all__ = ["COMPILABLE", "KLUCB", "KLUCBPlus", "KLUCBPlusPlus", "TwoMomentKLUCB"
 _STEPS: Final = 60
 _CLOSE: Final = 1e-12
 _GOLDEN: Final = 0.6180339887498949
-_SPLITS: Final = 32  # the peak is found to a millionth of its place, and its height to the square of that
-_LEAST: Final = 1e-9  # of a cost on the scale from 0 to 1
+_SECTIONS: Final = 26  # the peak's place is found to a few millionths, and its height to the square of that
+_LEAST: Final = 1e-9  # of a cost, on the scale of its range
 
 
 def bernoulli_divergence(p: float, q: float) -> float:
@@ -70,34 +77,6 @@ def kl_upper(p: float, level: float) -> float:
     return min(max(q, p), 1.0)
 
 
-def kl_best_ratio(p: float, q: float, level: float) -> float:
-    """Return the largest u / y with kl(p, u) + kl(q, y) <= level.
-
-    The level is shared out between the two: the ratio has one peak in the share of the first (golden section).
-
-    >>> round(kl_best_ratio(0.5, 0.5, 0.0), 9)
-    1.0
-    """
-    low, high = 0.0, level
-    left, right = high - _GOLDEN * level, low + _GOLDEN * level
-    at_left, at_right = kl_ratio(p, q, left, level), kl_ratio(p, q, right, level)
-    for _ in range(_SPLITS):
-        if at_left < at_right:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = kl_ratio(p, q, right, level)
-        else:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = kl_ratio(p, q, left, level)
-    return max(at_left, at_right)
-
-
-def kl_ratio(p: float, q: float, part: float, level: float) -> float:
-    """Return the largest u / y with kl(p, u) <= part and kl(q, y) <= level - part."""
-    return kl_upper(p, part) / max(1.0 - kl_upper(1.0 - q, level - part), _LEAST)
-
-
 def two_moment_upper(mean: float, variance: float, level: float) -> float:
     """Return the largest u in [mean, 1] with D2(mean, variance, u) <= level; see `TwoMomentKLUCB`.
 
@@ -112,6 +91,47 @@ def two_moment_upper(mean: float, variance: float, level: float) -> float:
     moment = room * room + variance
     coin = variance / moment
     return min(mean + (kl_upper(coin, level) - coin) * moment / room, 1.0)
+
+
+def best_ratio(
+    mean: float, variance: float, offset: float, saved: float, saved_variance: float, base: float, level: float
+) -> float:
+    """Return the largest (offset + u) / (base - w) with D2(mean, variance, u) + D2(saved, saved_variance, w) <= level.
+
+    The level is shared out between the two, and the best share found by golden sections.
+
+    >>> round(best_ratio(0.5, 0.25, 0.0, 0.5, 0.25, 1.0, level=0.0), 9)
+    1.0
+    """
+    low, high = 0.0, level
+    left, right = high - _GOLDEN * level, low + _GOLDEN * level
+    at_left = ratio_at(mean, variance, offset, saved, saved_variance, base, left, level)
+    at_right = ratio_at(mean, variance, offset, saved, saved_variance, base, right, level)
+    for _ in range(_SECTIONS):
+        if at_left < at_right:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = ratio_at(mean, variance, offset, saved, saved_variance, base, right, level)
+        else:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = ratio_at(mean, variance, offset, saved, saved_variance, base, left, level)
+    return max(at_left, at_right)
+
+
+def ratio_at(
+    mean: float,
+    variance: float,
+    offset: float,
+    saved: float,
+    saved_variance: float,
+    base: float,
+    part: float,
+    level: float,
+) -> float:
+    """Return what `best_ratio` maximises, for one way to share the level out."""
+    upper = offset + two_moment_upper(mean, variance, part)
+    return upper / max(base - two_moment_upper(saved, saved_variance, level - part), _LEAST)
 
 
 def two_moment_divergence(mean: float, variance: float, target: float) -> float:
@@ -138,9 +158,9 @@ def log_plus(x: float) -> float:
 COMPILABLE: Final[tuple[Callable[..., float], ...]] = (
     bernoulli_divergence,
     kl_upper,
-    kl_ratio,
-    kl_best_ratio,
     two_moment_upper,
+    ratio_at,
+    best_ratio,
     two_moment_divergence,
     log_plus,
 )
@@ -201,6 +221,9 @@ class TwoMomentKLUCB(ScalarIndex):
     come, so the index turns greedy as the money runs out. No regret bound is proved; with an `a` below 1 a logarithmic
     one is not to be expected, since the best arm is then given up by bad luck a little too often.
 
+    A random cost is in doubt, too: the index is then the mean cost times the largest u / y with
+    ``n (D2(u) + D2(y)) <= a ln+(B_left / (c n))``, where D2(y) is that of what is saved of the greatest cost.
+
     Parameters
     ----------
     a
@@ -214,6 +237,19 @@ class TwoMomentKLUCB(ScalarIndex):
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
-        exploration = self.a * log_plus(now.budget_left / (arm.mean_cost * arm.pulls))
-        upper = two_moment_upper(scaled_mean(arm, now), scaled_variance(arm, now), exploration / arm.pulls)
-        return unscaled(upper, now)
+        level = self.a * log_plus(now.budget_left / (arm.mean_cost * arm.pulls)) / arm.pulls
+        mean, variance = scaled_mean(arm, now), scaled_variance(arm, now)
+        if not is_random(arm):
+            return unscaled(two_moment_upper(mean, variance, level), now)
+        saved, saved_now = saving(arm), saving_range(arm, now)
+        reward_span, cost_span = now.reward_high - now.reward_low, arm.cost - arm.cost_low
+        ratio = best_ratio(
+            mean,
+            variance,
+            now.reward_low / reward_span,
+            scaled_mean(saved, saved_now),
+            scaled_variance(saved, saved_now),
+            arm.cost / cost_span,
+            level,
+        )
+        return ratio * reward_span / cost_span * arm.mean_cost

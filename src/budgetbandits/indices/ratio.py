@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.indices.base import Index, ScalarIndex
-from budgetbandits.indices.kl import kl_best_ratio
+from budgetbandits.indices.kl import best_ratio
 from budgetbandits.indices.scaled import is_random, saving, saving_range
 from budgetbandits.specs import require, require_flag, require_spec
 from budgetbandits.state import Arm, Arms, Floats, Now, arm_of
@@ -225,7 +225,9 @@ class KLUCBSC(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the largest ratio."""
-        return kl_best_ratio(min(reward, 1.0), min(cost, 1.0), math.log(now.pull) / arm.pulls)
+        reward, saved = min(reward, 1.0), max(1.0 - cost, 0.0)
+        level = math.log(now.pull) / arm.pulls
+        return best_ratio(reward, reward * (1.0 - reward), 0.0, saved, saved * (1.0 - saved), 1.0, level)
 
 
 @dataclass(frozen=True)

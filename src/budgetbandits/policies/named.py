@@ -384,14 +384,12 @@ def primal_dual() -> IndexPolicy:
 def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:
     """Two-moment KL-UCB with the budget as horizon: this project's own, without a proof; see `TwoMomentKLUCB`.
 
-    For random costs it is the upper end of the reward over the lower end of the cost: see `OptimisticRatio`.
-
     Examples
     --------
     >>> two_moment_kl_ucb()
-    IndexPolicy(index=OptimisticRatio(index=TwoMomentKLUCB(a=0.7)), oracle=Fractional(), lazy=True)
+    IndexPolicy(index=TwoMomentKLUCB(a=0.7), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(OptimisticRatio(TwoMomentKLUCB(a)), Fractional(), lazy=lazy)
+    return IndexPolicy(TwoMomentKLUCB(a), Fractional(), lazy=lazy)
 
 
 def imed() -> IMED:
@@ -447,6 +445,6 @@ def recommended() -> IndexPolicy:
     Examples
     --------
     >>> recommended()
-    IndexPolicy(index=OptimisticRatio(index=TwoMomentKLUCB(a=0.7)), oracle=Fractional(), lazy=True)
+    IndexPolicy(index=TwoMomentKLUCB(a=0.7), oracle=Fractional(), lazy=True)
     """
     return two_moment_kl_ucb(0.7)
