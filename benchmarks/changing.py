@@ -15,7 +15,7 @@ from budgetbandits.changing import Law
 
 ARMS = 10
 BUDGET = 100_000
-STRETCH = 5000  # pulls between changes; a run makes 20,000 or so
+STRETCH = 5000  # pulls between changes; a run makes 10,000 to 100,000
 
 POLICIES: dict[str, bb.Policy] = {
     "`recommended()`": bb.recommended(),
