@@ -732,7 +732,7 @@ def changed(learner: Learner, **values: Any) -> str:
 class TestJson:
     def test_it_has_a_format_and_a_version(self) -> None:
         data = json.loads(busy_learner().to_json())
-        assert (data["format"], data["version"]) == ("budgetbandits.learner", 2)
+        assert (data["format"], data["version"]) == ("budgetbandits.learner", 3)
 
     def test_the_first_version_is_still_read(self) -> None:
         learner = busy_learner()
@@ -740,9 +740,9 @@ class TestJson:
         del data["saved"], data["expired"]
         assert Learner.from_json(json.dumps(data)).to_json() == learner.to_json()
 
-    @pytest.mark.parametrize("version", [0, 3, "1", None, [1]])
+    @pytest.mark.parametrize("version", [0, 4, "1", None, [1]])
     def test_another_version(self, version: Any) -> None:
-        message = f"the saved learner has the format version {version!r}, and this package reads 1 and 2: use the pack"
+        message = f"the saved learner has the format version {version!r}, and this package reads 1 to 3: use the pack"
         with pytest.raises(InvalidState) as caught:
             Learner.from_json(changed(busy_learner(), version=version))
         assert str(caught.value).startswith(message)

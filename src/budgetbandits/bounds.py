@@ -104,7 +104,13 @@ class _Scaled:
     dearer: Floats  # max(δ_j, 0) / c_{I*}: the pulls of the best arm that a pull costs beyond the first
 
 
+def _require_known_costs(problem: Problem) -> None:
+    if problem.has_random_costs:
+        raise InvalidInput("costs are random: the bounds of the paper are about known ones; give amounts, not laws")
+
+
 def _scaled(problem: Problem) -> _Scaled:
+    _require_known_costs(problem)
     best, high = problem.best_arm, problem.reward_range[1]
     density_unit = high / problem.cost_min
     return _Scaled(
@@ -409,6 +415,7 @@ def lower_bound_constant(problem: Problem) -> float:
     >>> lower_bound_constant(Problem([1], [Bernoulli(0.5)]))
     0.0
     """
+    _require_known_costs(problem)
     best_density = problem.densities[problem.best_arm]
     targets = problem.costs * best_density
     worse = problem.densities < best_density * (1 - _ROUNDING)

@@ -10,7 +10,7 @@ import json
 import math
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeGuard
 
@@ -40,6 +40,11 @@ __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
 _VERSION: Final = 3  # version 2 knew no random costs, and 1 neither pulls that expired nor costs that came cheaper
+_ADDED: Final[Mapping[int, Mapping[str, Any]]] = {
+    2: {"saved": 0, "expired": []},
+    3: {"least": None, "cost_sum": None, "cost_squares": None},
+}
+"""What each version has that the one before had not, as it was then."""
 _SEED_BITS: Final = 63
 _TOURNAMENT_ARMS: Final = 2_000  # from so many arms on, NumPy's scan takes longer than the compiled tournament
 
@@ -697,10 +702,11 @@ class Learner:
         )
         if not is_sane.all():
             raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
-        if self._least is not None:
-            self._restore_costs(data["cost_sum"], data["cost_squares"])
+        self._restore_costs(data["cost_sum"], data["cost_squares"])
 
-    def _restore_costs(self, cost_sum: list[float], cost_squares: list[float]) -> None:
+    def _restore_costs(self, cost_sum: list[float] | None, cost_squares: list[float] | None) -> None:
+        if self._least is None:
+            return
         arms = self._arms
         arms.cost_sum[:], arms.cost_squares[:] = cost_sum, cost_squares
         known = np.flatnonzero(arms.told)
@@ -825,4 +831,6 @@ def _parse(text: str) -> dict[str, Any]:
             f"the saved learner has the format version {data.get('version')!r}, and this package reads 1 to "
             f"{_VERSION}: use the package version that wrote it"
         )
-    return {"saved": 0, "expired": [], "least": None} | data
+    for version in range(data["version"] + 1, _VERSION + 1):
+        data |= _ADDED[version]
+    return data
