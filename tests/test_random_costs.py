@@ -1,6 +1,20 @@
-"""Policies that doubt the costs, too: the contract for each, which mixes known and random costs."""
+"""Random costs: problems, learners, and the contract of each policy that doubts them."""
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
 
 import budgetbandits as bb
+from budgetbandits.engine.dispatch import call, has_ceilings, play_run
+from budgetbandits.engine.play import play_any
+from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
 from contract import PolicyContract
 from reference import (
     IndexTwin,
@@ -19,6 +33,8 @@ from reference import (
     ucb_bv2,
     ucb_sc,
 )
+from states import arms_of, asked, now_of
+from test_play import GO_ON, NO_MARKS, assert_equal, world_of
 
 
 class TestOmegaUcb(PolicyContract):
@@ -89,3 +105,324 @@ class TestUcbB2(PolicyContract):
 class TestPrimalDual(PolicyContract):
     policy = bb.primal_dual()
     twin = IndexTwin(primal_dual, about_fractional)
+
+
+# --- Problems -----------------------------------------------------------------------------------------------
+
+DECIMAL = bb.Problem(
+    {"coin": bb.Bernoulli(0.3), "log": bb.Empirical([0.1, 0.25, 1.1]), "known": "0.55"},
+    [bb.Bernoulli(0.3), bb.Uniform(0, 1), bb.Beta(2, 2)],
+    reward_range=(0, 1),
+)
+REAL = bb.Problem(
+    {"uniform": bb.Uniform(1, 3), "known": 2, "beta": bb.Beta(2, 3, 0.5, 4)},
+    [bb.Bernoulli(0.3), bb.Uniform(0, 1), bb.Beta(2, 2)],
+    reward_range=(0, 1),
+)
+NEXT_TO_NOTHING = bb.Problem(
+    {"often": bb.Beta(0.05, 0.5), "seldom": bb.Beta(1, 3), "known": 1},
+    [bb.Bernoulli(0.3), bb.Uniform(0, 1), bb.Beta(2, 2)],
+    reward_range=(0, 1),
+)
+PROBLEMS = {"decimal": DECIMAL, "real": REAL, "next to nothing": NEXT_TO_NOTHING}
+
+
+def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int, run: int) -> bb.Learner:
+    learner = bb.Learner.for_problem(problem, policy, budget, seed, run=run)
+    done = Counter[str | int]()
+    while pull := learner.ask():
+        count = done[pull.arm]
+        reward, cost = (draw(pull.arm, count, seed=seed, run=run) for draw in (problem.reward, problem.cost))
+        learner.tell(pull, reward, cost)
+        done[pull.arm] += 1
+    return learner
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bb.recommended(),
+        bb.kube(0.3),
+        bb.epsilon_first(0.2),
+        bb.omega_ucb(),
+        bb.kl_ucb_sc(),
+        bb.ucb_bv2(),
+        bb.thompson(),
+        bb.imed(),
+    ],
+    ids=repr,
+)
+def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, problem: bb.Problem) -> None:
+    for run in range(3):
+        bill = problem.price_list(50)
+        outcome = play_run(policy, problem.tables, bill, 5, run, NO_MARKS, GO_ON)
+        live = played_live(problem, policy, 50, 5, run)
+        assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
+        assert outcome.reward == live.reward_total
+        left = bill.unit.units(outcome.left) + bill.unit.units(outcome.left_rest)
+        assert bill.unit.amount(left) == live.budget_left
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [bb.recommended(), bb.omega_ucb(), bb.IndexPolicy(bb.KLUCB(), bb.CostBlind(), clip=True, lazy=True)],
+    ids=repr,
+)
+def test_ceilings_decide_as_the_compiled_scan(policy: bb.IndexPolicy) -> None:
+    assert has_ceilings(policy.index)
+    chance = Random(8)
+    for run in range(60):
+        problem = some_random_costs(chance)
+        bill = problem.price_list(chance.choice([3, 30, 300]))
+        fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
+        assert_equal(fast, call(play_any, (policy,), policy, world_of(problem, bill, 7, run)))
+
+
+def some_random_costs(chance: Random) -> bb.Problem:
+    arms = chance.choice([1, 2, 9, 40])
+    laws: list[bb.RewardLaw | float] = []
+    for _ in range(arms):
+        some: list[bb.RewardLaw | float] = [
+            bb.Bernoulli(chance.uniform(0.1, 1)),
+            bb.Uniform(0.2, chance.uniform(0.3, 2)),
+            0.7,
+        ]
+        laws.append(chance.choice(some))
+    return bb.Problem(laws, [bb.Bernoulli(chance.random()) for _ in range(arms)], reward_range=(0, 1))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+def test_no_run_overspends_or_stops_while_a_greatest_cost_fits(problem: bb.Problem) -> None:
+    runs = bb.simulate(problem, {"BTS": bb.thompson(), "KUBE": bb.kube()}, [0.3, 7, 60], runs=20, seed=3)
+    left = runs["budget"] - runs["spent"]
+    greatest = min(1.0 if law is None else law.support[1] for law in problem.cost_laws)
+    assert (left >= 0).all()
+    assert (left < greatest).all() or problem is REAL
+    assert np.isnan(runs["optimum"]).all()
+
+
+def test_the_fractional_optimum_is_not_exceeded() -> None:
+    """By the mean of 400 runs. By an oracle it is nearly reached; 5 standard errors leave a false alarm of 3e-7."""
+    runs = bb.simulate(REAL, bb.fractional_kube(0.05), 200, runs=400, seed=4)
+    error = runs["expected_reward"].std() / 20
+    assert runs["expected_reward"].mean() < REAL.fractional_optimum(200) + 5 * error
+    assert runs["expected_reward"].mean() > 0.9 * REAL.fractional_optimum(200)
+
+
+def test_costs_are_drawn_by_their_law_and_independently_of_rewards() -> None:
+    """With another seed it would raise a false alarm with a probability of about 1e-6."""
+    costs = [REAL.cost("uniform", count, seed=1) for count in range(2000)]
+    rewards = [REAL.reward("beta", count, seed=1) for count in range(2000)]
+    assert stats.kstest(costs, stats.uniform(1, 2).cdf).pvalue > 1e-6
+    assert abs(stats.spearmanr(costs, rewards).statistic) < 0.11
+    assert {REAL.cost("known", count, seed=1) for count in range(5)} == {2.0}
+    assert {DECIMAL.cost("log", count, seed=1) for count in range(50)} == {0.1, 0.25, 1.1}
+
+
+def test_money_of_decimal_laws_is_decimal_and_of_continuous_ones_real() -> None:
+    assert DECIMAL.price_list(10).unit.base == 10
+    assert DECIMAL.price_list(10).unit.exponent == 2
+    assert REAL.price_list(10).unit.base == 2
+    assert DECIMAL.price_list(10).prices.tolist() == [100, 110, 55]
+
+
+def test_what_a_problem_says_of_its_costs() -> None:
+    assert REAL.costs.tolist() == [2, 2, 1.9]
+    assert (REAL.cost_min, REAL.cost_max, REAL.has_random_costs) == (1.9, 2, True)
+    assert REAL.cost_laws == (bb.Uniform(1, 3), None, bb.Beta(2, 3, 0.5, 4))
+    assert not bb.sensor_problem().has_random_costs
+
+
+def test_there_is_no_exact_optimum_and_no_bound_of_the_paper() -> None:
+    with pytest.raises(InvalidInput, match=r"costs are random, and there is no exact optimum: take fractional_optimum"):
+        REAL.optimum(10)
+    for bound in (bb.bounds.regret_upper_bound, bb.bounds.regret_lower_bound):
+        with pytest.raises(InvalidInput, match="the bounds of the paper are about known ones"):
+            bound(REAL, 100)
+    runs = bb.simulate(REAL, bb.kube(), 20, runs=2)
+    with pytest.raises(InvalidInput, match="take against='fractional'"):
+        bb.regret(runs)
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ([bb.Uniform(-1, 2)], "a law must draw costs of 0 or more, and more than 0 on average"),
+        ([bb.Bernoulli(0)], "a law must draw costs of 0 or more, and more than 0 on average"),
+        ([bb.CostRange(1, 2)], "a problem draws its costs; give a law or an amount"),
+    ],
+)
+def test_laws_that_cannot_be_costs(costs: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        bb.Problem(costs, [bb.Bernoulli(0.5)])
+
+
+def test_a_law_without_an_upper_end_is_refused() -> None:
+    for end in (math.inf, math.nan):
+        with pytest.raises(InvalidInput, match=f"Uniform: high is {end}: it must be a finite number"):
+            bb.Uniform(1, end)
+
+
+def test_the_trace_of_a_run_is_against_the_best_density() -> None:
+    runs = bb.simulate(DECIMAL, bb.thompson(), 50, runs=3, seed=1, trace=4)
+    assert runs["trace_spent"][:, -1] == pytest.approx(runs["spent"])
+    regret = runs["spent"] * DECIMAL.densities.max() - runs["expected_reward"]
+    assert runs["trace_regret"][:, -1] == pytest.approx(regret)
+
+
+# --- Learners -----------------------------------------------------------------------------------------------
+
+
+def calls(**changed: Any) -> bb.Learner:
+    arguments: dict[str, Any] = {
+        "costs": {"a": ("0.05", "0.25"), "b": "0.10"},
+        "budget": 1,
+        "reward_range": (0, 1),
+        "seed": 7,
+    }
+    return bb.Learner(bb.fractional_kube(), **(arguments | changed))
+
+
+class TestLearner:
+    def test_an_arm_whose_greatest_cost_does_not_fit_is_not_pulled(self) -> None:
+        learner = calls(costs={"a": (0, "0.25")}, budget="0.60")
+        pulls = [asked(learner), asked(learner)]
+        assert learner.ask() is None
+        learner.tell(pulls[0], 0.5, cost="0.10")
+        assert asked(learner).cost == 0.25
+        assert learner.ask() is None
+
+    @pytest.mark.parametrize(
+        ("cost", "message"),
+        [
+            (None, "cost of pull 1 is missing: arm 'a' has a random cost; tell what it was"),
+            ("0.26", "cost of pull 1 is 0.26: it must be at most 0.25, which was reserved for it"),
+            ("0.04", "cost of pull 1 is 0.04: it must be at least 0.05, the least that was declared"),
+            (-1, "cost of pull 1 is -1: it must be 0 or more, and finite"),
+            (math.nan, "cost of pull 1 is nan: give a number"),
+        ],
+    )
+    def test_a_cost_that_cannot_be_leaves_the_pull_outstanding(self, cost: Any, message: str) -> None:
+        learner = calls()
+        pull = learner.ask("a")
+        assert pull is not None
+        before = learner.to_json()
+        with pytest.raises(InvalidAmount) as caught:
+            learner.tell(pull, 0.5, cost)
+        assert str(caught.value) == message
+        assert learner.to_json() == before
+
+    def test_what_is_finer_than_the_unit_is_rounded_up(self) -> None:
+        learner = calls()
+        learner.tell(asked(learner), 0.5, cost="0.0501")
+        assert learner.spent == 0.06
+
+    def test_the_mean_of_the_costs_told_is_what_it_goes_by(self) -> None:
+        learner = calls()
+        for cost in ("0.06", "0.20"):
+            pull = learner.ask("a")
+            assert pull is not None
+            learner.tell(pull, 0.5, cost=cost)
+        assert learner.arms[0].cost == 0.13
+        assert learner.arms[0].density == pytest.approx(learner.arms[0].upper_bound / 0.13)
+
+    def test_a_known_cost_that_came_cheaper_stays_known(self) -> None:
+        learner = calls()
+        pull = learner.ask("b")
+        assert pull is not None
+        learner.tell(pull, 0.5, cost="0.01")
+        assert (learner.arms[1].cost, learner.spent) == (0.10, 0.01)
+
+    @pytest.mark.parametrize("release", [False, True])
+    def test_a_cost_that_comes_late_moves_no_money_and_counts_as_the_mean(self, release: bool) -> None:
+        learner = calls()
+        first, second = learner.ask("a"), learner.ask("a")
+        assert first is not None
+        assert second is not None
+        learner.tell(first, 0.5, cost="0.07")
+        learner.expire(second, release=release)
+        learner.tell(second, 0.5, cost="0.20")
+        assert learner.spent == (0.07 if release else 0.32)
+        assert learner.arms[0].cost == 0.07
+        assert bb.Learner.from_json(learner.to_json()).arms == learner.arms
+
+    def test_the_first_cost_that_comes_late_counts_as_the_greatest(self) -> None:
+        learner = calls()
+        pull = learner.ask("a")
+        assert pull is not None
+        learner.expire(pull)
+        learner.tell(pull, 0.5)
+        assert learner.arms[0].cost == 0.25
+
+    def test_the_second_version_of_its_json_is_still_read(self) -> None:
+        learner = bb.Learner(bb.kube(), [1, 2], 10, (0, 1), seed=1)
+        learner.tell(asked(learner), 0.5)
+        data = json.loads(learner.to_json()) | {"version": 2}
+        del data["least"], data["cost_sum"], data["cost_squares"]
+        assert bb.Learner.from_json(json.dumps(data)).to_json() == learner.to_json()
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            {"least": [5]},
+            {"least": [30, 10]},
+            {"least": [-1, 10]},
+            {"cost_sum": [-1, 0]},
+            {"cost_sum": [1e9, 0]},
+            {"cost_squares": [math.nan, 0]},
+            {"cost_sum": None},
+        ],
+    )
+    def test_damage_is_seen(self, damage: dict[str, Any]) -> None:
+        learner = calls()
+        learner.tell(asked(learner), 0.5, cost="0.10")
+        with pytest.raises(InvalidState):
+            bb.Learner.from_json(json.dumps(json.loads(learner.to_json()) | damage))
+
+    def test_ranges_may_be_written_in_several_ways(self) -> None:
+        by_pair = calls(costs={"a": ("0.05", "0.25"), "b": "0.10"})
+        assert calls(costs=[("a", bb.CostRange("0.05", 0.25)), ("b", 0.1)]).to_json() == by_pair.to_json()
+        assert calls(costs={"a": ["0.05", "0.25"], "b": ("0.10", "0.10")}).to_json() == by_pair.to_json()
+        assert calls(costs=[bb.CostRange(1, 2)]).ask() is None
+
+    @pytest.mark.parametrize("bad", [(2, 1), (0, 0), (-1, 1), (1, math.inf), (math.nan, 1), ("a", 1), (1, None)])
+    def test_ranges_that_cannot_be(self, bad: Any) -> None:
+        with pytest.raises(InvalidAmount):
+            calls(costs={"a": bad})
+
+    def test_many_arms_do_without_the_tournament(self) -> None:
+        learner = bb.Learner(bb.kube(), [bb.CostRange(1, 2)] * 2500, 10, (0, 1), seed=1)
+        learner.tell(asked(learner), 0.5, cost="1")
+        assert asked(learner).arm == 1
+
+
+# --- Indices ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", [bb.OmegaUCB(), bb.KLUCB(), bb.UCB1(), bb.TwoMomentKLUCB()], ids=repr)
+def test_where_costs_are_known_an_optimistic_ratio_is_the_index_itself(index: bb.ScalarIndex) -> None:
+    arms, now = arms_of([1, 5], [0.25, 0.5], pulls=[2, 8]), now_of(11, 100)
+    assert bb.OptimisticRatio(index).bounds(arms, now).tolist() == index.bounds(arms, now).tolist()
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, math.nan, "x", True])
+def test_a_least_mean_cost_is_a_share(bad: Any) -> None:
+    for make in (bb.ucb_bv1, bb.budget_ucb):
+        with pytest.raises(InvalidInput, match=r"^least is .* it must lie in \(0, 1\], a share of the greatest cost"):
+            make(bad)
+
+
+def test_an_optimistic_ratio_needs_an_index_of_single_arms() -> None:
+    anything: Any = bb.UCBBV2()
+    with pytest.raises(InvalidInput, match="it must be an instance of ScalarIndex"):
+        bb.OptimisticRatio(anything)
+
+
+def test_a_density_index_without_a_density_says_so() -> None:
+    @dataclass(frozen=True)
+    class Empty(bb.DensityIndex):
+        """Forgets to say what it is."""
+
+    with pytest.raises(NotImplementedError, match=r"Empty must define density\(self, reward, cost, arm, now\)"):
+        Empty().bounds(arms_of([1], [0.5], [1]), now_of(2, 10))

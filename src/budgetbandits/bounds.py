@@ -104,15 +104,17 @@ class _Scaled:
     dearer: Floats  # max(δ_j, 0) / c_{I*}: the pulls of the best arm that a pull costs beyond the first
 
 
-def _without_limits(problem: Problem) -> Problem:
+def _as_analysed(problem: Problem) -> Problem:
     """Return the problem, unless it is one of which the paper says nothing; `densities` refuses rewards that change."""
     if (problem.limits < UNLIMITED).any():
         raise InvalidInput("this problem has limits: the bounds are for arms that can be pulled without end")
+    if problem.has_random_costs:
+        raise InvalidInput("costs are random: the bounds of the paper are about known ones; give amounts, not laws")
     return problem
 
 
 def _scaled(problem: Problem) -> _Scaled:
-    problem = _without_limits(problem)
+    problem = _as_analysed(problem)
     best, high = problem.best_arm, problem.reward_range[1]
     density_unit = high / problem.cost_min
     return _Scaled(
@@ -417,7 +419,7 @@ def lower_bound_constant(problem: Problem) -> float:
     >>> lower_bound_constant(Problem([1], [Bernoulli(0.5)]))
     0.0
     """
-    best_density = _without_limits(problem).densities[problem.best_arm]
+    best_density = _as_analysed(problem).densities[problem.best_arm]
     laws = [law for law in problem.rewards if isinstance(law, RewardLaw)]
     targets = problem.costs * best_density
     worse = problem.densities < best_density * (1 - _ROUNDING)

@@ -26,7 +26,7 @@ class IMED(Policy):
 
     def divergence(self, arm: Arm, now: Now, target: float) -> float:
         """Return the evidence of one pull against the target being the arm's mean, both on the scale from 0 to 1."""
-        return bernoulli_divergence(scaled_mean(arm, now), target)
+        return bernoulli_divergence(scaled_mean(arm, now), target) if target < 1.0 else math.inf
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm with the least evidence against it."""
