@@ -46,6 +46,12 @@ from budgetbandits.experiments.own_study.catalogue import (
         ("two_moment_kl_ucb", {"a": 1}, bb.two_moment_kl_ucb(1)),
         ("omega_ucb", {"rho": 1, "star": True}, bb.omega_ucb(1, star=True)),
         ("thompson", {"lazy": True}, bb.thompson(lazy=True)),
+        ("ucb_bv1", {"least": 0.2}, bb.ucb_bv1(0.2)),
+        (
+            "index_policy",
+            {"index": {"type": "OptimisticRatio", "index": {"type": "UCB1", "width": 0.5}}, "oracle": "Fractional"},
+            bb.IndexPolicy(bb.OptimisticRatio(bb.UCB1(0.5)), bb.Fractional()),
+        ),
         ("kde", {"gamma": 50}, bb.kde(50)),
     ],
 )
@@ -163,7 +169,7 @@ def test_a_mistake_in_a_law_is_named(name: object, parameters: dict[str, Any], m
 def test_every_public_part_is_there(base: type[Any], makers: dict[str, Callable[..., object]]) -> None:
     public = (getattr(bb, name) for name in bb.__all__)
     classes = {value for value in public if inspect.isclass(value) and issubclass(value, base)}
-    assert classes - {base, bb.ScalarIndex, bb.LinearIndex} == set(makers.values())
+    assert classes - {base, bb.ScalarIndex, bb.LinearIndex, bb.DensityIndex} == set(makers.values())
 
 
 def test_every_public_policy_function_is_there() -> None:
