@@ -50,6 +50,12 @@ COIN = {"law": "bernoulli", "probability": 0.5}
         ("two_moment_kl_ucb", {"a": 1}, bb.two_moment_kl_ucb(1)),
         ("omega_ucb", {"rho": 1, "star": True}, bb.omega_ucb(1, star=True)),
         ("thompson", {"lazy": True}, bb.thompson(lazy=True)),
+        ("ucb_bv1", {"least": 0.2}, bb.ucb_bv1(0.2)),
+        (
+            "index_policy",
+            {"index": {"type": "OptimisticRatio", "index": {"type": "UCB1", "width": 0.5}}, "oracle": "Fractional"},
+            bb.IndexPolicy(bb.OptimisticRatio(bb.UCB1(0.5)), bb.Fractional()),
+        ),
         ("kde", {"gamma": 50}, bb.kde(50)),
         (
             "kube",

@@ -248,6 +248,19 @@ MISTAKES = {
     "text cost": (arms(cost='"free"'), "arms['a'].cost is 'free': give a number, or text such as '2.50'"),
     "list cost": (arms(cost="[1]"), "arms['a'].cost is [1]: give a number, or text such as '2.50'"),
     "date cost": (arms(cost="2024-05-01"), "arms['a'].cost is datetime.date(2024, 5, 1): give a number"),
+    "lawless cost": (arms(cost="{ low = 1 }"), "arms['a'].cost.law is missing: it must be one of bernoulli"),
+    "negative cost law": (
+        arms(cost='{ law = "uniform", low = -1, high = 1 }'),
+        "arms['a'].cost is Uniform(low=-1.0, high=1.0): a law must draw costs of 0 or more",
+    ),
+    "exact optimum of random costs": (
+        'against = "optimum"\n' + arms(cost='{ law = "uniform", low = 1, high = 3 }'),
+        "against is 'optimum': rewards change or costs are random, and there is no exact optimum",
+    ),
+    "budget for random costs": (
+        arms(cost='{ law = "uniform", low = 1, high = 1e4 }'),
+        "budgets[0] is",
+    ),
     "no reward": (arms(reward=""), "arms[0].reward is missing"),
     "bare reward": (arms(reward="0.5"), "arms['a'].reward is 0.5: give a table, such as { law = \"bernoulli\""),
     "lawless reward": (
@@ -260,7 +273,7 @@ MISTAKES = {
     ),
     "negative reward": (
         arms(reward='{ law = "uniform", low = -1, high = 1 }'),
-        "arms['a'].reward may be -1.0: rewards and costs below",
+        "arms['a'].reward may pay -1.0: rewards below",
     ),
     "one reward": (
         arms(reward='{ law = "empirical", values = [1] }'),
@@ -312,6 +325,13 @@ def test_a_mistake_is_named_with_file_key_value_and_what_is_allowed(mistake: str
     with pytest.raises(InvalidInput) as caught:
         read_text(file, text)
     assert str(caught.value).startswith(f"{file}: {message}")
+
+
+def test_a_cost_may_be_a_law(file: Path) -> None:
+    study = read_text(file, arms(cost='{ law = "uniform", low = 0.5, high = 1.5 }'))
+    assert study.against == "fractional"
+    assert not study.study.exact_optimum
+    assert "Uniform(low=0.5, high=1.5)" in str(study.study.identity())
 
 
 def test_a_file_that_is_not_there_or_cannot_be_read_is_named(tmp_path: Path) -> None:

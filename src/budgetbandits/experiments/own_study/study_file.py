@@ -32,10 +32,10 @@ from budgetbandits.experiments.keys import (
     whole,
 )
 from budgetbandits.experiments.study import Case, Study
-from budgetbandits.money import price_list
 from budgetbandits.policies import Policy
 from budgetbandits.problem import PAPER_COSTS, PaperCase, PaperFamily, Problem
 from budgetbandits.regrets import Against
+from budgetbandits.rewards import Bernoulli
 
 __all__ = ["CASE", "StudyFile", "read"]
 
@@ -199,7 +199,7 @@ def _problem(entries: object, reward_range: object) -> Problem:
     names = _arm_names(tables)
     arms = [(name, f"arms[{name!r}]", table) for name, table in zip(names, tables, strict=True)]
     costs = {name: _cost(table["cost"], name, where) for name, where, table in arms}
-    laws = [_law(table["reward"], f"{where}.reward") for _, where, table in arms]
+    laws = [_reward(table["reward"], f"{where}.reward") for _, where, table in arms]
     limits = {name: _limit(table["limit"], f"{where}.limit") for name, where, table in arms if "limit" in table}
     declared = None if reward_range is None else _range(reward_range)
     with told_as("reward_range", "arms" if declared is None else "reward_range"):
@@ -231,22 +231,17 @@ def _arm_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _cost(value: Any, name: str, where: str) -> Any:
+    cost = steady_law(value, f"{where}.cost") if isinstance(value, Mapping) else value
     with told_as(f"cost of arm {name!r}", f"{where}.cost"):
-        if isinstance(value, Mapping):
-            law = steady_law(value, f"{where}.cost")
-            Problem({name: law}, [law])
-            return law
-        price_list([value], [name], 0)
-    return value
+        Problem({name: cost}, [Bernoulli(0.5)])  # for its checks
+    return cost
 
 
-def _law(value: object, where: str) -> Law:
+def _reward(value: object, where: str) -> Law:
     table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
     law = make_law(table.get("law"), {key: table[key] for key in table if key != "law"}, where)
     if law.support[0] < 0:
-        raise InvalidInput(
-            f"{where} may be {law.support[0]}: rewards and costs below 0 are not allowed; shift or cut the law"
-        )
+        raise InvalidInput(f"{where} may pay {law.support[0]}: rewards below 0 are not allowed; shift or cut the law")
     return law
 
 
