@@ -14,6 +14,8 @@ import numpy as np
 import budgetbandits as bb
 from benchmarks.campaigns import campaigns
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
+from benchmarks.random_costs import POLICIES as RANDOM_COST_POLICIES
+from benchmarks.random_costs import RandomCosts
 
 LITERAL = 1 / 40
 EVERY_POLICY: dict[str, bb.Policy] = {
@@ -157,6 +159,13 @@ def policies() -> None:
         print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
 
 
+def random_costs() -> None:
+    print("\nPulls a second where costs are random, one core, coins of benchmarks.random_costs, K = 100, B = 1e4")
+    for name, policy in RANDOM_COST_POLICIES.items():
+        seconds = engine_pull(policy, RandomCosts("coins", arms=100), 1e4, 3)
+        print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
+
+
 def workers() -> None:
     print("\nTwo workers against one (wall clock, 200 runs)")
     cores = len(os.sched_getaffinity(0))
@@ -200,6 +209,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "numpy": against_numpy,
     "growth": growth,
     "policies": policies,
+    "random_costs": random_costs,
     "workers": workers,
     "starts": starts,
     "memory": memory,
