@@ -14,8 +14,7 @@ import numpy as np
 import budgetbandits as bb
 from benchmarks.campaigns import campaigns
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
-from benchmarks.random_costs import POLICIES as RANDOM_COST_POLICIES
-from benchmarks.random_costs import RandomCosts
+from budgetbandits.experiments.leaderboard.suite import read_suite
 
 LITERAL = 1 / 40
 EVERY_POLICY: dict[str, bb.Policy] = {
@@ -160,9 +159,9 @@ def policies() -> None:
 
 
 def random_costs() -> None:
-    print("\nPulls a second where costs are random, one core, coins of benchmarks.random_costs, K = 100, B = 1e4")
-    for name, policy in RANDOM_COST_POLICIES.items():
-        seconds = engine_pull(policy, RandomCosts("coins", arms=100), 1e4, 3)
+    print("\nPulls a second where costs are random, one core, RandomCostFamily, K = 100, B = 1e3")
+    for name, entrant in read_suite(costs="random").policies.items():
+        seconds = engine_pull(entrant.policy, bb.RandomCostFamily(arms=100), 1e3, 3)
         print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
 
 
