@@ -21,7 +21,7 @@ POLICY_ROW = re.compile(
 def run(example: Path | str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = ROOT / "examples" / example
     command = [sys.executable, "-W", "error", str(path), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def output_of(example: Path | str, *arguments: str) -> str:

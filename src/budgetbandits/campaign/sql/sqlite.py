@@ -71,7 +71,7 @@ class SqliteBackend(SqlBackend):
         """Create or upgrade the tables, and mark the file as one of this package."""
         _switch_to_wal(connection)
         self.begin(connection, None)
-        _check_owner(self._driver, connection.connection.dbapi_connection, self._path)
+        _check_owner(connection.connection.dbapi_connection, self._path)  # once more, with what stands in its log
         migrate(connection, self.where)
         connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION}")
         connection.commit()
@@ -158,20 +158,32 @@ def _check_file(driver: ModuleType, path: Path) -> None:
         return
     if path.stat().st_size < _SMALLEST:  # SQLite would take it for an empty one
         raise _damaged(str(path), ValueError(f"{path.stat().st_size} bytes"))
+    # SQLite leaves a log beside a database that it opens for reading, unless it takes that for immutable. Where there
+    # is a log already, somebody may be writing: only a look through it is safe then, and leaves nothing new.
+    if not _log_of(path).exists():
+        with contextlib.suppress(driver.DatabaseError):  # somebody may have begun to write just now
+            _check_file_as(driver, path, "immutable=1")
+            return
     try:
-        # Not read as plain bytes: closing a file would end the locks that SQLite holds on it in this process. As
-        # immutable, because SQLite leaves files beside a database that it opens for reading. What stands in its log
-        # is not seen that way; `bring_up` looks again.
-        address = f"{path.absolute().as_uri()}?immutable=1"
-        with contextlib.closing(driver.connect(address, uri=True, timeout=_PATIENCE)) as connection:
-            _check_owner(driver, connection, path)
+        _check_file_as(driver, path, "mode=ro")
     except driver.OperationalError as error:
         raise StoreUnavailable(f"{path} cannot be read: {error}") from error
     except driver.DatabaseError as error:
         raise _damaged(str(path), error) from error
 
 
-def _check_owner(driver: ModuleType, connection: Any, path: Path) -> None:
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _check_file_as(driver: ModuleType, path: Path, mode: str) -> None:
+    # Not read as plain bytes: closing a file would end the locks that SQLite holds on it in this process.
+    address = f"{path.absolute().as_uri()}?{mode}"
+    with contextlib.closing(driver.connect(address, uri=True, timeout=_PATIENCE)) as connection:
+        _check_owner(connection, path)
+
+
+def _check_owner(connection: Any, path: Path) -> None:
     """Raise if a database is neither empty nor one of this package."""
     [application] = connection.execute("PRAGMA application_id").fetchone()
     if application == _APPLICATION:
@@ -185,7 +197,7 @@ def _address(path: Path, read_only: bool) -> str:
     """Return the address under which SQLite shall open a file."""
     if not read_only:
         mode = "mode=rwc"
-    elif os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
+    elif os.access(path.parent, os.W_OK) or _log_of(path).exists():
         mode = "mode=rw"  # not "ro": whoever closes a database last has to tidy up beside it
     else:
         mode = "immutable=1"  # where its log cannot be created, nobody else can write to it either
