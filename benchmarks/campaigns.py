@@ -127,7 +127,7 @@ def measure(url: str) -> None:
         campaign = store.create(
             "ads", policy=bb.kube(), costs=costs, budget=10**12, reward_range=(0, 1), lease="1 hour"
         )
-    for threads in (1, 32, 128):
+    for threads in (1, 32, 32, 32, 128):  # several times: what else the machine does shows
         report(f"{threads} threads", *by_threads(url, threads))
     report("8 processes", *by_processes(url, 8))
     with bb.open_store(url) as store:
