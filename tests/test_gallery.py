@@ -118,6 +118,21 @@ def test_the_committed_leaderboard_is_that_of_the_committed_list_and_names_its_c
     assert (BOARD / "figure.png").stat().st_size < 2**20
 
 
+def test_the_committed_leaderboard_for_random_costs_is_that_of_its_list() -> None:
+    suite = read_suite(costs="random")
+    report = (BOARD / "random_costs" / "report.md").read_text(encoding="utf-8")
+    cells: list[Cell] = committed("random_costs/leaderboard.csv", Cell)
+    assert f"SHA-256 of the file: {suite.digest}" in report
+    assert markdown(standings_table(standings(cells))) in report
+    (command,) = re.findall(r"^    (budgetbandits compare --costs random.*)$", report, re.M)
+    assert f"`{command}`" in POLICIES
+    rows = {row.policy: row for row in standings(cells)}
+    shown = re.findall(r"^\| ([^|]+) \| (\d+) \| (\d+) \|$", POLICIES.partition("## Random costs")[2], re.M)
+    assert len(shown) == 7
+    for policy, mean, p95 in shown:
+        assert (mean, p95) == (f"{100 * rows[policy].mean:.0f}", f"{100 * rows[policy].p95:.0f}")
+
+
 def test_the_recommended_policy_loses_a_twentieth_of_what_kube_does_on_the_papers_moderate_family() -> None:
     (found,) = (cell for cell in CELLS if (cell.policy, cell.problem, cell.budget) == ("recommended", "moderate", 1e5))
     assert found.high <= 0.05
