@@ -45,6 +45,9 @@ EVERY_POLICY: dict[str, bb.Policy] = {
     "thompson()": bb.thompson(),
     "variance_aware_thompson()": bb.variance_aware_thompson(),
     "fractional KUBE, clip and lazy": bb.IndexPolicy(bb.UCB1(), bb.Fractional(), clip=True, lazy=True),
+    "recommended, Window(1000)": bb.Forgetful(bb.recommended(), bb.Window(1000)),
+    "recommended, Discount(0.999)": bb.Forgetful(bb.recommended(), bb.Discount(0.999)),
+    "kube(1/40), Window(1000)": bb.Forgetful(bb.kube(LITERAL), bb.Window(1000)),
     "Mean with DensityGreedy": bb.IndexPolicy(bb.Mean(), bb.DensityGreedy()),
     "UCB1 with Exact (B = 1e3)": bb.IndexPolicy(bb.UCB1(), bb.Exact()),
 }

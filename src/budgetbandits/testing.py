@@ -364,6 +364,23 @@ class StoreContract(ABC):
         assert amounts(ads) == ("2.85", "0.00", "0.15")
         ads.verify()
 
+    def test_limits_hold_for_all_who_ask(self, store: Store, tmp_path: Path, clock: HandClock) -> None:
+        ads = new_campaign(store, costs={"a": "0.10", "b": "0.25"}, limits={"a": 2, "b": 1})
+        pulls = [ads.ask(key=str(number)) for number in range(4)]
+        assert pulls[3] is None
+        assert sorted(pull.arm for pull in pulls if pull is not None) == ["a", "a", "b"]
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            assert other.ask() is None
+            first = pulls[0]
+            assert first is not None
+            other.cancel(first)  # then it does not count
+            back = other.ask()
+            assert back is not None
+            assert back.arm == first.arm
+        assert ads.ask() is None
+        ads.verify()
+
     def test_without_a_lease_nothing_expires(self, store: Store, clock: HandClock) -> None:
         ads = new_campaign(store, lease=None)
         pull = ads.ask()
