@@ -55,7 +55,7 @@ The output folder gets the figure (PNG and SVG), the runs (Parquet), every cell 
 report.md). If it is interrupted, the same command goes on where it stopped; with more --runs it adds the missing ones.
 
 presets:
-  quick     24 runs, budgets up to 1e4: a minute on two cores, and some more to compile at the first time
+  quick     24 runs, budgets up to 1e4: a minute on two cores, and one or two more to compile at the first time
   full      100 runs, budgets up to 1e5: half an hour or more
 
 examples:
