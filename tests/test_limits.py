@@ -199,6 +199,11 @@ class TestLearner:
         data["version"] = 2
         assert bb.Learner.from_json(json.dumps(data)).ask() is not None
 
+    def test_an_arm_at_its_limit_whose_random_cost_is_not_told_yet_is_restored(self) -> None:
+        learner = self.learner(costs={"a": (1, 3), "b": 2}, limits={"a": 1})
+        assert asked(learner).arm == "a"
+        assert bb.Learner.from_json(learner.to_json()).to_json() == learner.to_json()
+
     def test_very_many_arms(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The tournament does not know limits."""
         monkeypatch.setattr("budgetbandits.learner._TOURNAMENT_ARMS", 1)

@@ -443,7 +443,7 @@ class Learner:
         cost = usual if price is None else self._unit.price(price)
         learn(self._arms, arm, reward)
         if self._has_random_cost(arm):
-            learn_cost(self._arms, arm, cost)
+            learn_cost(self._arms, arm, cost, float(self._prices[arm]))
         self._memory.learn(self._past, arm, pending.pull.id, self._asked, reward, cost)
         self._note_change(arm)
 
@@ -753,16 +753,16 @@ class Learner:
             self._restore_costs(data["cost_sum"], data["cost_squares"])
 
     def _restore_costs(self, cost_sum: list[float], cost_squares: list[float]) -> None:
-        arms = self._arms
+        arms, prices = self._arms, self._prices  # not `arms.cost`, which is infinite at the limit
         arms.cost_sum[:], arms.cost_squares[:] = cost_sum, cost_squares
         known = np.flatnonzero(arms.told)
         means = arms.cost_sum[known] / arms.told[known]
-        arms.mean_cost[known] = np.minimum(np.maximum(means, arms.cost_low[known]), arms.cost[known])
+        arms.mean_cost[known] = np.minimum(np.maximum(means, arms.cost_low[known]), prices[known])
         is_sane = (
             (arms.cost_sum >= 0)
-            & (arms.cost_sum <= arms.told * arms.cost * (1 + 1e-9))
+            & (arms.cost_sum <= arms.told * prices * (1 + 1e-9))
             & (arms.cost_squares >= 0)
-            & (arms.cost_squares <= arms.told * arms.cost**2 * (1 + 1e-9))
+            & (arms.cost_squares <= arms.told * prices**2 * (1 + 1e-9))
         )
         if not is_sane.all():
             raise InvalidState("the saved learner is damaged: its costs make no sense")

@@ -33,6 +33,8 @@ class Past(NamedTuple):
     ----------
     arms
         The arms as a policy sees them: their pulls, rewards and sums are those that are remembered.
+    prices
+        The greatest price of each arm, also at its limit.
     pulls
         One number: how many pulls are remembered of all arms.
     rounding
@@ -48,6 +50,7 @@ class Past(NamedTuple):
     """
 
     arms: Arms
+    prices: Floats
     pulls: Floats
     rounding: Floats
     place_arm: Counts
@@ -75,7 +78,7 @@ def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> P
     )
     nobody = np.full(places, _NOBODY, np.int64)
     unknown, costs = np.full(places, np.nan), np.zeros(places)
-    return Past(seen, np.zeros(1), np.zeros((4, size)), nobody, unknown, costs, reward_low, is_random)
+    return Past(seen, arms.cost.copy(), np.zeros(1), np.zeros((4, size)), nobody, unknown, costs, reward_low, is_random)
 
 
 def divide(past: Past, arm: int) -> None:
@@ -84,7 +87,7 @@ def divide(past: Past, arm: int) -> None:
     arms.mean[arm] = arms.reward_sum[arm] / told if told > 0.0 else past.reward_low
     if past.is_random:
         cost = arms.cost_sum[arm] / told if told > 0.0 else arms.cost_low[arm]
-        arms.mean_cost[arm] = min(max(cost, arms.cost_low[arm]), arms.cost[arm])
+        arms.mean_cost[arm] = min(max(cost, arms.cost_low[arm]), past.prices[arm])
 
 
 def add_exactly(sums: Floats, rounding: Floats, arm: int, amount: float) -> None:
@@ -133,7 +136,7 @@ class Everything(Memory):
     def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
         """Return the arms themselves."""
         none = np.zeros(1)
-        return Past(arms, none, np.zeros((4, 1)), np.zeros(1, np.int64), none, none, reward_low, is_random)
+        return Past(arms, none, none, np.zeros((4, 1)), np.zeros(1, np.int64), none, none, reward_low, is_random)
 
     def next_pull(self, past: Past, pull: int) -> int:
         """Return the pull number."""
@@ -350,7 +353,7 @@ def _is_sane(past: Past, reward_high: float) -> bool:
         & (arms.reward_squares >= -slack * reward_high)
         & (arms.reward_squares < np.inf)
         & (arms.mean_cost >= arms.cost_low)
-        & (arms.mean_cost <= arms.cost)
+        & (arms.mean_cost <= past.prices)
         & (arms.cost_squares < np.inf)
     )
     return bool(is_sane.all() and abs(past.pulls[0] - arms.pulls.sum()) <= 1e-6 * (1 + past.pulls[0]))

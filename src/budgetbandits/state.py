@@ -139,12 +139,12 @@ def learn(arms: Arms, arm: int, reward: float) -> None:
     arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm]
 
 
-def learn_cost(arms: Arms, arm: int, cost: float) -> None:
-    """Let what a pull cost enter the estimates, after its reward."""
+def learn_cost(arms: Arms, arm: int, cost: float, greatest: float) -> None:
+    """Let what a pull cost enter the estimates, after its reward; at its limit, `cost` is no longer the greatest."""
     arms.cost_sum[arm] += cost
     arms.cost_squares[arm] += cost * cost
     # Rounding may carry the mean a step beyond its range, and a known cost has to stay what it is.
-    arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), arms.cost[arm])
+    arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), greatest)
 
 
 def select(arms: Arms, chosen: Counts) -> Arms:

@@ -297,7 +297,7 @@ def pull_arm(world: World, memory: Memory, course: Course, arm: int, learns: boo
     if learns:
         learn(arms, arm, reward)
         if world.charges.is_random:
-            learn_cost(arms, arm, price)
+            learn_cost(arms, arm, price, world.prices[arm])
         memory.learn(course.past, arm, pull, pull, reward, price)
     money[0], money[1] = pay(money[0], money[1], price)
     if use_up(arms, arm):
