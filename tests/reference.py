@@ -122,6 +122,13 @@ class Account:
         arm = self.arms[i]
         return arm.reward_sum / arm.told if arm.told > 0 else self.low
 
+    def tried(self) -> int:
+        return sum(arm.made > 0 for arm in self.arms)
+
+    def seen(self) -> float:
+        """Return the greatest reward learned from so far."""
+        return max((pull.reward for pull in self.history if pull.reward is not None), default=self.low)
+
 
 def open_account(
     costs: Sequence[GivenCost],
@@ -242,21 +249,53 @@ def kl_ucb(exploration: Exploration) -> Index:
 def two_moment_kl_ucb(a: float) -> Index:
     def bound(account: Account, i: int) -> float:
         arm = account.arms[i]
-        m, v = scaled_mean(account, i), scaled_variance(account, i)
         level = a * max(math.log(account.price(account.left) / (arm.mean_cost() * arm.pulls)), 0.0) / arm.pulls
-        if not arm.is_random():
-            return in_units_of_rewards(account, two_moment_upper(m, v, level))
-        saved, saved_variance = saved_moments(arm)
-        span = arm.price - arm.floor()
-
-        def ratio(part: float) -> float:
-            upper = in_units_of_rewards(account, two_moment_upper(m, v, part))
-            lower = arm.price - span * two_moment_upper(saved, saved_variance, level - part)
-            return upper / max(lower, 1e-9 * span)
-
-        return best_share(ratio, level) * arm.mean_cost()
+        return two_moment_bound(account, i, level)
 
     return bound
+
+
+def two_moment_bound(account: Account, i: int, level: float, extra: float = 0.0) -> float:
+    arm = account.arms[i]
+    m, v = scaled_mean(account, i), scaled_variance(account, i)
+    if not arm.is_random():
+        return in_units_of_rewards(account, two_moment_upper(m, v, level)) + extra
+    saved, saved_variance = saved_moments(arm)
+    span = arm.price - arm.floor()
+
+    def ratio(part: float) -> float:
+        upper = in_units_of_rewards(account, two_moment_upper(m, v, part)) + extra
+        lower = arm.price - span * two_moment_upper(saved, saved_variance, level - part)
+        return upper / max(lower, 1e-9 * span)
+
+    return best_share(ratio, level) * arm.mean_cost()
+
+
+def learned_range_kl_ucb(a: float, share: float) -> Index:
+    def bound(account: Account, i: int) -> float:
+        arm, top = account.arms[i], learned_top(account)
+        x = account.price(account.left) / (arm.mean_cost() * arm.pulls * account.tried())
+        level = a * max(math.log(x * (max(math.log(x), 0.0) ** 2 + 1)), 0.0) / arm.pulls
+        chance = 1 - max(share * x, 1.0) ** (-1 / arm.pulls)
+        return two_moment_bound(replace(account, high=top), i, level, (account.high - top) * chance)
+
+    return bound
+
+
+def learned_range_untried(share: float) -> Index:
+    """Return what an arm never tried is worth: all that was seen and, as far as the share pays a try each, all else."""
+
+    def value(account: Account, i: int) -> float:
+        top, money = learned_top(account), share * account.price(account.left)
+        used = account.arms[i].mean_cost() * account.tried() / money
+        return top + (account.high - top) * max(1.0 - used, 0.0)
+
+    return value
+
+
+def learned_top(account: Account) -> float:
+    is_telling = account.seen() - account.low > 1e-9 * (account.high - account.low)
+    return account.seen() if is_telling else account.high
 
 
 def two_moment_upper(m: float, v: float, level: float) -> float:
@@ -582,13 +621,14 @@ class IndexTwin(Twin):
     oracle: Oracle
     clip: bool = False
     lazy: bool = False
+    untried: Index = lambda account, i: account.high
 
     def permitted(self, account: Account, chance: float) -> set[int]:
         affordable = account.affordable()
         for i in affordable:
             if account.arms[i].pulls == 0 and not self.lazy:
                 return {i}
-        values = {i: self.index(account, i) if account.arms[i].pulls > 0 else account.high for i in affordable}
+        values = {i: (self.index if account.arms[i].pulls > 0 else self.untried)(account, i) for i in affordable}
         if self.clip:
             values = {i: min(value, account.high) for i, value in values.items()}
         sets = self.oracle(account, values)

@@ -31,9 +31,17 @@ def arms_of(
 
 
 def now_of(
-    pull: int, budget_left: float, *, budget: float = 1000.0, low: float = 0.0, high: float = 1.0, arm_count: int = 10
+    pull: int,
+    budget_left: float,
+    *,
+    budget: float = 1000.0,
+    low: float = 0.0,
+    high: float = 1.0,
+    arm_count: int = 10,
+    arms_tried: int = 10,
+    reward_seen: float = 1.0,
 ) -> Now:
-    return Now(pull, budget, budget_left, low, high, arm_count, 100.0)
+    return Now(pull, budget, budget_left, low, high, arm_count, 100.0, arms_tried, reward_seen)
 
 
 def asked(learner: Learner) -> Pull:

@@ -20,6 +20,8 @@ INDICES = [
     bb.KLUCBPlus(),
     bb.KLUCBPlusPlus(),
     bb.TwoMomentKLUCB(),
+    bb.LearnedRangeKLUCB(),
+    bb.LearnedRangeKLUCB(a=1.0, share=0.5),
     bb.OmegaUCB(),
     bb.OmegaUCB(rho=1.0, star=True),
     bb.UCBV(),
@@ -49,6 +51,7 @@ def test_ceilings_decide_as_the_live_learner(index: bb.Index) -> None:
     ("index", "oracle"),
     [
         (bb.TwoMomentKLUCB(), bb.Fractional()),
+        (bb.LearnedRangeKLUCB(), bb.Fractional()),
         (bb.KLUCB(), bb.DensityGreedy()),
         (bb.OmegaUCB(), bb.CostBlind()),
         (bb.UCB1(0.3), bb.DensityGreedy()),
@@ -66,9 +69,10 @@ def test_ceilings_decide_as_the_compiled_scan(index: bb.Index, oracle: bb.Oracle
         assert_equal(fast, plain)
 
 
+@pytest.mark.parametrize("index", [bb.TwoMomentKLUCB(), bb.LearnedRangeKLUCB()], ids=repr)
 @pytest.mark.parametrize("family", [bb.paper_family("moderate"), bb.paper_family("extreme")], ids=repr)
-def test_so_they_do_on_long_runs(family: bb.Family) -> None:
-    policy = bb.IndexPolicy(bb.TwoMomentKLUCB(), bb.Fractional(), lazy=True)
+def test_so_they_do_on_long_runs(family: bb.Family, index: bb.Index) -> None:
+    policy = bb.IndexPolicy(index, bb.Fractional(), lazy=True)
     problem = family.problem(3, 0)
     bill = problem.price_list(20_000)
     fast = play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON)

@@ -18,6 +18,8 @@ from reference import (
     exact,
     fractional,
     kl_ucb,
+    learned_range_kl_ucb,
+    learned_range_untried,
     log_time,
     log_time_per_pull,
     minimax_exploration,
@@ -81,6 +83,16 @@ class TestTwoMomentKlUcb(PolicyContract):
 class TestEagerTwoMomentKlUcb(PolicyContract):
     policy = bb.IndexPolicy(bb.TwoMomentKLUCB(a=1.5), bb.Fractional())
     twin = IndexTwin(two_moment_kl_ucb(1.5), about_fractional)
+
+
+class TestLearnedRangeKlUcb(PolicyContract):
+    policy = bb.IndexPolicy(bb.LearnedRangeKLUCB(), bb.Fractional(), lazy=True)
+    twin = IndexTwin(learned_range_kl_ucb(0.35, 0.05), about_fractional, lazy=True, untried=learned_range_untried(0.05))
+
+
+class TestEagerLearnedRangeKlUcb(PolicyContract):
+    policy = bb.IndexPolicy(bb.LearnedRangeKLUCB(a=1.0, share=0.5), bb.Fractional())
+    twin = IndexTwin(learned_range_kl_ucb(1.0, 0.5), about_fractional)
 
 
 class TestOmegaUcb(PolicyContract):

@@ -30,6 +30,7 @@ class Case:
     share_left: float
     low: float
     span: float
+    seen: float = 1.0
 
     def arms(self) -> Arms:
         """Return the arm; its variance is a share of the most that its mean allows."""
@@ -43,31 +44,39 @@ class Case:
     def now(self) -> Now:
         budget = float(math.floor(100 * COST * self.pull))
         left = float(math.floor(self.share_left * budget))
-        return now_of(self.pull, left, budget=budget, low=self.low, high=self.low + self.span, arm_count=7)
+        high = self.low + self.span
+        seen = self.low + self.span * self.seen
+        return now_of(
+            self.pull, left, budget=budget, low=self.low, high=high, arm_count=7, arms_tried=1, reward_seen=seen
+        )
 
     def account(self) -> reference.Account:
         arms, now = self.arms(), self.now()
         arm = reference.Arm(Fraction(COST), Fraction(COST), COST, COST)
-        arm.pulls, arm.told = self.pulls, int(arms.told[0])
+        arm.made = arm.pulls = self.pulls
+        arm.told = int(arms.told[0])
         arm.reward_sum, arm.reward_squares = float(arms.reward_sum[0]), float(arms.reward_squares[0])
         others = [reference.Arm(Fraction(1), Fraction(1), 1.0, 1.0)] * (now.arm_count - 1)
         purse, left = Fraction(now.budget), Fraction(now.budget_left)
         ends = now.reward_low, now.reward_high
-        return reference.Account([arm, *others], purse, left, *ends, per_price=1, unit=Fraction(1), pull=self.pull)
+        history = [reference.Remembered(arm=0, reward=now.reward_seen)]
+        return reference.Account([arm, *others], purse, left, *ends, 1, Fraction(1), self.pull, history)
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     pulls = draw(st.integers(1, 10) | st.integers(25, 35) | st.integers(1, 10**6))
+    mean = draw(st.floats(0.001, 0.999))
     return Case(
         pulls,
         draw(st.integers(0, min(pulls - 1, 5))),
-        draw(st.floats(0.001, 0.999)),
+        mean,
         draw(st.floats(0, 1)),
         draw(st.integers(pulls + 1, 1000 * pulls)),
         draw(st.floats(0.01, 1)),
         draw(st.sampled_from([0.0, 2.0])),
         draw(st.sampled_from([1.0, 40.0])),
+        draw(st.floats(mean, 1) | st.sampled_from([mean, 1.0])),
     )
 
 
@@ -85,6 +94,8 @@ BEFORE_THIRTY = Case(29, 0, 0.4, 0.1, 1000, 0.5, 0.0, 1.0)
         (bb.KLUCBPlusPlus(), reference.kl_ucb(reference.minimax_exploration)),
         (bb.TwoMomentKLUCB(), reference.two_moment_kl_ucb(0.7)),
         (bb.TwoMomentKLUCB(0.5), reference.two_moment_kl_ucb(0.5)),
+        (bb.LearnedRangeKLUCB(), reference.learned_range_kl_ucb(0.35, 0.05)),
+        (bb.LearnedRangeKLUCB(0.8, 0.6), reference.learned_range_kl_ucb(0.8, 0.6)),
         (bb.OmegaUCB(), reference.omega_ucb(0.25)),
         (bb.OmegaUCB(1.5, star=True), reference.omega_ucb(1.5, star=True)),
         (bb.UCBV(), reference.ucb_v),

@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
-_VERSION: Final = 3  # 2 knew no random costs and no limits, 1 no pulls that expired and no costs that came cheaper
+_VERSION: Final = 4
 _ADDED: Final[Mapping[int, dict[str, Any]]] = {
     2: {"saved": 0, "expired": []},
     3: {"least": None, "limits": None},
+    4: {"reward_seen": None},
 }
 """What a version added, and what stands for it in one before."""
 _SEED_BITS: Final = 63
@@ -241,6 +242,8 @@ class Learner:
         self._reserved = 0
         self._saved = 0  # by how much the pulls that count came cheaper than their arms' costs
         self._reward_total = 0.0
+        self._reward_seen = self._reward_low
+        self._tried = 0
         self._asked = 0
         self._pulls = 0
         self._pending: dict[int, _Pending] = {}
@@ -280,8 +283,7 @@ class Learner:
             self._asked += 1
             self._pulls += 1
             self._reserved += price
-            self._arms.pulls[chosen] += 1
-            self._use(chosen, 1)
+            self._add_pulls(chosen, 1)
             self._memory.begin(self._past, chosen, self._asked)
             pull = Pull(self._asked, self._names[chosen], self._unit.amount(price), self._pulls)
             self._pending[pull.id] = _Pending(pull, chosen, price, learns)
@@ -420,9 +422,15 @@ class Learner:
     def _count(self, pending: "_Pending", sign: int) -> None:
         """Let a pull count again (1), or no longer (-1)."""
         self._pulls += sign
-        self._arms.pulls[pending.arm] += sign
-        self._use(pending.arm, sign)
+        self._add_pulls(pending.arm, sign)
         self._memory.count(self._past, pending.arm, pending.pull.id, self._asked, sign)
+
+    def _add_pulls(self, arm: int, pulls: int) -> None:
+        """Add to the pulls of an arm, or take some back."""
+        was_tried = self._arms.pulls[arm] > 0
+        self._arms.pulls[arm] += pulls
+        self._tried += int(self._arms.pulls[arm] > 0) - int(was_tried)
+        self._use(arm, pulls)
 
     def _use(self, arm: int, pulls: int) -> None:
         """Use some of the pulls that an arm's limit allows, or give them back: at its limit, no money pays it."""
@@ -442,6 +450,7 @@ class Learner:
         usual = float(self._arms.mean_cost[arm] if self._arms.told[arm] else self._prices[arm])
         cost = usual if price is None else self._unit.price(price)
         learn(self._arms, arm, reward)
+        self._reward_seen = max(self._reward_seen, reward)
         if self._has_random_cost(arm):
             learn_cost(self._arms, arm, cost, float(self._prices[arm]))
         self._memory.learn(self._past, arm, pending.pull.id, self._asked, reward, cost)
@@ -484,6 +493,8 @@ class Learner:
             reward_high=self._reward_high,
             arm_count=len(self._names),
             cost_high=self._cost_high,
+            arms_tried=self._tried,
+            reward_seen=self._reward_seen,
         )
 
     def _check_chosen(self, arm: object, now: Now) -> None:
@@ -675,6 +686,7 @@ class Learner:
                     "told": arms.told.tolist(),
                     "reward_sum": arms.reward_sum.tolist(),
                     "reward_squares": arms.reward_squares.tolist(),
+                    "reward_seen": self._reward_seen,
                     "saved": self._saved,
                     "pending": [_saved_pull(pending) for pending in self._pending.values()],
                     "expired": [
@@ -731,8 +743,7 @@ class Learner:
         arms = self._arms
         rows = zip(data["pulls"], data["told"], data["reward_sum"], data["reward_squares"], self._names, strict=True)
         for arm, (pulls, told, reward_sum, reward_squares, name) in enumerate(rows):
-            arms.pulls[arm] = check_whole(pulls, f"the number of pulls of arm {name!r}", 53)
-            self._use(arm, pulls)
+            self._add_pulls(arm, check_whole(pulls, f"the number of pulls of arm {name!r}", 53))
             arms.told[arm] = check_whole(told, f"the number of rewards of arm {name!r}", 53)
             arms.reward_sum[arm] = reward_sum
             arms.reward_squares[arm] = reward_squares
@@ -747,10 +758,19 @@ class Learner:
             & (arms.reward_squares < math.inf)
             & ((arms.told > 0) | (arms.reward_sum == 0))
         )
-        if not is_sane.all():
+        self._restore_seen(data["reward_seen"])
+        if not is_sane.all() or (arms.mean > self._reward_seen + slack).any():
             raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
         if self._least is not None:
             self._restore_costs(data["cost_sum"], data["cost_squares"])
+
+    def _restore_seen(self, reward_seen: float | None) -> None:
+        if not self._arms.told.any():
+            return
+        # Where it was not saved, any reward may have been seen, and the whole range counts.
+        self._reward_seen = self._reward_high if reward_seen is None else float(reward_seen)
+        if not self._reward_low <= self._reward_seen <= self._reward_high:
+            raise InvalidState(f"the saved learner is damaged: a reward of {reward_seen!r} is not in its range")
 
     def _restore_costs(self, cost_sum: list[float], cost_squares: list[float]) -> None:
         arms, prices = self._arms, self._prices  # not `arms.cost`, which is infinite at the limit

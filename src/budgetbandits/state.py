@@ -92,6 +92,10 @@ class Now(NamedTuple):
         K, the number of all arms, affordable or not.
     cost_high
         The greatest price of any of them.
+    arms_tried
+        How many of them were pulled at least once, whether that is remembered or not.
+    reward_seen
+        The greatest reward learned from so far, remembered or not; `reward_low` before the first.
     """
 
     pull: float
@@ -101,6 +105,8 @@ class Now(NamedTuple):
     reward_high: float
     arm_count: int
     cost_high: float
+    arms_tried: int
+    reward_seen: float
 
 
 def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, reward_low: float) -> Arms:

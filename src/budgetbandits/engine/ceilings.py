@@ -1,9 +1,10 @@
 """Runs with an index of single arms, which is evaluated for a few of them only.
 
 A `ScalarIndex` promises that the value of an arm, while it is not pulled, does not fall as the pull number rises and
-does not rise as the budget falls. So its value at a later pull number, with the present budget, is a *ceiling* for all
-pulls until then. At a pull the arms are scanned by their ceilings, and only those whose ceiling reaches the best value
-found so far are evaluated. Ceilings are renewed when their time is over, and that time grows with the pull number.
+does not rise as the budget falls or other arms are tried. So its value at a later pull number, with the present budget,
+is a *ceiling* for all pulls until then. At a pull the arms are scanned by their ceilings, and only those whose ceiling
+reaches the best value found so far are evaluated. Ceilings are renewed when their time is over, and that time grows
+with the pull number; and when a reward is greater than all before, to which an index may answer as it likes.
 
 A window forgets, and so changes another arm than the one pulled: its ceiling is then renewed, too.
 
@@ -45,11 +46,13 @@ def play_ceilings(
     weights = np.ones(len(world.prices)) if is_blind else arms.mean_cost
     ceilings = np.empty(len(weights))
     ceilings_end: float = 0
+    reward_seen = world.reward_low
     arm = 0
     while goes_on(world, course):
         now = moment(world, memory, course)
-        if now.pull >= ceilings_end:
+        if now.pull >= ceilings_end or now.reward_seen > reward_seen:
             ceilings_end = now.pull + max(_SHORTEST, now.pull // _SHARE)
+            reward_seen = now.reward_seen
             ceilings[:] = math.inf
         arm = best_arm(policy, index, arms, now, weights, ceilings, ceilings_end, arm)
         if is_greedy and (policy.lazy or arms.pulls[arm] > 0):
@@ -81,7 +84,15 @@ def best_arm(
     right, and the better the first arm, the fewer others are evaluated.
     """
     later = Now(
-        ceilings_end, now.budget, now.budget_left, now.reward_low, now.reward_high, now.arm_count, now.cost_high
+        ceilings_end,
+        now.budget,
+        now.budget_left,
+        now.reward_low,
+        now.reward_high,
+        now.arm_count,
+        now.cost_high,
+        now.arms_tried,
+        now.reward_seen,
     )
     best, most = -1, -math.inf
     if arms.cost[guess] <= now.budget_left:
@@ -101,7 +112,7 @@ def best_arm(
 def worth(policy: IndexPolicy, index: ScalarIndex, arms: Arms, arm: int, now: Now) -> float:
     """Return what `IndexPolicy.values` says of one arm."""
     if arms.pulls[arm] == 0:
-        return now.reward_high if policy.lazy else math.inf
+        return index.untried(arms.mean_cost[arm], now) if policy.lazy else math.inf
     value = index.value(arm_of(arms, arm), now)
     if math.isnan(value):
         raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")

@@ -148,16 +148,17 @@ def has_ceilings(index: Index) -> bool:
     return all(
         _never_falls([_tried(index, pulls, mean, pull, 1e4) for pull in _PROBES if pull > pulls])
         and _never_falls([_tried(index, pulls, mean, 2 * pulls, float(left)) for left in _PROBES])
+        and _never_falls([_tried(index, pulls, mean, 2 * pulls, 1e4, arms_tried) for arms_tried in (10, 4, 1)])
         for pulls in _PROBES[:-1]
         for mean in (0.0, 0.3, 0.9, 1.0)
     )
 
 
-def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float) -> float:
+def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float, arms_tried: int = 4) -> float:
     """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows, at random costs."""
     squares = mean * mean + 0.5 * mean * (1.0 - mean)
     arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares, 0.5, 1.2, pulls * 1.2, pulls * 1.6)
-    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10, 3.0)))
+    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10, 3.0, arms_tried, 0.9)))
 
 
 def _never_falls(values: list[float]) -> bool:

@@ -215,9 +215,9 @@ class Course(NamedTuple):
     money
         The budget left, as the sum of two prices, and the least price of the arms that can still be pulled.
     earned
-        The sum of the rewards and, where they change, of their true means.
+        The sum of the rewards and, where they change, of their true means; and the greatest reward learned from.
     counts
-        The number of the pull about to be made, from 1, and of the marks passed.
+        The number of the pull about to be made, from 1, of the marks passed, and of the arms tried.
     trace
         See `Outcome`.
     """
@@ -243,8 +243,8 @@ def begin(world: World, memory: Memory) -> Course:
         memory.fresh(arms, most_pulls, world.reward_low, world.charges.is_random),
         world.prices.max(),
         np.array([world.budget, world.budget_rest, cheapest]),
-        np.zeros(2),
-        np.array([1, 0]),
+        np.array([0.0, 0.0, world.reward_low]),
+        np.array([1, 0, 0]),
         np.zeros((len(world.marks), 2)),
     )
 
@@ -266,6 +266,8 @@ def moment(world: World, memory: Memory, course: Course) -> Now:
         world.reward_high,
         len(world.prices),
         course.dearest,
+        course.counts[2],
+        course.earned[2],
     )
 
 
@@ -293,9 +295,12 @@ def pull_arm(world: World, memory: Memory, course: Course, arm: int, learns: boo
         reward = arm_reward(world, arm, count)
     price = arm_cost(world, arm, count) if world.charges.is_random else world.prices[arm]
     course.earned[0] += reward
+    if arms.pulls[arm] == 0:
+        counts[2] += 1
     arms.pulls[arm] += 1
     if learns:
         learn(arms, arm, reward)
+        course.earned[2] = max(course.earned[2], reward)
         if world.charges.is_random:
             learn_cost(arms, arm, price, world.prices[arm])
         memory.learn(course.past, arm, pull, pull, reward, price)

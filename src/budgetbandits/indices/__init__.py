@@ -15,7 +15,7 @@ from typing import Any, Final
 from budgetbandits.indices import kl, scaled
 from budgetbandits.indices.base import Index, LinearIndex, ScalarIndex
 from budgetbandits.indices.bayes import BayesUCB
-from budgetbandits.indices.kl import KLUCB, KLUCBPlus, KLUCBPlusPlus, TwoMomentKLUCB
+from budgetbandits.indices.kl import KLUCB, KLUCBPlus, KLUCBPlusPlus, LearnedRangeKLUCB, TwoMomentKLUCB
 from budgetbandits.indices.ratio import (
     IUCB,
     KLUCBSC,
@@ -48,6 +48,7 @@ __all__ = [
     "Index",
     "KLUCBPlus",
     "KLUCBPlusPlus",
+    "LearnedRangeKLUCB",
     "LinearIndex",
     "Mean",
     "OmegaUCB",

@@ -29,6 +29,13 @@ class Index(Spec):
     >>> policy = bb.IndexPolicy(index=Optimist(), oracle=bb.Fractional())
     """
 
+    def untried(self, cost: Any, now: Now) -> Any:
+        """Return what a lazy start takes an arm for that was never pulled: here, what no reward can exceed.
+
+        For the cost of one arm that is a number; for an array of costs an array, or one number for all.
+        """
+        return now.reward_high
+
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return the value of a pull of each arm, in the units of the rewards."""
         raise NotImplementedError(f"{type(self).__name__} must define bounds(self, arms, now)")
@@ -39,8 +46,8 @@ class ScalarIndex(Index):
     """An index that says what a pull of one arm is worth, from what is known of that arm alone.
 
     Two promises let a simulation pass over nearly all arms at nearly every pull: while an arm is not pulled, its value
-    does not fall as the pull number rises, and does not rise as the budget left falls. An index that breaks them is
-    still played, but every arm is looked at.
+    does not fall as the pull number rises, and does not rise as the budget left falls or more arms have been tried. An
+    index that breaks them is still played, but every arm is looked at. A new greatest reward may change any value.
 
     Examples
     --------

@@ -7,11 +7,14 @@ that the index allows. Rewards are scaled to [0, 1].
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from budgetbandits.indices.base import ScalarIndex
 from budgetbandits.indices.scaled import (
     is_random,
+    ranged,
     saving,
     saving_range,
     scaled_mean,
@@ -21,13 +24,23 @@ from budgetbandits.indices.scaled import (
 from budgetbandits.specs import require
 from budgetbandits.state import Arm, Now
 
-__all__ = ["COMPILABLE", "KLUCB", "KLUCBPlus", "KLUCBPlusPlus", "TwoMomentKLUCB", "bernoulli_divergence", "kl_upper"]
+__all__ = [
+    "COMPILABLE",
+    "KLUCB",
+    "KLUCBPlus",
+    "KLUCBPlusPlus",
+    "LearnedRangeKLUCB",
+    "TwoMomentKLUCB",
+    "bernoulli_divergence",
+    "kl_upper",
+]
 
 _STEPS: Final = 60
 _CLOSE: Final = 1e-12
 _GOLDEN: Final = 0.6180339887498949
 _SECTIONS: Final = 26  # the peak's place is found to a few millionths, and its height to the square of that
-_LEAST: Final = 1e-9  # of a cost, on the scale of its range
+_LEAST: Final = 1e-9  # of a cost, or of the rewards seen, on the scale of its range
+_NOTHING: Final = 1e-300  # instead of a budget of 0, by which to divide
 
 
 def bernoulli_divergence(p: float, q: float) -> float:
@@ -150,19 +163,57 @@ def two_moment_divergence(mean: float, variance: float, target: float) -> float:
     return bernoulli_divergence(coin, coin + (target - mean) * room / moment)
 
 
+def two_moment_bound(arm: Arm, now: Now, level: float, extra: float) -> float:
+    """Return the largest mean reward u with D2(u) <= level, and something extra; see `TwoMomentKLUCB`.
+
+    Where the cost is random, it is the mean cost times the largest ratio of that to a mean cost y, with
+    D2(u) + D2(y) <= level.
+    """
+    mean, variance = scaled_mean(arm, now), scaled_variance(arm, now)
+    if not is_random(arm):
+        return extra + unscaled(two_moment_upper(mean, variance, level), now)
+    saved, saved_now = saving(arm), saving_range(arm, now)
+    reward_span, cost_span = now.reward_high - now.reward_low, arm.cost - arm.cost_low
+    ratio = best_ratio(
+        mean,
+        variance,
+        (now.reward_low + extra) / reward_span,
+        scaled_mean(saved, saved_now),
+        scaled_variance(saved, saved_now),
+        arm.cost / cost_span,
+        level,
+    )
+    return ratio * reward_span / cost_span * arm.mean_cost
+
+
+def highest_seen(now: Now) -> float:
+    """Return the greatest reward seen and, while none was above the low end, the greatest that there may be."""
+    is_telling = now.reward_seen - now.reward_low > _LEAST * (now.reward_high - now.reward_low)
+    return now.reward_seen if is_telling else now.reward_high
+
+
 def log_plus(x: float) -> float:
     """Return the logarithm, and 0 where it would be less."""
     return math.log(x) if x > 1.0 else 0.0
 
 
-COMPILABLE: Final[tuple[Callable[..., float], ...]] = (
+def minimax_exploration(share: float) -> float:
+    """Return ln+(x (ln+(x)^2 + 1)), the exploration of KL-UCB++ for an arm that is due x times as many pulls."""
+    log_share = log_plus(share)
+    return log_plus(share * (log_share * log_share + 1.0))
+
+
+COMPILABLE: Final[tuple[Callable[..., Any], ...]] = (
     bernoulli_divergence,
     kl_upper,
     two_moment_upper,
     ratio_at,
     best_ratio,
     two_moment_divergence,
+    two_moment_bound,
+    highest_seen,
     log_plus,
+    minimax_exploration,
 )
 """The functions above, to be compiled as they are."""
 
@@ -205,9 +256,7 @@ class KLUCBPlusPlus(ScalarIndex):
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
         share = now.budget / (arm.mean_cost * now.arm_count * arm.pulls)
-        log_share = log_plus(share)
-        exploration = log_plus(share * (log_share * log_share + 1.0))
-        return unscaled(kl_upper(scaled_mean(arm, now), exploration / arm.pulls), now)
+        return unscaled(kl_upper(scaled_mean(arm, now), minimax_exploration(share) / arm.pulls), now)
 
 
 @dataclass(frozen=True)
@@ -238,18 +287,53 @@ class TwoMomentKLUCB(ScalarIndex):
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
         level = self.a * log_plus(now.budget_left / (arm.mean_cost * arm.pulls)) / arm.pulls
-        mean, variance = scaled_mean(arm, now), scaled_variance(arm, now)
-        if not is_random(arm):
-            return unscaled(two_moment_upper(mean, variance, level), now)
-        saved, saved_now = saving(arm), saving_range(arm, now)
-        reward_span, cost_span = now.reward_high - now.reward_low, arm.cost - arm.cost_low
-        ratio = best_ratio(
-            mean,
-            variance,
-            now.reward_low / reward_span,
-            scaled_mean(saved, saved_now),
-            scaled_variance(saved, saved_now),
-            arm.cost / cost_span,
-            level,
-        )
-        return ratio * reward_span / cost_span * arm.mean_cost
+        return two_moment_bound(arm, now, level, 0.0)
+
+
+@dataclass(frozen=True)
+class LearnedRangeKLUCB(ScalarIndex):
+    """Two-moment KL-UCB that learns how high rewards really reach, this project's own.
+
+    The upper end R of the rewards is the greatest that any arm has paid so far, instead of the greatest H that was
+    declared. With J arms tried, an arm is due x = B_left / (c n J) times the pulls that it has had. Its value is
+
+    - ``sup {u : n D2(m, v, u) <= a ln+(x (ln+(x)^2 + 1))}``, where D2 is that of `TwoMomentKLUCB` for rewards up to R
+      and the right side the exploration of `KLUCBPlusPlus`, with the money left and the arms tried;
+    - and ``(H - R) p`` for rewards greater than all before. ``p = 1 - exp(-ln+(share x) / n)`` is the largest chance
+      of one that n pulls without do not speak against: the search for them is granted a share of the budget.
+
+    An arm never tried is worth ``R + (H - R) max(0, 1 - c J / (share B_left))`` to a lazy start: the declared end
+    counts until the share is used up on first tries. So a range declared far too wide costs little; and with a
+    large budget for each arm even rare rewards, of a size that no other arm pays, are looked for as long as
+    is due. With a small one they are not.
+
+    No regret bound is proved. An `a` below 1 gives the best arm up by bad luck more often than policies with one.
+
+    Parameters
+    ----------
+    a
+        Greater than 0: more explores longer.
+    share
+        Above 0 and at most 1: the share of the budget for rewards greater than any seen.
+    """
+
+    a: float = 0.35
+    share: float = 0.05
+
+    def __post_init__(self) -> None:
+        require(self.a, "a", "it must be greater than 0 and finite; 0.35 is usual", above=0)
+        require(self.share, "share", "it must be greater than 0 and at most 1; 0.05 is usual", above=0, at_most=1)
+
+    def value(self, arm: Arm, now: Now) -> float:
+        """Return the upper end."""
+        due = now.budget_left / (arm.mean_cost * arm.pulls * max(now.arms_tried, 1))
+        level = self.a * minimax_exploration(due) / arm.pulls
+        top = highest_seen(now)
+        chance = -math.expm1(-log_plus(self.share * due) / arm.pulls)
+        return two_moment_bound(arm, ranged(now, now.reward_low, top), level, (now.reward_high - top) * chance)
+
+    def untried(self, cost: Any, now: Now) -> Any:
+        """Return the greatest reward seen, and of what is beyond the part that the share still pays for."""
+        top = highest_seen(now)
+        used = cost * now.arms_tried / max(self.share * now.budget_left, _NOTHING)
+        return top + (now.reward_high - top) * np.maximum(1.0 - used, 0.0)

@@ -13,6 +13,7 @@ from budgetbandits.state import Arm, Now
 __all__ = [
     "COMPILABLE",
     "is_random",
+    "ranged",
     "saving",
     "saving_range",
     "scaled_mean",
@@ -67,7 +68,7 @@ def spending(arm: Arm) -> Arm:
 
 def spending_range(arm: Arm, now: Now) -> Now:
     """Return the moment for `spending`: the rewards lie between the least and the greatest cost."""
-    return Now(now.pull, now.budget, now.budget_left, arm.cost_low, arm.cost, now.arm_count, now.cost_high)
+    return ranged(now, arm.cost_low, arm.cost)
 
 
 def saving(arm: Arm) -> Arm:
@@ -90,7 +91,12 @@ def saving(arm: Arm) -> Arm:
 
 def saving_range(arm: Arm, now: Now) -> Now:
     """Return the moment for `saving`: the rewards lie between 0 and the span of the costs."""
-    return Now(now.pull, now.budget, now.budget_left, 0.0, arm.cost - arm.cost_low, now.arm_count, now.cost_high)
+    return ranged(now, 0.0, arm.cost - arm.cost_low)
+
+
+def ranged(now: Now, low: float, high: float) -> Now:
+    """Return the moment with another range of rewards, of which all may have been seen."""
+    return Now(now.pull, now.budget, now.budget_left, low, high, now.arm_count, now.cost_high, now.arms_tried, high)
 
 
 COMPILABLE: Final[tuple[Callable[..., Any], ...]] = (
@@ -98,6 +104,7 @@ COMPILABLE: Final[tuple[Callable[..., Any], ...]] = (
     scaled_variance,
     unscaled,
     is_random,
+    ranged,
     spending,
     spending_range,
     saving,

@@ -35,8 +35,9 @@ class IndexPolicy(Policy):
     clip
         Whether to take no arm for worth more than the upper end of the reward range.
     lazy
-        Whether to take an arm never pulled for worth that upper end, instead of pulling it first. An arm so dear
-        that it could not be the best even so is then never tried.
+        Whether to take an arm never pulled for worth that upper end, or less if the index says so
+        (`Index.untried`), instead of pulling it first. An arm so dear that it could not be the best even so is then
+        never tried.
 
     Examples
     --------
@@ -98,7 +99,9 @@ class IndexPolicy(Policy):
         """Return what each arm is taken to be worth."""
         if arms.pulls.min() > 0:
             return self.known_values(arms, now)
-        values = np.full(len(arms.cost), now.reward_high if self.lazy else math.inf)
+        values = np.full(len(arms.cost), math.inf)
+        if self.lazy:
+            values[:] = self.index.untried(arms.mean_cost, now)
         pulled = np.flatnonzero(arms.pulls)
         values[pulled] = self.known_values(select(arms, pulled), now)
         return values

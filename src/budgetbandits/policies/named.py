@@ -18,6 +18,7 @@ from budgetbandits.indices import (
     BudgetUCB,
     KLUCBPlus,
     KLUCBPlusPlus,
+    LearnedRangeKLUCB,
     OmegaUCB,
     OptimisticRatio,
     PrimalDual,
@@ -51,6 +52,7 @@ __all__ = [
     "kl_ucb_plus_plus",
     "kl_ucb_sc",
     "kube",
+    "learned_range_kl_ucb",
     "m_ucb",
     "moss",
     "omega_ucb",
@@ -390,6 +392,17 @@ def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:
     IndexPolicy(index=TwoMomentKLUCB(a=0.7), oracle=Fractional(), lazy=True)
     """
     return IndexPolicy(TwoMomentKLUCB(a), Fractional(), lazy=lazy)
+
+
+def learned_range_kl_ucb(a: float = 0.35, share: float = 0.05, lazy: bool = True) -> IndexPolicy:
+    """Two-moment KL-UCB that learns how high rewards reach: this project's own; see `LearnedRangeKLUCB`.
+
+    Examples
+    --------
+    >>> learned_range_kl_ucb()
+    IndexPolicy(index=LearnedRangeKLUCB(a=0.35, share=0.05), oracle=Fractional(), lazy=True)
+    """
+    return IndexPolicy(LearnedRangeKLUCB(a, share), Fractional(), lazy=lazy)
 
 
 def imed() -> IMED:
