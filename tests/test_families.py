@@ -16,6 +16,7 @@ FAMILIES: list[bb.Family] = [
     bb.BetaFamily(7, concentration=0.5),
     bb.GaussianFamily(7, noise=4),
     bb.WideRange(bb.BernoulliFamily(7), factor=3),
+    bb.JackpotFamily(7),
 ]
 
 
@@ -42,6 +43,16 @@ def test_means_are_uniform(family: bb.Family, low: float, high: float) -> None:
     ranks = (np.sort(means(family)) - low) / (high - low)
     assert 0 <= ranks[0] <= ranks[-1] <= 1
     assert np.abs(ranks - (np.arange(len(ranks)) + 0.5) / len(ranks)).max() < 0.05
+
+
+@given(seed=st.integers(0, 2**62))
+def test_one_arm_alone_has_jackpots_and_is_twice_as_good_as_any_other(seed: int) -> None:
+    problem = bb.JackpotFamily(20).problem(seed, run=0)
+    assert isinstance(problem.rewards[-1], bb.Bernoulli)
+    assert all(isinstance(law, bb.Beta) for law in problem.rewards[:-1])
+    density = problem.means / problem.costs
+    assert density[-1] == pytest.approx(0.03)
+    assert 0.005 <= density[:-1].min() <= density[:-1].max() <= 0.015 + 1e-12
 
 
 def test_a_beta_law_has_the_variance_of_its_concentration() -> None:
@@ -80,6 +91,7 @@ def test_a_wide_range_changes_only_what_policies_are_told() -> None:
         (lambda: bb.BernoulliFamily(mean_max=0), "mean_max is 0: it must be greater than 0 and at most 1"),
         (lambda: bb.BetaFamily(concentration=0.01), r"concentration is 0.01: it must lie in \[0.1, 1e6\]"),
         (lambda: bb.GaussianFamily(noise=0), r"noise is 0: it must lie in \[0.001, 1000\]"),
+        (lambda: bb.JackpotFamily(1), "arms is 1: give at least two, one of which has the jackpot"),
         (lambda: bb.WideRange(bb.BernoulliFamily(), 0.5), "factor is 0.5: it must be 1 or more: a reward above"),
         (lambda: bb.WideRange(cast(Any, bb.sensor_problem()), 2), "of is <Problem .*: give a family such as"),
     ],

@@ -87,7 +87,7 @@ class TestEagerTwoMomentKlUcb(PolicyContract):
 
 class TestLearnedRangeKlUcb(PolicyContract):
     policy = bb.IndexPolicy(bb.LearnedRangeKLUCB(), bb.Fractional(), lazy=True)
-    twin = IndexTwin(learned_range_kl_ucb(0.35, 0.05), about_fractional, lazy=True, untried=learned_range_untried(0.05))
+    twin = IndexTwin(learned_range_kl_ucb(0.35, 0.1), about_fractional, lazy=True, untried=learned_range_untried(0.1))
 
 
 class TestEagerLearnedRangeKlUcb(PolicyContract):
@@ -193,4 +193,4 @@ def test_the_recommended_policy_loses_a_twentieth_of_what_kube_loses() -> None:
     kube, recommended = bb.regret(runs, against="fractional")
     assert (kube.policy, recommended.policy) == ("KUBE", "recommended")
     assert recommended.worst < 0.05 * kube.mean
-    assert bb.recommended() == bb.two_moment_kl_ucb(0.7)
+    assert bb.recommended() == bb.learned_range_kl_ucb()

@@ -94,7 +94,7 @@ BEFORE_THIRTY = Case(29, 0, 0.4, 0.1, 1000, 0.5, 0.0, 1.0)
         (bb.KLUCBPlusPlus(), reference.kl_ucb(reference.minimax_exploration)),
         (bb.TwoMomentKLUCB(), reference.two_moment_kl_ucb(0.7)),
         (bb.TwoMomentKLUCB(0.5), reference.two_moment_kl_ucb(0.5)),
-        (bb.LearnedRangeKLUCB(), reference.learned_range_kl_ucb(0.35, 0.05)),
+        (bb.LearnedRangeKLUCB(), reference.learned_range_kl_ucb(0.35, 0.1)),
         (bb.LearnedRangeKLUCB(0.8, 0.6), reference.learned_range_kl_ucb(0.8, 0.6)),
         (bb.OmegaUCB(), reference.omega_ucb(0.25)),
         (bb.OmegaUCB(1.5, star=True), reference.omega_ucb(1.5, star=True)),

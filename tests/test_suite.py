@@ -8,7 +8,12 @@ import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
 from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED, Entrant, Preset, Suite, read_suite
 
-EARLIER_SEEDS = {*range(11), 61, 62, 64, 66, 2012}  # of the reproduction, and of what `recommended` was chosen by
+EARLIER_SEEDS = {  # of the reproduction, of earlier leaderboards, and of what `recommended` was chosen by
+    *(2012, 61, 62, 64, 66, 77),
+    *range(11),
+    *range(260_700, 260_820),
+    *range(280_100, 280_220),
+}
 POLICIES = '[policies.mine]\npolicy = "kube"\nwidth = 0.5\n'
 PROBLEMS = '[problems.coins]\nfamily = "bernoulli"\narms = 3\n'
 PRESETS = "[presets.tiny]\nruns = 2\nseed = 4\nbudgets = [200, 50]\n"
@@ -26,7 +31,7 @@ def test_the_packages_lists_are_fair(costs: str) -> None:
     assert suite.policies["KUBE"] == Entrant(bb.kube(), PUBLISHED)
     assert suite.policies["recommended"] == Entrant(bb.recommended(), OWN)
     assert len({repr(entrant.policy) for entrant in suite.policies.values()}) == len(suite.policies) > 20
-    ours = (bb.TwoMomentKLUCB, bb.TwoMomentIMED, bb.VarianceAwareThompson)
+    ours = (bb.LearnedRangeKLUCB, bb.TwoMomentKLUCB, bb.TwoMomentIMED, bb.VarianceAwareThompson)
     for name, (policy, origin) in {name: (each.policy, each.origin) for name, each in suite.policies.items()}.items():
         parts = [policy, policy.index] if isinstance(policy, bb.IndexPolicy) else [policy]
         assert (origin == OWN) == any(isinstance(part, ours) for part in parts), name
@@ -56,6 +61,7 @@ def test_the_packages_suite_has_what_was_promised() -> None:
     ]
     assert suite.problems["Bernoulli, K = 10"] == bb.BernoulliFamily(10)
     assert suite.problems["range x 4"] == bb.WideRange(bb.paper_family("moderate"), 4)
+    assert suite.problems["jackpot"] == bb.JackpotFamily(20)
     assert isinstance(suite.problems["sensor node"], bb.Problem)
     assert suite.presets.keys() == {"quick", "full"}
 

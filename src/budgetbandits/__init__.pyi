@@ -4,7 +4,7 @@ from .campaign.store import Store, open_store
 from .changing import ChangingLaw, Drifting, Seasonal, Switching
 from .experiments.leaderboard.board import Leaderboard
 from .experiments.leaderboard.run import leaderboard
-from .families import BernoulliFamily, BetaFamily, GaussianFamily, RandomCostFamily, WideRange
+from .families import BernoulliFamily, BetaFamily, GaussianFamily, JackpotFamily, RandomCostFamily, WideRange
 from .indices import (
     IUCB,
     KLUCB,
@@ -137,6 +137,7 @@ __all__ = [
     "GaussianFamily",
     "Index",
     "IndexPolicy",
+    "JackpotFamily",
     "KLUCBPlus",
     "KLUCBPlusPlus",
     "Leaderboard",

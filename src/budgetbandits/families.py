@@ -13,11 +13,18 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.problem import Family, Problem
 from budgetbandits.rewards import Bernoulli, Beta, RewardLaw, TruncatedGaussian
 from budgetbandits.specs import require
+from budgetbandits.state import Floats
 from budgetbandits.streams import COST, MEAN, uniforms_of_arms
 
-__all__ = ["BernoulliFamily", "BetaFamily", "GaussianFamily", "RandomCostFamily", "WideRange"]
+__all__ = ["BernoulliFamily", "BetaFamily", "GaussianFamily", "JackpotFamily", "RandomCostFamily", "WideRange"]
 
 _COSTS: Final = (1.0, 10.0)
+
+
+def _drawn_costs(seed: int, run: int, arms: int) -> Floats:
+    low, high = _COSTS
+    costs: Floats = low + (high - low) * uniforms_of_arms(seed, COST, run, arms)
+    return costs
 
 
 @dataclass(frozen=True)
@@ -34,8 +41,7 @@ class _DrawnFamily(ABC):
 
     def problem(self, seed: int, run: int) -> Problem:
         """Return the instance of a run."""
-        low, high = _COSTS
-        costs = low + (high - low) * uniforms_of_arms(seed, COST, run, self.arms)
+        costs = _drawn_costs(seed, run, self.arms)
         laws = [self.law(u) for u in uniforms_of_arms(seed, MEAN, run, self.arms).tolist()]
         return Problem(costs, laws, self.REWARD_RANGE)
 
@@ -135,6 +141,42 @@ class GaussianFamily(_DrawnFamily):
         """Return the law with the mean 10 + 10 `u`."""
         mean = 10.0 + 10.0 * u
         return TruncatedGaussian(mean, self.noise**2 * mean / 2, 0.0, 2 * mean)
+
+
+@dataclass(frozen=True)
+class JackpotFamily:
+    """Arms that pay a little each time, and a last one that mostly pays nothing, but the jackpot now and then.
+
+    For each unit of cost an arm pays between 0.005 and 0.015 on average, by a Beta law that never comes near 1; the
+    last one pays 0.03, all of it in jackpots of 1. Who gives up on it before the first has seen no reward that would
+    tell of it.
+
+    Parameters
+    ----------
+    arms
+        K, the number of arms.
+
+    Examples
+    --------
+    >>> problem = JackpotFamily(arms=20).problem(seed=1, run=0)
+    >>> problem.best_arm, type(problem.rewards[19]).__name__
+    (19, 'Bernoulli')
+    """
+
+    arms: int = 20
+
+    CONCENTRATION: ClassVar[float] = 50.0
+
+    def __post_init__(self) -> None:
+        if check_whole(self.arms, "arms", 32) < 2:
+            raise InvalidInput(f"arms is {self.arms}: give at least two, one of which has the jackpot")
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the instance of a run."""
+        costs = _drawn_costs(seed, run, self.arms)
+        means = costs * (0.005 + 0.01 * uniforms_of_arms(seed, MEAN, run, self.arms))
+        steady = [Beta(self.CONCENTRATION * mean, self.CONCENTRATION * (1 - mean)) for mean in means.tolist()]
+        return Problem(costs, [*steady[:-1], Bernoulli(0.03 * float(costs[-1]))])
 
 
 @dataclass(frozen=True)

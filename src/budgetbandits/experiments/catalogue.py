@@ -14,7 +14,14 @@ from typing import Any, Final, TypeVar
 from budgetbandits.changing import Drifting, Law, Seasonal, Switching
 from budgetbandits.errors import InvalidInput
 from budgetbandits.experiments.keys import check_keys, choice, inside, shown, subtable
-from budgetbandits.families import BernoulliFamily, BetaFamily, GaussianFamily, RandomCostFamily, WideRange
+from budgetbandits.families import (
+    BernoulliFamily,
+    BetaFamily,
+    GaussianFamily,
+    JackpotFamily,
+    RandomCostFamily,
+    WideRange,
+)
 from budgetbandits.indices import (
     IUCB,
     KLUCB,
@@ -201,6 +208,7 @@ FAMILIES: Final[Mapping[str, Callable[..., Problem | Family]]] = {
     "bernoulli": BernoulliFamily,
     "beta": BetaFamily,
     "gaussian": GaussianFamily,
+    "jackpot": JackpotFamily,
     "wide_range": WideRange,
     "random_costs": RandomCostFamily,
     "sensor": sensor_problem,

@@ -318,11 +318,11 @@ class LearnedRangeKLUCB(ScalarIndex):
     """
 
     a: float = 0.35
-    share: float = 0.05
+    share: float = 0.1
 
     def __post_init__(self) -> None:
         require(self.a, "a", "it must be greater than 0 and finite; 0.35 is usual", above=0)
-        require(self.share, "share", "it must be greater than 0 and at most 1; 0.05 is usual", above=0, at_most=1)
+        require(self.share, "share", "it must be greater than 0 and at most 1; 0.1 is usual", above=0, at_most=1)
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
