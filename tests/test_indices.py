@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,6 +132,47 @@ def test_for_coins_the_two_moment_divergence_is_the_usual_one() -> None:
 def test_less_variance_means_a_tighter_bound(m: float, share: float, level: float) -> None:
     coin = two_moment_upper(m, m * (1 - m), level)
     assert m <= two_moment_upper(m, share * m * (1 - m), level) <= coin * (1 + 1e-9) + 1e-12
+
+
+def test_with_little_money_for_each_arm_the_declared_end_of_the_rewards_does_not_count() -> None:
+    index, arms = bb.LearnedRangeKLUCB(share=0.1), arms_of([2, 2], [0.3, 0.4], [5, 10])
+    narrow = index.bounds(arms, now_of(16, 99, high=0.5, arms_tried=2, reward_seen=0.5)).tolist()
+    wide = index.bounds(arms, now_of(16, 99, high=1000, arms_tried=2, reward_seen=0.5)).tolist()
+    assert wide == pytest.approx(narrow, abs=1e-12)
+    assert all(mean < bound <= 0.5 for mean, bound in zip((0.3, 0.4), narrow, strict=True))
+    untried = index.untried(np.array([2.0, 5.0]), now_of(16, 39, high=1000, arms_tried=2, reward_seen=0.5))
+    assert untried.tolist() == [0.5, 0.5]
+
+
+def test_with_much_money_rewards_beyond_all_seen_are_looked_for() -> None:
+    index, arms = bb.LearnedRangeKLUCB(share=0.1), arms_of([2], [0.0], [3])
+    values = [index.bounds(arms, now_of(4, left, high=1, arms_tried=1, reward_seen=0.2))[0] for left in (60, 600, 6e4)]
+    # share x = 0.1 B / (2 * 3), of which the third root
+    assert values == sorted(values)
+    assert values[1] == pytest.approx(
+        index.bounds(arms, now_of(4, 600, high=0.2, reward_seen=0.2, arms_tried=1))[0] + 0.8 * (1 - 10 ** (-1 / 3))
+    )
+    untried = [
+        float(index.untried(2.0, now_of(4, left, high=1, arms_tried=3, reward_seen=0.2))) for left in (60, 600, 6e4)
+    ]
+    assert untried == pytest.approx([0.2 + 0.8 * (1 - min(1, 60 / left)) for left in (60, 600, 6e4)])
+
+
+def test_while_nothing_was_paid_the_declared_end_counts() -> None:
+    index = bb.LearnedRangeKLUCB()
+    assert float(index.untried(1.0, now_of(2, 5, high=3, arms_tried=9, reward_seen=0))) == 3
+    arms = arms_of([1], [0.0], [1])
+    assert index.bounds(arms, now_of(2, 5, high=3, arms_tried=1, reward_seen=0))[0] > 1
+
+
+def test_a_range_declared_16_times_too_wide_costs_little() -> None:
+    """Of KUBE's regret some 2 and 12 percent are measured; the bound that believes in the range loses nearly all."""
+    policies = {"KUBE": bb.kube(), "learns": bb.learned_range_kl_ucb(), "believes": bb.two_moment_kl_ucb()}
+    family = bb.WideRange(bb.paper_family("moderate"), 16)
+    runs = bb.simulate(family, policies, 1e4, runs=10, seed=66, exact_optimum=False)
+    kube, learns, believes = (row.mean for row in bb.regret(runs, against="fractional"))
+    assert learns < 0.2 * kube
+    assert believes > 0.8 * kube
 
 
 def test_two_moment_kl_ucb_turns_greedy_as_the_money_runs_out() -> None:

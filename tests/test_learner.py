@@ -738,7 +738,7 @@ def changed(learner: Learner, **values: Any) -> str:
 class TestJson:
     def test_it_has_a_format_and_a_version(self) -> None:
         data = json.loads(busy_learner().to_json())
-        assert (data["format"], data["version"]) == ("budgetbandits.learner", 3)
+        assert (data["format"], data["version"]) == ("budgetbandits.learner", 4)
 
     def test_the_first_version_is_still_read(self) -> None:
         learner = busy_learner()
@@ -746,9 +746,28 @@ class TestJson:
         del data["saved"], data["expired"]
         assert Learner.from_json(json.dumps(data)).to_json() == learner.to_json()
 
-    @pytest.mark.parametrize("version", [0, 4, "1", None, [1]])
+    def test_where_the_greatest_reward_was_not_saved_it_may_have_been_any(self) -> None:
+        learner = busy_learner(bb.recommended())
+        data = json.loads(learner.to_json()) | {"version": 3}
+        assert data.pop("reward_seen") < 1
+        restored = Learner.from_json(json.dumps(data))
+        assert json.loads(restored.to_json())["reward_seen"] == 1
+        while pull := restored.ask():
+            restored.tell(pull, 0.5)
+
+    def test_where_nothing_was_told_none_was_seen(self) -> None:
+        data = json.loads(new_learner().to_json()) | {"version": 3}
+        del data["reward_seen"]
+        assert json.loads(Learner.from_json(json.dumps(data)).to_json())["reward_seen"] == 0
+
+    @pytest.mark.parametrize("seen", [-0.1, 1.1, float("nan"), "much", 0.01])
+    def test_a_greatest_reward_that_cannot_be(self, seen: Any) -> None:
+        with pytest.raises(InvalidState, match="the saved learner is damaged"):
+            Learner.from_json(changed(busy_learner(), reward_seen=seen))
+
+    @pytest.mark.parametrize("version", [0, 5, "1", None, [1]])
     def test_another_version(self, version: Any) -> None:
-        message = f"the saved learner has the format version {version!r}, and this package reads 1 to 3: use the pack"
+        message = f"the saved learner has the format version {version!r}, and this package reads 1 to 4: use the pack"
         with pytest.raises(InvalidState) as caught:
             Learner.from_json(changed(busy_learner(), version=version))
         assert str(caught.value).startswith(message)
@@ -1001,3 +1020,32 @@ class TestThreads:
         while pull := learner.ask():
             spent += costs[int(pull.arm)]
         assert 1200 - min(costs) < spent <= 1200
+
+
+# --- What policies are told of all arms ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Watching(bb.Policy):
+    """Takes the first arm, and notes what it is told."""
+
+    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+        SEEN.append((now.arms_tried, now.reward_seen))
+        return 0
+
+
+SEEN: list[tuple[int, float]] = []
+
+
+def test_policies_are_told_how_many_arms_were_tried_and_the_greatest_reward() -> None:
+    SEEN.clear()
+    learner = new_learner(Watching(), costs={"a": 1, "b": 1, "c": 1}, budget=50)
+    first, second = asked(learner), learner.ask("b")
+    assert second is not None
+    asked(learner)
+    learner.cancel(second)
+    asked(learner)
+    learner.tell(first, 0.7)
+    learner.tell(asked(learner), 0.2)
+    asked(Learner.from_json(learner.to_json()))
+    assert SEEN == [(0, 0.0), (2, 0.0), (1, 0.0), (1, 0.7), (1, 0.7)]

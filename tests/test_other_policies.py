@@ -195,6 +195,16 @@ def test_above_average_by_hand() -> None:
     ("make", "bad", "message"),
     [
         (bb.two_moment_kl_ucb, [0, -1, math.nan, math.inf], "a is {}: it must be greater than 0 and finite; 0.7 is"),
+        (
+            bb.learned_range_kl_ucb,
+            [0, -1, math.nan, math.inf],
+            "a is {}: it must be greater than 0 and finite; 0.35 is",
+        ),
+        (
+            lambda share: bb.learned_range_kl_ucb(share=share),
+            [0, -1, 1.01, math.nan],
+            "share is {}: it must be greater than 0 and at most 1; 0.1 is usual",
+        ),
         (bb.omega_ucb, [0, -1, math.nan, math.inf], "rho is {}: it must be greater than 0 and finite"),
         (bb.variance_aware_thompson, [0, -1, math.nan, 1001], "w is {}: it must lie in"),
         (bb.kde, [0, -1, math.nan, math.inf], "gamma is {}: it must be greater than 0 and finite"),
@@ -214,7 +224,8 @@ def test_bad_parameters(make: Callable[[Any], bb.Policy], bad: list[Any], messag
 
 
 @pytest.mark.parametrize(
-    "make", [bb.two_moment_kl_ucb, bb.omega_ucb, bb.variance_aware_thompson, bb.kde, bb.above_average]
+    "make",
+    [bb.two_moment_kl_ucb, bb.learned_range_kl_ucb, bb.omega_ucb, bb.variance_aware_thompson, bb.kde, bb.above_average],
 )
 def test_text_is_no_number(make: Callable[[Any], bb.Policy]) -> None:
     with pytest.raises(InvalidInput, match="is '1': give an int or a float; it must"):
