@@ -389,6 +389,23 @@ class TestLearner:
         with pytest.raises(InvalidState):
             bb.Learner.from_json(json.dumps(json.loads(learner.to_json()) | damage))
 
+    def test_the_table_of_arms_shows_no_cost_that_nobody_told(self) -> None:
+        learner = bb.Learner(bb.recommended(), {"a": (0, "0.5"), "b": ("0.25", 1), "c": 1}, 10, (0, 1), seed=1)
+        assert [(row.cost, row.density) for row in learner.arms] == [(0.0, None), (0.25, 4.0), (1.0, 1.0)]
+        for arm, cost in (("a", 0), ("b", "0.75"), ("c", 1)):
+            learner.tell(asked(learner, arm), 0.5, cost=cost)
+        free, dear, known = learner.arms
+        assert (free.cost, free.density) == (0.0, None)
+        assert (dear.cost, dear.density) == (0.75, dear.upper_bound / 0.75)
+        assert (known.cost, known.density) == (1.0, known.upper_bound)
+        assert str(learner.arms).splitlines()[1].split()[-1] == "-"
+
+    def test_the_cost_in_the_table_is_the_remembered_one(self) -> None:
+        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.Window(1)), {"a": ("0.1", 1)}, 10, (0, 1), seed=1)
+        for cost in ("0.9", "0.3"):
+            learner.tell(asked(learner), 0.5, cost=cost)
+        assert learner.arms[0].cost == 0.3
+
     def test_ranges_may_be_written_in_several_ways(self) -> None:
         by_pair = calls(costs={"a": ("0.05", "0.25"), "b": "0.10"})
         assert calls(costs=[("a", bb.CostRange("0.05", 0.25)), ("b", 0.1)]).to_json() == by_pair.to_json()
