@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from budgetbandits import Arms, Learner, Now, Pull
+from budgetbandits.checks import ArmName
 from budgetbandits.state import UNLIMITED
 
 
@@ -44,8 +45,8 @@ def now_of(
     return Now(pull, budget, budget_left, low, high, arm_count, 100.0, arms_tried, reward_seen)
 
 
-def asked(learner: Learner) -> Pull:
+def asked(learner: Learner, arm: ArmName | None = None) -> Pull:
     """Return the next pull, which must be there."""
-    pull = learner.ask()
+    pull = learner.ask(arm)
     assert pull is not None
     return pull

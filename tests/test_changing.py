@@ -99,9 +99,9 @@ class TestLaws:
             ([1, 2], "pieces is .*: give pairs"),
             ([(2, bb.Bernoulli(0.2))], "the first piece must begin with pull number 1"),
             ([(1, bb.Bernoulli(0.2)), (1, bb.Bernoulli(0.3))], r"pieces\[1\]\[0\] is 1: it must be greater than 1"),
-            ([(1, 0.2)], r"pieces\[0\]\[1\] is 0.2: it must be a law that does not switch"),
-            ([(0, bb.Bernoulli(0.2))], "give a whole number of pulls, 1 or more"),
-            ([(1.5, bb.Bernoulli(0.2))], "give a whole number of pulls, 1 or more"),
+            ([(1, 0.2)], r"pieces\[0\]\[1\] is 0.2: it must be a law such as Bernoulli"),
+            ([(0, bb.Bernoulli(0.2))], "give a whole number of pulls from 1 to"),
+            ([(1.5, bb.Bernoulli(0.2))], "give a whole number of pulls from 1 to"),
             ([(1, bb.Switching([(1, bb.Bernoulli(0.2))]))], "a law that does not switch itself"),
         ],
     )
@@ -125,8 +125,12 @@ class TestLaws:
     @pytest.mark.parametrize(
         ("values", "message"),
         [
-            ({"period": 1}, "period is 1: it must be 2 or more"),
-            ({"ahead": -1}, "ahead is -1: give a whole number of pulls"),
+            ({"period": 0}, r"period is 0: give a whole number of pulls from 2 to 2\^53"),
+            ({"period": 1}, "period is 1: give a whole number of pulls from 2"),
+            ({"period": 2**53 + 1}, r"period is 9007199254740993: give a whole number of pulls from 2 to 2\^53"),
+            ({"ahead": -1}, "ahead is -1: give a whole number of pulls from 0"),
+            ({"ahead": 0.0}, "ahead is 0.0: give a whole number of pulls from 0"),
+            ({"ahead": False}, "ahead is False: give a whole number of pulls from 0"),
             ({"after": "x"}, "after is 'x': it must be a law"),
         ],
     )
@@ -135,10 +139,19 @@ class TestLaws:
         with pytest.raises(InvalidInput, match=f"Seasonal: {message}"):
             bb.Seasonal(**(good | values))
 
-    @pytest.mark.parametrize("u", [0.0, 1.0, -1.0, math.nan])
-    def test_bad_numbers(self, u: float) -> None:
-        with pytest.raises(InvalidInput, match=r"u is .*strictly between 0 and 1"):
+    @pytest.mark.parametrize("u", [0.0, 1.0, -1.0, math.nan, "x", None])
+    def test_bad_numbers(self, u: Any) -> None:
+        with pytest.raises(InvalidInput, match=r"Drifting: u is .*strictly between 0 and 1"):
             bb.Drifting(bb.Bernoulli(0.2), bb.Bernoulli(0.8), 1, 5).quantile_at(3, u)
+
+    @pytest.mark.parametrize("pull", [0, -1, 1.5, True, 2**53 + 1])
+    def test_bad_pull_numbers(self, pull: Any) -> None:
+        law = bb.Drifting(bb.Bernoulli(0.2), bb.Bernoulli(0.8), 1, 5)
+        for ask in (law.mean_at, lambda number: law.quantile_at(number, 0.5)):
+            with pytest.raises(
+                InvalidInput, match=r"Drifting: pull is .*: give a whole number of pulls from 1 to 2\^53"
+            ):
+                ask(pull)
 
 
 # What no policy exceeds
@@ -184,6 +197,29 @@ class TestBound:
         budget = data.draw(st.floats(0.5, 40))
         bound = bound_of(courses, costs, budget)
         assert bound == pytest.approx(relaxed(courses, costs, budget), rel=1e-7, abs=1e-9)
+
+    @given(probabilities, st.integers(2, 15), st.integers(2, 20), st.integers(5, 40))
+    def test_a_drift_that_begins_later_and_crosses(self, mean: float, start: int, length: int, budget: int) -> None:
+        """Which arm is the better one changes while the mean moves, and not only where it begins or ends to."""
+        drift = bb.Drifting(bb.Bernoulli(0), bb.Bernoulli(1), start, start + length)
+        courses, _ = tabulate_courses([bb.Bernoulli(mean), drift])
+        assert bound_of(courses, [1, 1], budget) == pytest.approx(relaxed(courses, [1, 1], budget), rel=1e-7, abs=1e-9)
+
+    def test_a_drift_by_hand(self) -> None:
+        """A half up to pull 50, (t - 10) / 80 from there to pull 90, and 1 for the last ten."""
+        problem = bb.Problem([1, 1], [bb.Bernoulli(0.5), bb.Drifting(bb.Bernoulli(0), bb.Bernoulli(1), 10, 90)])
+        by_hand = 50 * 0.5 + sum((pull - 10) / 80 for pull in range(51, 91)) + 10
+        assert by_hand == 65.25
+        assert problem.fractional_optimum(100) == pytest.approx(by_hand, rel=1e-12)
+
+    def test_where_a_pull_may_cost_nothing_each_arm_counts_with_its_highest_mean(self) -> None:
+        """There is no end to the number of pulls: all of them might come where the means are highest."""
+        problem = bb.Problem({"a": bb.Bernoulli(0.5), "b": 1}, [switched(0.1, 0.6), bb.Bernoulli(0.9)])
+        assert problem.fractional_optimum(100) == pytest.approx(100 * 0.6 / 0.5)
+        limited = bb.Problem(
+            {"a": bb.Bernoulli(0.5), "b": 1}, [switched(0.1, 0.6), bb.Bernoulli(0.9)], limits=[50, None]
+        )
+        assert limited.fractional_optimum(100) == pytest.approx(50 * 0.6 + 75 * 0.9)
 
     @given(st.lists(laws, min_size=1, max_size=3), changing, st.data())
     def test_no_sequence_of_pulls_exceeds_it(self, some: list[Law], law: bb.ChangingLaw, data: st.DataObject) -> None:
@@ -296,6 +332,13 @@ class TestProblem:
         assert PROBLEM.reward("a", 0, seed=1, pull=5) in (0.0, 1.0)
         with pytest.raises(InvalidInput, match="the rewards of arm 'a' change: say at which pull number"):
             PROBLEM.reward("a", 0, seed=1)
+
+    def test_pull_numbers_begin_with_1(self) -> None:
+        steady = bb.Problem([1], [bb.Bernoulli(0.5)])
+        for problem in (PROBLEM, steady):
+            for ask in (problem.means_at, lambda pull, of=problem: of.reward(of.names[0], 0, seed=1, pull=pull)):
+                with pytest.raises(InvalidInput, match="pull is 0: give a whole number of pulls from 1 to"):
+                    ask(0)
 
     def test_there_is_no_one_mean(self) -> None:
         assert PROBLEM.is_changing

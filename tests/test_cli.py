@@ -46,6 +46,12 @@ def test_the_installed_command_answers() -> None:
     assert done.stdout == f"budgetbandits {bb.__version__}\n"
 
 
+def test_the_package_is_a_command_too() -> None:
+    command = [sys.executable, "-m", "budgetbandits", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"budgetbandits {bb.__version__}\n"
+
+
 @pytest.mark.parametrize("arguments", [[], ["destroy"], ["reproduce", "--colour"], ["simulate"]])
 def test_a_mistyped_command_is_told_with_its_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:

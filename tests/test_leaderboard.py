@@ -4,7 +4,7 @@ import csv
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -157,11 +157,40 @@ def test_a_policy_that_is_certain_to_lose_is_behind() -> None:
     assert [row.policy for row in board.standings] == ["learns", "KUBE, width 1", "explores"]
 
 
-def test_a_single_arm_has_nothing_to_compare() -> None:
-    problem = bb.Problem([1], [bb.Bernoulli(0.5)])
-    board = bb.leaderboard({"mine": bb.recommended()}, {"one": problem}, [10], runs=3, seed=11)
-    assert [math.isnan(each.mean) for each in board.cells] == [True, True]
-    assert "nan" in str(board)
+COINS = bb.Problem([1, 2], [bb.Bernoulli(0.5), bb.Bernoulli(0.5)])
+ALIKE = {
+    "one arm": bb.Problem([1], [bb.Bernoulli(0.5)]),
+    "equally dense": bb.Problem(["0.1", "0.3"], [bb.Bernoulli(0.1), bb.Bernoulli(0.3)]),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_cell_without_regret_is_left_out_and_told_of(name: str, tmp_path: Path) -> None:
+    policies = {"mine": bb.recommended()}
+    board = bb.leaderboard(policies, {"x": COINS, name: ALIKE[name]}, [30], runs=5, seed=11, out=tmp_path / "out")
+    alone = bb.leaderboard(policies, {"x": COINS}, [30], runs=5, seed=11)
+    assert [math.isnan(each.mean) for each in board.cells] == [False, False, True, True]
+    assert board.standings == alone.standings
+    assert board.duels == alone.duels
+    assert records(board.cells, "mine") == records(alone.cells, "mine")
+    remark = f"Left out, since KUBE has no regret there to compare with: {name}, B = 30."
+    assert str(board) == f"{alone}\n\n{remark}"
+    assert remark in board.to_markdown()
+    page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert remark in page
+    assert "nan" not in page
+    assert "Left out" not in str(alone)
+
+
+def test_problems_without_any_regret_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="KUBE, width 1 has no regret on any of the problems 'one arm', 'equally de"):
+        bb.leaderboard({"mine": bb.recommended()}, ALIKE, [30], runs=3, seed=11)
+
+
+def test_a_published_policy_without_regret_leaves_the_other_records_alone() -> None:
+    cells = [replace(cell(policy, mean), origin=PUBLISHED) for policy, mean in (("y", 0.0), ("z", 0.2))]
+    assert [record.ratio for record in records([cell("x", 0.1), *cells], "x")] == [math.inf, 0.5]
+    assert records([cell("x", 0.0), *cells], "x")[0].ratio == 1.0
 
 
 # Forms
@@ -273,13 +302,25 @@ def test_a_policy_of_the_packages_list_keeps_its_origin(tmp_path: Path) -> None:
         ({"problems": {"a": 3}}, "problem 'a' is 3: give a Problem, or a family"),
         (
             {"problems": {"a": bb.Problem([5], [bb.Bernoulli(0.5)])}, "budgets": [4]},
-            "the least budget is 4, and the ch",
+            "the least budget is 4, and no arm of 'a' has a greatest cost below 5: give budgets that buy",
+        ),
+        (
+            {"problems": {"a": bb.Problem([bb.Uniform(0, 5)], [bb.Bernoulli(0.5)])}, "budgets": [4]},
+            "the least budget is 4, and no arm of 'a' has a greatest cost below 5: give budgets",
+        ),
+        (
+            {"problems": {"a": bb.BernoulliFamily(5)}, "budgets": [0.5]},
+            "the least budget is 0.5, and no arm of 'a' has a greatest cost below 1",
+        ),
+        (
+            {"problems": ["moderate", "extreme"], "seed": 2**63 - 1},
+            "seed is 9223372036854775807: give a whole number from 0 to 92233720368547758",
         ),
         ({"policies": {"a": 3}}, "policy 'a' is 3: give a policy such as kube"),
         ({"budgets": []}, r"budgets is \[\]: give numbers above 0"),
         ({"runs": 0}, "runs is 0: give a whole number from 1"),
         ({"seed": -1}, "seed is -1: give a whole number from 0"),
-        ({"policies": "nowhere.toml"}, "nowhere.toml: the file cannot be read"),
+        ({"policies": "nowhere.toml"}, r"nowhere.toml: the file cannot be read .*: give a list as a TOML file"),
     ],
 )
 def test_bad_use_is_told_before_anything_is_played(arguments: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -350,6 +391,26 @@ def test_a_mistake_is_one_line(
     assert printed.err.count("\n") == 1
     assert printed.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_random_costs_need_a_budget_for_the_greatest_one_only() -> None:
+    problem = bb.Problem([bb.Uniform(0, 5), bb.Uniform(0, 1)], [bb.Bernoulli(0.5), bb.Bernoulli(0.4)])
+    assert bb.leaderboard({"mine": bb.thompson()}, {"a": problem}, [1], runs=2, seed=11).standings
+
+
+@dataclass(frozen=True)
+class EverCheaper:
+    """A family whose first instance is the dearest."""
+
+    def problem(self, seed: int, run: int) -> bb.Problem:
+        return bb.Problem([9 - run, 9], [bb.Bernoulli(0.5), bb.Bernoulli(0.1)])
+
+
+def test_a_family_may_have_instances_for_which_a_budget_is_too_small() -> None:
+    family = {"a": EverCheaper()}
+    assert bb.leaderboard({"mine": bb.kube(0.5)}, family, [5], runs=6, seed=11).standings
+    with pytest.raises(InvalidInput, match="the least budget is 5, and no arm of 'a' has a greatest cost below 8"):
+        bb.leaderboard({"mine": bb.kube(0.5)}, family, [5], runs=2, seed=11)
 
 
 def test_the_example_of_a_list_runs(tmp_path: Path) -> None:

@@ -213,7 +213,8 @@ class TestLearner:
     @pytest.mark.parametrize(
         ("limits", "message"),
         [
-            ({"a": 0}, "limit of arm 'a' is 0: give a whole number of pulls, 1 or more"),
+            ({"a": 0}, "limit of arm 'a' is 0: give a whole number of pulls from 1 to"),
+            ({"a": 2**63}, r"limit of arm 'a' is 9223372036854775808: give a whole number of pulls from 1 to 2\^62"),
             ({"a": -2}, "limit of arm 'a' is -2: give a whole number"),
             ({"b": 2.5}, "limit of arm 'b' is 2.5: give a whole number"),
             ({"b": True}, "limit of arm 'b' is True: give a whole number"),

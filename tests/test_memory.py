@@ -1,6 +1,8 @@
 """Forgetting: any policy, with a memory that ends or fades, decides as if what is forgotten had never been."""
 
+import inspect
 import json
+import math
 from random import Random
 from typing import Any
 
@@ -10,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetbandits as bb
+from budgetbandits.checks import Costs
 from budgetbandits.engine.dispatch import call, play_run
 from budgetbandits.engine.play import play_any
 from budgetbandits.errors import InvalidInput, InvalidState
+from budgetbandits.experiments.catalogue import POLICIES, make_policy
+from budgetbandits.memory import Everything
 from contract import PolicyContract
 from reference import (
     ForgetfulTwin,
@@ -27,6 +32,7 @@ from reference import (
     window,
 )
 from reference import ucb1 as ucb1_index
+from states import asked
 from test_play import GO_ON, NO_MARKS, assert_equal, played_live, some_budget, some_problem, world_of
 
 
@@ -197,6 +203,74 @@ class TestLateRewards:
         assert (learner.arms[0].mean, learner.arms[0].pulls) == (0.5, 1)
         assert learner.best_set()[0].arm == "b"
 
+    def test_a_pull_that_has_faded_is_not_learned_from(self) -> None:
+        learner = bb.Learner(
+            bb.Forgetful(bb.recommended(), bb.Discount(0.5)), {"a": 1, "b": 1}, 5000, (0, 0.75), seed=1
+        )
+        late = asked(learner, "a")
+        for _ in range(1074):  # so that the pull counts for the least number above 0 that there is
+            learner.tell(asked(learner, "b"), 0.5)
+        learner.tell(late, 0.7)
+        assert learner.arms[0].mean is None
+        assert bb.Learner.from_json(learner.to_json()).to_json() == learner.to_json()
+
+    @pytest.mark.parametrize("others", range(1, 9))
+    def test_nothing_is_left_of_an_arms_only_pull_once_it_is_cancelled(self, others: int) -> None:
+        """Not even what rounding leaves: powers of the factor differ in their last bits from its products."""
+        policy = bb.Forgetful(bb.fractional_kube(), bb.Discount(0.7))
+        learner = bb.Learner(policy, {"b": 1, "a": 1}, 100, (0, 1), seed=1)
+        cancelled = asked(learner, "a")
+        for _ in range(others):
+            learner.tell(asked(learner, "b"), 1.0)
+        learner.cancel(cancelled)
+        assert learner.choose() == "a"  # an arm never pulled comes first
+
+
+VALUES = {"epsilon": 0.2, "c": 5, "d": 0.5, "gamma": 5, "least": 0.1, "index": "BayesUCB", "oracle": "Exact"}
+"""For the parameters without a default."""
+
+
+def with_defaults(name: str) -> bb.Policy:
+    parameters = inspect.signature(POLICIES[name]).parameters
+    return make_policy(name, {key: value for key, value in VALUES.items() if key in parameters}, name)
+
+
+def go_astray(learner: bb.Learner, chance: Random) -> None:
+    """Ask, and tell, cancel, let expire or release pulls, in no order; tell some of them late."""
+    late: list[bb.Pull] = []
+    for _ in range(40):
+        deed = chance.choice(["ask", "ask", "tell", "cancel", "expire", "release", "late"])
+        if deed == "ask":
+            learner.ask()
+        elif deed == "late" and late:
+            learner.tell(late.pop(chance.randrange(len(late))), chance.random())
+        elif learner.pending:
+            pull = chance.choice(learner.pending)
+            if deed == "tell":
+                learner.tell(pull, chance.choice([0.0, 1.0, chance.random()]), pull.cost / chance.choice([1, 2]))
+            elif deed == "cancel":
+                learner.cancel(pull)
+            else:
+                learner.expire(pull, release=deed == "release")
+                late.append(pull)
+
+
+COSTS: list[Costs] = [{"a": (0, 1), "b": ("0.5", 1)}, {"a": 1, "b": 2}, {"a": ("0.1", 1)}]
+
+
+@pytest.mark.parametrize("memory", [bb.Window(1), bb.Window(6), bb.Discount(0.999), bb.Discount(0.3)], ids=repr)
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_decides_whatever_is_remembered(name: str, memory: bb.Memory) -> None:
+    """Less than one pull in all, pulls without a reward: what cancelled, expired and late pulls leave of a memory."""
+    policy = bb.Forgetful(with_defaults(name), memory)
+    for seed in range(6):
+        for costs in COSTS:
+            learner = bb.Learner(policy, costs, 30, (0, 1), seed)
+            go_astray(learner, Random(seed))
+            restored = bb.Learner.from_json(learner.to_json())
+            assert restored.choose() == learner.choose()
+            assert not any(math.isnan(row.upper_bound) for row in restored.arms)
+
 
 class TestRestoring:
     def saved(self) -> dict[str, Any]:
@@ -247,6 +321,10 @@ class TestBadValues:
     def test_forgetting_twice(self) -> None:
         with pytest.raises(InvalidInput, match="it forgets already"):
             bb.Forgetful(bb.Forgetful(bb.kube(), bb.Window(5)), bb.Window(5))
+
+    def test_a_memory_that_forgets_nothing(self) -> None:
+        with pytest.raises(InvalidInput, match=r"memory is Everything\(\): it forgets nothing; give the policy itself"):
+            bb.Forgetful(bb.kube(), Everything())
 
     def test_what_is_no_policy_or_memory(self) -> None:
         wrong: Any = "kube"

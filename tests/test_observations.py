@@ -55,6 +55,12 @@ def test_an_arm_that_costs_now_this_and_now_that_has_a_random_cost(file: Path) -
         ("arm,cost,reward\na,0,1\na,0,0\n", "cost of arm 'a' is 0: a cost must be greater than 0"),
         ("arm,cost,reward\na,1,1\na,-2,1\n", "line 3: cost is -2: give a finite number of 0 or more"),
         ("arm,cost,reward\na,1,1\nb,1,1\n", "all arms pay 1.0 and nothing else: declare a wider reward_range"),
+        (
+            "arm,cost,reward\na,1,5,0,3\n",
+            "line 2 has 5 fields, the header 3: write decimals with a point, 1.5 and not 1,5, and put text",
+        ),
+        ("arm,cost,reward\na,1,1\na,1,1,\n", "line 3 has 4 fields, the header 3"),
+        ("arm,cost,reward\na,1_0,1\n", "line 2: cost is '1_0': give a number"),
         ('arm,cost,reward\n"a,1,1\n', "this is not CSV in UTF-8 (unexpected end of data): save the table in that form"),
     ],
 )

@@ -259,6 +259,14 @@ def test_laws_that_cannot_be_costs(costs: Any, message: str) -> None:
         bb.Problem(costs, [bb.Bernoulli(0.5)])
 
 
+@pytest.mark.parametrize("law", [bb.Uniform(1e-17, 1), bb.Uniform(0.0001, 1e12)], ids=repr)
+def test_ends_of_a_continuous_law_need_no_decimal_unit(law: bb.Uniform) -> None:
+    problem = bb.Problem({"a": law, "b": "0.3"}, [bb.Bernoulli(0.5)] * 2)
+    assert problem.costs[0] == law.true_mean
+    assert problem.costs[1] == problem.price_list(1).prices[1]  # what a pull is charged
+    assert bb.Learner.for_problem(problem, bb.kube(), 10 * law.high, seed=1).ask("a") is not None
+
+
 def test_a_law_without_an_upper_end_is_refused() -> None:
     for end in (math.inf, math.nan):
         with pytest.raises(InvalidInput, match=f"Uniform: high is {end}: it must be a finite number"):
@@ -381,6 +389,23 @@ class TestLearner:
         with pytest.raises(InvalidState):
             bb.Learner.from_json(json.dumps(json.loads(learner.to_json()) | damage))
 
+    def test_the_table_of_arms_shows_no_cost_that_nobody_told(self) -> None:
+        learner = bb.Learner(bb.recommended(), {"a": (0, "0.5"), "b": ("0.25", 1), "c": 1}, 10, (0, 1), seed=1)
+        assert [(row.cost, row.density) for row in learner.arms] == [(0.0, None), (0.25, 4.0), (1.0, 1.0)]
+        for arm, cost in (("a", 0), ("b", "0.75"), ("c", 1)):
+            learner.tell(asked(learner, arm), 0.5, cost=cost)
+        free, dear, known = learner.arms
+        assert (free.cost, free.density) == (0.0, None)
+        assert (dear.cost, dear.density) == (0.75, dear.upper_bound / 0.75)
+        assert (known.cost, known.density) == (1.0, known.upper_bound)
+        assert str(learner.arms).splitlines()[1].split()[-1] == "-"
+
+    def test_the_cost_in_the_table_is_the_remembered_one(self) -> None:
+        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.Window(1)), {"a": ("0.1", 1)}, 10, (0, 1), seed=1)
+        for cost in ("0.9", "0.3"):
+            learner.tell(asked(learner), 0.5, cost=cost)
+        assert learner.arms[0].cost == 0.3
+
     def test_ranges_may_be_written_in_several_ways(self) -> None:
         by_pair = calls(costs={"a": ("0.05", "0.25"), "b": "0.10"})
         assert calls(costs=[("a", bb.CostRange("0.05", 0.25)), ("b", 0.1)]).to_json() == by_pair.to_json()
@@ -389,8 +414,13 @@ class TestLearner:
 
     @pytest.mark.parametrize("bad", [(2, 1), (0, 0), (-1, 1), (1, math.inf), (math.nan, 1), ("a", 1), (1, None)])
     def test_ranges_that_cannot_be(self, bad: Any) -> None:
-        with pytest.raises(InvalidAmount):
-            calls(costs={"a": bad})
+        with pytest.raises(InvalidAmount, match=r"^cost of arm 'b': "):
+            calls(costs={"a": 1, "b": bad})
+
+    @pytest.mark.parametrize("greatest", [math.inf, "1e400"])
+    def test_a_range_without_an_end_is_told_so(self, greatest: Any) -> None:
+        with pytest.raises(InvalidAmount, match=r"to (inf|1e400): the greatest must be finite, at most 1.79769e\+308"):
+            bb.CostRange(0, greatest)
 
     def test_many_arms_do_without_the_tournament(self) -> None:
         learner = bb.Learner(bb.kube(), [bb.CostRange(1, 2)] * 2500, 10, (0, 1), seed=1)

@@ -15,7 +15,8 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.cli import main
-from budgetbandits.errors import InvalidInput, SimulationInterrupted
+from budgetbandits.errors import InvalidInput, OutputError, SimulationInterrupted
+from budgetbandits.experiments.folder import Folder
 from budgetbandits.experiments.kube_paper.claims import CLAIMS
 from budgetbandits.experiments.kube_paper.readings import WholeCosts
 from budgetbandits.experiments.kube_paper.reproduction import PRESETS, Settings, preset
@@ -289,6 +290,38 @@ def test_a_folder_that_holds_nothing_yet_takes_other_settings(tmp_path: Path) ->
     assert one_panel(out, "--workers", "0") == 2
     (out / ".study.json.abc").write_text("a write that was killed")
     assert one_panel(out, "--seed", "9") == 0
+
+
+def test_a_mark_of_our_own_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert one_panel(out, "--workers", "0") == 2
+    mark = (out / "study.json").read_text()
+    for length in (0, 1, 20, 60, len(mark)):
+        (out / "study.json").write_text(mark[:length])
+        assert one_panel(out, "--workers", "0") == 2
+        assert (out / "study.json").read_text() == mark
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("study.json", '{"my": "precious data"}'), ("study.json", "notes"), ("study.json.bak", ""), (".study.json", "")],
+)
+def test_a_file_of_somebody_elses_is_left_alone(
+    name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert one_panel(tmp_path) == 2
+    assert "is not empty and holds no experiment of budgetbandits" in capsys.readouterr().err
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, text)]
+
+
+def test_of_long_settings_the_place_is_shown_where_they_differ(tmp_path: Path) -> None:
+    policies = {f"policy {i}": {"type": "UCB1", "width": 1.0} for i in range(20)}
+    Folder(tmp_path, {"policies": policies}).write_text("held.txt", "")
+    with pytest.raises(OutputError, match=r'"width": 1\.0.* there, .*"width": 0\.5.* asked for'):
+        Folder(tmp_path, {"policies": policies | {"policy 12": {"type": "UCB1", "width": 0.5}}})
+    with pytest.raises(OutputError, match=r"UCB1.* there, \.\.\..*\}\} asked for"):
+        Folder(tmp_path, {"policies": dict(list(policies.items())[:-1])})
 
 
 def test_files_that_overlap_do_no_harm(tmp_path: Path) -> None:

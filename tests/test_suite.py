@@ -94,7 +94,15 @@ def test_the_digest_is_that_of_all_that_the_list_says(tmp_path: Path) -> None:
         ("[policies]", 'policies is empty: give at least one, such as [policies.KUBE] with policy = "kube"'),
         ("policies.a = 3", "policies.a is 3: give a table"),
         ("[policies.a]\nwidth = 3", "policies.a.policy is missing: it must be one of kube"),
-        (POLICIES + "widht = 3", "policies.mine.widht is 3, but there is no such key: did you mean 'width'?"),
+        (
+            POLICIES + "widht = 3",
+            "policies.mine.widht is 3, but there is no such key: did you mean 'width'? "
+            "allowed are policy, width, memory, origin",
+        ),
+        (
+            POLICIES + 'origen = "own"',
+            "policies.mine.origen is 'own', but there is no such key: did you mean 'origin'?",
+        ),
         (POLICIES + 'origin = "bought"', "policies.mine.origin is 'bought': it must be one of published, own"),
         ('[problems.a]\nfamily = "beto"', "problems.a.family is 'beto': did you mean 'beta'?"),
         (PROBLEMS + "concentration = 3", "problems.coins.concentration is 3, but there is no such key"),

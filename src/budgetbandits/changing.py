@@ -14,12 +14,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from budgetbandits.checks import check_pulls
 from budgetbandits.errors import InvalidInput
-from budgetbandits.rewards import RewardLaw, reward, tabulate
+from budgetbandits.rewards import RewardLaw, check_uniform, reward, tabulate
 from budgetbandits.state import Counts, Floats
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
     "tabulate_courses",
 ]
 
-_PULLS_MOST: Final = 2**53  # float64 counts so far
 _LEAST: Final = 2.0**-53  # no draw has a smaller probability
 
 
@@ -168,7 +168,7 @@ class ChangingLaw(ABC):
 
     def mean_at(self, pull: int) -> float:
         """Return the mean reward at the pull number t, from 1."""
-        return mean_at(tabulate_courses([self])[0], 0, _pull_number("pull", pull))
+        return mean_at(tabulate_courses([self])[0], 0, check_pulls(pull, f"{type(self).__name__}: pull"))
 
     def quantile_at(self, pull: int, u: float) -> float:
         """Turn one uniform number into one reward of the law as it stands at the pull number t.
@@ -180,10 +180,10 @@ class ChangingLaw(ABC):
         >>> law.quantile_at(10, 0.5), law.quantile_at(11, 0.5)
         (0.0, 1.0)
         """
-        if not 0.0 < u < 1.0:
-            raise InvalidInput(f"{type(self).__name__}: u is {u}: it must lie strictly between 0 and 1")
+        owner = type(self).__name__
+        position, number = check_pulls(pull, f"{owner}: pull"), check_uniform(u, owner)
         courses, laws = tabulate_courses([self])
-        return changing_reward(courses, *tabulate(laws), 0, _pull_number("pull", pull), float(u))
+        return changing_reward(courses, *tabulate(laws), 0, position, number)
 
 
 Law = RewardLaw | ChangingLaw
@@ -214,9 +214,11 @@ class Switching(ChangingLaw):
         entries = list(pieces) if isinstance(pieces, Iterable) else []
         if not entries or not all(isinstance(entry, tuple | list) and len(entry) == 2 for entry in entries):
             raise InvalidInput(f"Switching: pieces is {pieces!r}: {rule}")
-        kept = tuple((_pull_number(f"pieces[{i}][0]", entry[0]), entry[1]) for i, entry in enumerate(entries))
+        kept = tuple((check_pulls(entry[0], f"Switching: pieces[{i}][0]"), entry[1]) for i, entry in enumerate(entries))
         for i, (first, law) in enumerate(kept):
-            if not isinstance(law, RewardLaw | ChangingLaw) or isinstance(law, Switching):
+            if not isinstance(law, RewardLaw | ChangingLaw):
+                raise InvalidInput(f"Switching: pieces[{i}][1] is {law!r}: it must be a law such as Bernoulli(0.3)")
+            if isinstance(law, Switching):
                 raise InvalidInput(
                     f"Switching: pieces[{i}][1] is {law!r}: it must be a law that does not switch itself"
                 )
@@ -266,7 +268,7 @@ class Drifting(ChangingLaw):
 
     def __post_init__(self) -> None:
         _check_laws("Drifting", before=self.before, after=self.after)
-        start, end = _pull_number("start", self.start, "Drifting"), _pull_number("end", self.end, "Drifting")
+        start, end = check_pulls(self.start, "Drifting: start"), check_pulls(self.end, "Drifting: end")
         if not start < end:
             raise InvalidInput(f"Drifting: end is {end}: it must be greater than start, {start}")
 
@@ -303,20 +305,12 @@ class Seasonal(ChangingLaw):
 
     def __post_init__(self) -> None:
         _check_laws("Seasonal", before=self.before, after=self.after)
-        if _pull_number("period", self.period, "Seasonal") < 2:
-            raise InvalidInput(f"Seasonal: period is {self.period}: it must be 2 or more pulls")
-        if self.ahead != 0:
-            _pull_number("ahead", self.ahead, "Seasonal")
+        check_pulls(self.period, "Seasonal: period", least=2)
+        check_pulls(self.ahead, "Seasonal: ahead", least=0)
 
     def course(self) -> tuple[Piece, ...]:
         """Return the only piece."""
         return (Piece(1, self.before, self.after, start=float(1 - self.ahead), period=float(self.period)),)
-
-
-def _pull_number(name: str, value: Any, owner: str = "Switching") -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= _PULLS_MOST:
-        raise InvalidInput(f"{owner}: {name} is {value!r}: give a whole number of pulls, 1 or more")
-    return int(value)
 
 
 def _check_laws(owner: str, **laws: object) -> None:

@@ -7,13 +7,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetbandits.errors import InvalidInput
+from budgetbandits.errors import InvalidAmount, InvalidInput
 from budgetbandits.money import Amount, CostRange
 from budgetbandits.state import UNLIMITED, Counts, Floats
 
-__all__ = ["ArmName", "Cost", "Costs", "Limits", "check_range", "check_whole", "limits_of", "named_costs"]
+__all__ = [
+    "ArmName",
+    "Cost",
+    "Costs",
+    "Limits",
+    "check_pulls",
+    "check_range",
+    "check_whole",
+    "limits_of",
+    "named_costs",
+]
 
 _REWARD_MAX: Final = 1e100  # squares of rewards and their sums stay finite
+_PULLS_MOST: Final = 2**53  # float64 counts so far
 
 ArmName = str | int
 Cost = Amount | CostRange | tuple[Amount, Amount]
@@ -52,8 +63,17 @@ def named_costs(costs: Any) -> tuple[Sequence[ArmName], Sequence[Any] | Floats]:
         return range(len(entries)), [entry for entry in entries if not isinstance(entry, tuple)]
     names = [name for name, _ in pairs]
     _check_names(names)
-    is_range = [isinstance(cost, tuple | list) and len(cost) == 2 for _, cost in pairs]
-    return names, [CostRange(*cost) if ranged else cost for ranged, (_, cost) in zip(is_range, pairs, strict=True)]
+    return names, [_cost_of(name, cost) for name, cost in pairs]
+
+
+def _cost_of(name: ArmName, cost: Any) -> Any:
+    """Return a cost as it is, but a pair of amounts as a range."""
+    if not (isinstance(cost, tuple | list) and len(cost) == 2):
+        return cost
+    try:
+        return CostRange(*cost)
+    except InvalidAmount as error:
+        raise InvalidAmount(f"cost of arm {name!r}: {error}") from error
 
 
 def _check_names(names: list[ArmName]) -> None:
@@ -110,8 +130,8 @@ def limits_of(limits: Limits | None, names: Sequence[ArmName]) -> Counts:
 def _checked_limit(name: ArmName, limit: object) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 1 <= limit <= UNLIMITED:
         raise InvalidInput(
-            f"limit of arm {name!r} is {limit!r}: give a whole number of pulls, 1 or more; an arm without a limit is "
-            "left out of the limits, and one that must not be pulled out of the arms"
+            f"limit of arm {name!r} is {limit!r}: give a whole number of pulls from 1 to 2^62; an arm without a limit "
+            "is left out of the limits, and one that must not be pulled out of the arms"
         )
     return int(limit)
 
@@ -132,6 +152,13 @@ def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
             f"reward_range is {reward_range!r}: it must be {1 / _REWARD_MAX:g} wide or more; take smaller units"
         )
     return low, high
+
+
+def check_pulls(value: object, what: str, least: int = 1) -> int:
+    """Return a number of pulls, or of one among them, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _PULLS_MOST:
+        raise InvalidInput(f"{what} is {value!r}: give a whole number of pulls from {least} to 2^53")
+    return int(value)
 
 
 def check_whole(value: int, what: str, bits: int) -> int:

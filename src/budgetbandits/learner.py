@@ -81,7 +81,8 @@ class ArmRow:
     Attributes
     ----------
     name, cost
-        The arm, and what a pull of it costs: on average so far, if that is random, and at least while none is told.
+        The arm, and what a pull of it costs. If that is random: on average so far, as the policy remembers it, and at
+        least while it remembers none.
     pulls
         How often it was pulled, outstanding pulls included.
     mean
@@ -89,7 +90,7 @@ class ArmRow:
     upper_bound
         What the policy takes a pull to be worth: for KUBE the upper confidence bound, infinite before the first pull.
     density
-        The upper bound over the cost.
+        The upper bound over the cost, or None while that is 0.
     """
 
     name: ArmName
@@ -97,7 +98,7 @@ class ArmRow:
     pulls: int
     mean: float | None
     upper_bound: float
-    density: float
+    density: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -634,10 +635,17 @@ class Learner:
             arms = self._past.arms._replace(cost=self._prices)  # also of those that have reached their limits
             bounds = self._policy.bounds(arms, self._now())
             scale = 1.0 if self._unit.base == 2 else self._unit.grain
-            costs = [price / scale for price in arms.mean_cost.tolist()]
+            costs = [price / scale for price in self._mean_prices(arms).tolist()]
             means = [mean if told else None for mean, told in zip(arms.mean.tolist(), arms.told.tolist(), strict=True)]
             rows = zip(self._names, costs, self._arms.pulls.tolist(), means, bounds.tolist(), strict=True)
-            return Table(ArmRow(*row, density=row[4] / row[1]) for row in rows)
+            return Table(ArmRow(*row, density=row[4] / row[1] if row[1] > 0 else None) for row in rows)
+
+    def _mean_prices(self, arms: Arms) -> Floats:
+        """Return the mean price of each arm as told, and the least while none is; policies see more than 0."""
+        if self._least is None:
+            return self._prices
+        means = np.divide(arms.cost_sum, arms.told, out=self._least.copy(), where=arms.told > 0)
+        return np.clip(means, self._least, self._prices)
 
     def best_set(self) -> Table[Choice]:
         """Return the present solution of the policy's oracle: the arms that may be pulled next, the likeliest first."""

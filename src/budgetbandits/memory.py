@@ -22,7 +22,7 @@ from budgetbandits.state import Arms, Counts, Floats
 __all__ = ["Discount", "Everything", "Memory", "Past", "Window", "restore_past", "saved_past"]
 
 _LONGEST: Final = 10_000_000  # places of a window: a learner keeps them all
-_FORGOTTEN: Final = 1e-9  # an arm whose pulls count for less together is one that was never pulled
+_FORGOTTEN: Final = 1e-9  # a pull that counts for less, or an arm whose pulls do so together, is as if it never was
 _NOBODY: Final = -1
 
 
@@ -270,8 +270,10 @@ class Discount(Memory):
         return _NOBODY
 
     def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
-        """Let a reward enter with the weight that its pull has by now."""
+        """Let a reward enter with the weight that its pull has by now, unless that is forgotten."""
         arms, weight = past.arms, self.factor ** (asked - number)
+        if weight < _FORGOTTEN:
+            return
         arms.told[arm] += weight
         arms.reward_sum[arm] += weight * reward
         arms.reward_squares[arm] += weight * (reward * reward)

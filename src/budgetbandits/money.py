@@ -12,6 +12,7 @@ code, and neither rounds.
 
 import contextlib
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -73,12 +74,12 @@ class CostRange:
 
     def __post_init__(self) -> None:
         low, high = _plain(self.least, "least cost"), _plain(self.greatest, "greatest cost")
+        told = f"cost range from {self.least} to {self.greatest}"
         # Decimals and floats are compared exactly.
-        if not (0 <= low <= high and high > 0 and math.isfinite(high)):
-            raise InvalidAmount(
-                f"cost range from {self.least} to {self.greatest}: give 0 <= least <= greatest, the greatest above 0"
-                + (" and finite" if high == math.inf else "")
-            )
+        if not (0 <= low <= high and high > 0):
+            raise InvalidAmount(f"{told}: give 0 <= least <= greatest, the greatest above 0")
+        if not math.isfinite(high):
+            raise InvalidAmount(f"{told}: the greatest must be finite, at most {sys.float_info.max:g}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,9 @@ def _observations(path: Path) -> Iterator[_Observation]:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.DictReader(lines, strict=True, skipinitialspace=True)
             _check_columns(reader.fieldnames or ())
+            width = len(reader.fieldnames or ())
             for row in reader:
+                _check_width(width, width + len(row.pop(None, ())), reader.line_num)
                 yield _observation(row, reader.line_num)
     except OSError as error:
         raise InvalidInput(f"the file cannot be read ({error.strerror}): give observations as a CSV file") from error
@@ -91,6 +93,15 @@ def _check_columns(names: Sequence[str]) -> None:
                 f"the column {name!r} is {found}: the first line must be arm,cost,reward, "
                 f"and it is {','.join(names) or 'empty'}"
             )
+
+
+def _check_width(named: int, found: int, line: int) -> None:
+    """Raise if a line has more fields than columns: as often as not, a comma in a number."""
+    if found > named:
+        raise InvalidInput(
+            f"line {line} has {found} fields, the header {named}: write decimals with a point, 1.5 and not 1,5, "
+            "and put text with a comma in quotes"
+        )
 
 
 def _observation(row: Mapping[str, str | None], line: int) -> _Observation:
@@ -112,6 +123,6 @@ def _number(text: str, where: str) -> Decimal:
         number = Decimal(text)
     except InvalidOperation:
         number = Decimal("nan")
-    if number.is_nan():
+    if number.is_nan() or "_" in text:  # which Python leaves out of a number
         raise InvalidInput(f"{where} is {text!r}: give a number")
     return number

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from budgetbandits.changing import STEADY, ChangingLaw, Courses, Law, changing_reward, mean_at, tabulate_courses
-from budgetbandits.checks import ArmName, Limits, check_range, check_whole, limits_of, named_costs
+from budgetbandits.checks import ArmName, Limits, check_pulls, check_range, check_whole, limits_of, named_costs
 from budgetbandits.errors import InvalidAmount, InvalidInput
 from budgetbandits.money import Amount, CostRange, PriceList, drawn_price, price_list
 from budgetbandits.optima import exact_optimum, upper_optimum
@@ -200,7 +200,8 @@ class Problem:
             self._amounts = [amount if law is None else CostRange(*law.support) for amount, law in pairs]
         self.rewards = _ordered(rewards, self.names)
         self.limits = limits_of(limits, self.names)
-        bill = price_list(self._amounts, self.names, 0)
+        is_real = any(law is not None and law.values_drawn is None for law in self.cost_laws)
+        bill = price_list(self._amounts, self.names, 0, is_real=is_real)
         greatest = [bill.unit.amount(bill.unit.units(price)) for price in bill.prices.tolist()]
         laws = zip(greatest, self.cost_laws, strict=True)
         self.costs: Floats = np.array([cost if law is None else law.true_mean for cost, law in laws])
@@ -265,9 +266,9 @@ class Problem:
         >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).means_at(501).tolist()
         [0.5, 0.8]
         """
+        number = check_pulls(pull, "pull")
         if not self.is_changing:
             return self.means
-        number = check_whole(pull, "pull", 53)
         return np.array([mean_at(self.tables.courses, arm, number) for arm in range(len(self))])
 
     @cached_property
@@ -389,13 +390,13 @@ class Problem:
         True
         """
         number = self._number(arm)
+        position = None if pull is None else check_pulls(pull, "pull")
         law, chance = self.rewards[number], _uniform_of(REWARD, number, count, seed, run)
         if isinstance(law, RewardLaw):
             return law.quantile(chance)
-        if pull is None:
+        if position is None:
             raise InvalidInput(f"the rewards of arm {arm!r} change: say at which pull number, such as pull=1")
         laws = self.tables
-        position = check_whole(pull, "pull", 53)
         return changing_reward(laws.courses, laws.kinds, laws.parameters, laws.data, number, position, chance)
 
     def cost(self, arm: ArmName, count: int, *, seed: int, run: int = 0) -> float:

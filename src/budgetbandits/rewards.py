@@ -39,6 +39,7 @@ __all__ = [
     "RewardLaw",
     "TruncatedGaussian",
     "Uniform",
+    "check_uniform",
     "reward",
     "symmetric_cut",
     "tabulate",
@@ -189,6 +190,13 @@ def _number(owner: str, name: str, value: SupportsFloat | SupportsIndex) -> floa
     return number
 
 
+def check_uniform(u: float, owner: str) -> float:
+    """Return a uniform number as a float, or refuse it."""
+    if not isinstance(u, float | np.floating) or not 0.0 < u < 1.0:
+        raise InvalidInput(f"{owner}: u is {u!r}: it must lie strictly between 0 and 1")
+    return float(u)
+
+
 def _interval(owner: str, low: float, high: float) -> tuple[float, float]:
     """Return the two ends of a support as floats, or refuse them."""
     start, stop = _number(owner, "low", low), _number(owner, "high", high)
@@ -261,9 +269,7 @@ class RewardLaw(ABC):
         >>> round(law.quantile(0.5), 12), round(law.quantile(0.9), 12)
         (0.5, 0.750748582734)
         """
-        if not 0.0 < u < 1.0:
-            raise InvalidInput(f"{type(self).__name__}: u is {u}: it must lie strictly between 0 and 1")
-        return reward(self.KIND, self.parameters(), self._data(), float(u))
+        return reward(self.KIND, self.parameters(), self._data(), check_uniform(u, type(self).__name__))
 
     @property
     def values_drawn(self) -> tuple[float, ...] | None:

@@ -7,7 +7,7 @@ index, oracle, law or family needs one line here.
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -226,7 +226,7 @@ _PARTS: Final[Mapping[object, Mapping[str, Callable[..., object]]]] = {
 # Making
 
 
-def make_policy(name: object, parameters: Mapping[str, object], where: str) -> Policy:
+def make_policy(name: object, parameters: Mapping[str, object], where: str, *, also: Sequence[str] = ()) -> Policy:
     """Make a policy.
 
     Parameters
@@ -238,6 +238,8 @@ def make_policy(name: object, parameters: Mapping[str, object], where: str) -> P
         have a `memory` beside its own parameters.
     where
         The path of the table, for messages.
+    also
+        What else the table may hold, for messages.
 
     Examples
     --------
@@ -251,7 +253,7 @@ def make_policy(name: object, parameters: Mapping[str, object], where: str) -> P
     budgetbandits.errors.InvalidInput: policies.K.width is -1: it must be greater than 0 and finite; 1 is the proved one
     """
     own = {key: value for key, value in parameters.items() if key != "memory"}
-    policy = _made(POLICIES, "policy", name, own, where)
+    policy = _made(POLICIES, "policy", name, own, where, also=["memory", *also])
     if "memory" not in parameters:
         return policy
     return Forgetful(policy, _part(MEMORIES, parameters["memory"], inside(where, "memory")))
@@ -284,13 +286,19 @@ def make_family(name: object, parameters: Mapping[str, object], where: str) -> P
 
 
 def _made(
-    kinds: Mapping[str, Callable[..., Made]], selector: str, name: object, values: Mapping[str, object], where: str
+    kinds: Mapping[str, Callable[..., Made]],
+    selector: str,
+    name: object,
+    values: Mapping[str, object],
+    where: str,
+    *,
+    also: Sequence[str] = (),
 ) -> Made:
-    """Make one of the kinds; `selector` is the key that names it, beside those of its parameters."""
+    """Make one of the kinds; `selector` is the key that names it, beside those of its parameters and others."""
     maker = choice(name, kinds, inside(where, selector))
     parameters = inspect.signature(maker).parameters
     required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
-    check_keys(values, where, allowed=[selector, *parameters], required=required)
+    check_keys(values, where, allowed=[selector, *parameters, *also], required=required)
     arguments = {key: _argument(parameters[key], value, inside(where, key)) for key, value in values.items()}
     try:
         return maker(**arguments)

@@ -18,6 +18,7 @@ __all__ = ["Folder"]
 _MARK: Final = "study.json"
 _FORMAT: Final = "budgetbandits.study"
 _VERSION: Final = 1
+_LONGEST: Final = 60  # what a message shows of a setting
 
 
 class Folder:
@@ -50,10 +51,10 @@ class Folder:
         self.path.mkdir(parents=True, exist_ok=True)
         mark = self.path / _MARK
         # A write that was killed may have left a part of the mark.
-        others = [entry for entry in self.path.iterdir() if not entry.name.startswith((_MARK, f".{_MARK}."))]
+        others = [entry for entry in self.path.iterdir() if entry != mark and not entry.name.startswith(f".{_MARK}.")]
         if mark.exists() and others:
             self._compare(_identity_in(mark), identity)
-        elif others:
+        elif others or (mark.exists() and not _is_own(mark)):
             raise OutputError(
                 f"the folder {str(self.path)!r} is not empty and holds no experiment of budgetbandits: "
                 "give a new or an empty one; nothing was changed"
@@ -94,6 +95,13 @@ class Folder:
             ) from error
 
 
+def _is_own(mark: Path) -> bool:
+    """Tell whether a mark is one of this package, though it may be cut off, or empty."""
+    beginning = json.dumps({"format": _FORMAT}, indent=2).removesuffix("\n}").encode()
+    content = mark.read_bytes()
+    return content[: len(beginning)] == beginning[: len(content)]
+
+
 def _identity_in(mark: Path) -> Mapping[str, Any]:
     try:
         data = json.loads(mark.read_text(encoding="utf-8"))
@@ -109,9 +117,20 @@ def _identity_in(mark: Path) -> Mapping[str, Any]:
 
 
 def _difference(key: str, there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    return f"{key}: {_short(there.get(key))} there, {_short(wanted.get(key))} asked for"
+    old, new = json.dumps(there.get(key)), json.dumps(wanted.get(key))
+    pairs = enumerate(zip(old, new, strict=False))
+    place = next((i for i, (first, second) in pairs if first != second), min(len(old), len(new)))
+    return f"{key}: {_short(old, place)} there, {_short(new, place)} asked for"
 
 
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _short(text: str, place: int) -> str:
+    """Return a text, but of a long one only what is around a place.
+
+    >>> _short("a" * 100 + "b" + "c" * 100, 100)
+    '...aaaaaaaaaaaaaaaaaaaaaaaaabcccccccccccccccccccccccccccc...'
+    """
+    if len(text) <= _LONGEST:
+        return text
+    begin = max(0, min(place - _LONGEST // 2 + 5, len(text) - _LONGEST + 6))
+    end = begin + _LONGEST - 6
+    return ("..." if begin > 0 else "") + text[begin:end] + ("..." if end < len(text) else "")

@@ -51,12 +51,12 @@ def told_of(path: str | Path) -> Iterator[None]:
         raise InvalidInput(f"{path}: {error}") from error
 
 
-def text_in(path: str | Path) -> str:
-    """Return what a file says, or raise."""
+def text_in(path: str | Path, what: str) -> str:
+    """Return what a file says, which is to be this, or raise."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise InvalidInput(f"the file cannot be read ({error.strerror}): give an experiment as a TOML file") from error
+        raise InvalidInput(f"the file cannot be read ({error.strerror}): give {what} as a TOML file") from error
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -163,9 +163,9 @@ def run_count(value: object, where: str = "runs") -> int:
     return whole(value, where, least=1, most=_RUNS_MOST)
 
 
-def seed_of(value: object, where: str = "seed") -> int:
-    """Return a seed, or raise."""
-    return whole(value, where, least=0, most=_SEED_MOST)
+def seed_of(value: object, where: str = "seed", *, followers: int = 0) -> int:
+    """Return a seed that so many seeds have room behind, or raise."""
+    return whole(value, where, least=0, most=_SEED_MOST - followers)
 
 
 def number(value: object, where: str) -> float:

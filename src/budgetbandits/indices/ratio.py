@@ -2,7 +2,8 @@
 
 `OptimisticRatio` makes one of any index for rewards. The others say a density, reward for money, in one formula. There
 rewards are divided by the upper end of their range and costs by the greatest of all arms, so that both lie in [0, 1]; r
-and c are the means so far, n the pulls of the arm and t the number of the pull about to be made.
+and c are the means so far, n the pulls of the arm and t the number of the pull about to be made. Where pulls are
+forgotten, t - 1 may be less than 1: its logarithm then counts as 0.
 """
 
 import math
@@ -12,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.indices.base import Index, ScalarIndex
-from budgetbandits.indices.kl import best_ratio
+from budgetbandits.indices.kl import best_ratio, log_plus
 from budgetbandits.indices.scaled import is_random, saving, saving_range
 from budgetbandits.specs import require, require_flag, require_spec
 from budgetbandits.state import Arm, Arms, Floats, Now, arm_of
@@ -109,7 +110,7 @@ class UCBBV1(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        doubt = math.sqrt(math.log(now.pull - 1.0) / arm.pulls)
+        doubt = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
         if doubt >= self.least:
             return math.inf
         return reward / cost + (1.0 + 1.0 / self.least) * doubt / (self.least - doubt)
@@ -131,7 +132,7 @@ class UCBBV2(Index):
         values = np.empty(len(arms.cost))
         for i in range(len(values)):
             arm = arm_of(arms, i)
-            doubt = math.sqrt(math.log(now.pull - 1.0) / arm.pulls)
+            doubt = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
             cost = arm.mean_cost / now.cost_high
             density = math.inf
             if doubt < least:
@@ -160,7 +161,7 @@ class BudgetUCB(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        doubt = math.sqrt(2.0 * math.log(now.pull - 1.0) / arm.pulls)
+        doubt = math.sqrt(2.0 * log_plus(now.pull - 1.0) / arm.pulls)
         return reward / cost + doubt / cost * (1.0 + min(reward + doubt, 1.0) / max(cost - doubt, self.least))
 
 
@@ -183,7 +184,7 @@ class IUCB(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        return reward / cost + self.a * math.sqrt(math.log(now.pull - 1.0) / arm.pulls)
+        return reward / cost + self.a * math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ class UCBSC(DensityIndex):
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
         time = now.pull / arm.pulls if self.plus else float(now.pull)
-        room = max(math.log(time), 0.0) / (2.0 * arm.pulls)
+        room = log_plus(time) / (2.0 * arm.pulls)
         if cost * cost <= room:
             return math.inf
         slope = math.sqrt(room / (reward * reward + cost * cost - room))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.memory import Memory
+from budgetbandits.memory import Everything, Memory
 from budgetbandits.policies.base import Policy
 from budgetbandits.specs import require_spec
 from budgetbandits.state import Arms, Counts, Floats, Now
@@ -45,6 +45,8 @@ class Forgetful(Policy):
         require_spec(self.memory, "memory", Memory)
         if isinstance(self.policy, Forgetful):
             raise InvalidInput(f"policy is {self.policy!r}: it forgets already; give one that does not")
+        if isinstance(self.memory, Everything):
+            raise InvalidInput(f"memory is {self.memory!r}: it forgets nothing; give the policy itself, or a Window")
 
     def weights(self, arms: Arms, now: Now) -> Counts | Floats:
         """Return what the policy says of what is remembered."""

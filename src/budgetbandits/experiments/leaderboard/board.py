@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED
-from budgetbandits.experiments.report import Document, Rows, to_markdown
+from budgetbandits.experiments.report import Document, Rows, Text, to_markdown
 from budgetbandits.regrets import ratio_interval, regrets
 from budgetbandits.runs import Runs
 from budgetbandits.state import Floats
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Cell", "Duel", "Leaderboard", "Record", "Standing", "records", "standings", "standings_table"]
+
+
+_ROUNDING: Final = 1e-9  # of the optimum: less regret than that is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Cell:
     regret
         The mean regret.
     mean, low, high
-        The mean regret over that of KUBE, with its 95% interval.
+        The mean regret over that of KUBE, with its 95% interval; all NaN, as those below, if KUBE has no regret.
     median, p95, worst
         The median, the 95th percentile and the largest regret of a run, over the mean of KUBE.
     """
@@ -61,7 +64,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A policy over all cells.
+    """A policy over all cells in which KUBE has regret.
 
     Attributes
     ----------
@@ -122,7 +125,7 @@ class Duel:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A policy beside a published one, over all cells.
+    """A policy beside a published one, over all cells in which KUBE has regret.
 
     Attributes
     ----------
@@ -163,7 +166,7 @@ class Leaderboard:
     path: Path | None = None
 
     def __str__(self) -> str:
-        return str(self.standings)
+        return "\n\n".join([str(self.standings), *self.remarks])
 
     @cached_property
     def cells(self) -> Table[Cell]:
@@ -174,27 +177,30 @@ class Leaderboard:
         for problem, runs in self.runs.items():
             for budget in runs.budgets:
                 kube = self._regrets(problem, self.reference, budget)
+                optimum = runs.of("fractional_optimum", self.reference, budget)
+                has_regret = kube.mean() > _ROUNDING * optimum.mean()
                 for policy in runs.policy_names:
                     sample = self._regrets(problem, policy, budget)
-                    spread = (_over(float(np.quantile(sample, q)), float(kube.mean())) for q in (0.5, 0.95, 1.0))
-                    yield Cell(
-                        problem,
-                        budget,
-                        policy,
-                        self.origins[policy],
-                        len(sample),
-                        float(sample.mean()),
-                        *ratio_interval(sample, kube),
-                        *spread,
-                    )
+                    shares = _beside(sample, kube) if has_regret else [math.nan] * 6
+                    told = (self.origins[policy], len(sample), float(sample.mean()))
+                    yield Cell(problem, budget, policy, *told, *shares)
 
     def _regrets(self, problem: str, policy: str, budget: float) -> Floats:
         return regrets(self.runs[problem], policy, budget, against="fractional")
 
     @cached_property
     def standings(self) -> Table[Standing]:
-        """Every policy over all cells, the least mean first."""
+        """Every policy over all cells in which KUBE has regret, the least mean first."""
         return standings(self.cells)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What has to be said beside the standings: which cells are left out of them, if any are."""
+        without = dict.fromkeys((cell.problem, cell.budget) for cell in self.cells if math.isnan(cell.mean))
+        if not without:
+            return []
+        told = "; ".join(f"{problem}, B = {budget:g}" for problem, budget in without)
+        return [f"Left out, since KUBE has no regret there to compare with: {told}."]
 
     @cached_property
     def duels(self) -> Table[Duel]:
@@ -203,7 +209,7 @@ class Leaderboard:
         return Table(duel for policy in own for duel in self._duels(policy))
 
     def _duels(self, policy: str) -> Iterable[Duel]:
-        for (problem, budget), group in groupby(self.cells, key=lambda cell: (cell.problem, cell.budget)):
+        for (problem, budget), group in groupby(_comparable(self.cells), key=lambda cell: (cell.problem, cell.budget)):
             cells = {cell.policy: cell for cell in group}
             rivals = [cell for cell in cells.values() if cell.origin == PUBLISHED]
             if policy not in cells or not rivals:
@@ -228,15 +234,22 @@ class Leaderboard:
 
     def to_markdown(self) -> str:
         """Return the standings as a table in Markdown."""
-        return to_markdown(Document("Leaderboard", [standings_table(self.standings)]))
+        return to_markdown(Document("Leaderboard", [standings_table(self.standings), *map(Text, self.remarks)]))
 
 
-def _over(value: float, unit: float) -> float:
-    return value / unit if unit > 0 else math.nan
+def _beside(sample: Floats, kube: Floats) -> list[float]:
+    """Return the mean with its interval, the median, the 95th percentile and the worst, over the mean of KUBE."""
+    spread = [float(np.quantile(sample, q)) / float(kube.mean()) for q in (0.5, 0.95, 1.0)]
+    return [*ratio_interval(sample, kube), *spread]
+
+
+def _comparable(cells: Sequence[Cell]) -> list[Cell]:
+    return [cell for cell in cells if not math.isnan(cell.mean)]
 
 
 def standings(cells: Sequence[Cell]) -> Table[Standing]:
-    """Return every policy over all of its cells, the least geometric mean first."""
+    """Return every policy over all of its cells in which KUBE has regret, the least geometric mean first."""
+    cells = _comparable(cells)
     least: dict[tuple[str, float], float] = {}
     for cell in cells:
         key = (cell.problem, cell.budget)
@@ -260,18 +273,26 @@ def standings(cells: Sequence[Cell]) -> Table[Standing]:
 
 def records(cells: Sequence[Cell], policy: str) -> Table[Record]:
     """Return a policy beside every published one, the strongest first."""
+    cells = _comparable(cells)
     mine = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == policy}
     found = []
     for rival in dict.fromkeys(cell.policy for cell in cells if cell.origin == PUBLISHED):
         theirs = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == rival}
         both = [(mine[key], theirs[key]) for key in mine if key in theirs]
-        ratio = _geometric_mean([_over(first, second) for first, second in both])
+        ratio = _geometric_mean([_ratio(first, second) for first, second in both])
         found.append(Record(policy, rival, ratio, sum(first < second for first, second in both), len(both)))
     return Table(sorted(found, key=lambda record: -record.ratio))
 
 
+def _ratio(first: float, second: float) -> float:
+    if second > 0:
+        return first / second
+    return math.inf if first > 0 else 1.0
+
+
 def _geometric_mean(values: Sequence[float]) -> float:
-    with np.errstate(divide="ignore"):  # a regret of 0 makes the mean 0
+    # A regret of 0 makes the mean 0, one beside 0 makes it infinite, and both together leave it open.
+    with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.exp(np.mean(np.log(values))))
 
 

@@ -1,7 +1,8 @@
 """Playing a leaderboard, from the list to the folder with figure, tables and report."""
 
+import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,6 +26,8 @@ __all__ = ["Contest", "contest", "leaderboard", "play_contest"]
 
 _REFERENCE: Final = "KUBE, width 1"
 """What KUBE is called where a list does not have it."""
+_INSTANCES: Final = 100
+"""So many instances of a family are looked at, at most, for one of which the least budget buys something."""
 
 
 @dataclass(frozen=True)
@@ -155,18 +158,24 @@ def contest(
         raise InvalidInput("there are no problems: give some, or the names of some on the list")
     amounts = settings.budgets if budgets is None else budgets_of(list(budgets))
     entrants = {name: entrant.policy for name, entrant in suite.policies.items()} if policies is None else policies
-    _check(sources, entrants, amounts)
+    _check(sources, entrants)
+    cases = _cases(sources, suite)
+    last = max(case.seed_offset for case in cases.values())
+    first_seed = seed_of(settings.seed if seed is None else seed, followers=last)
+    run_total = settings.runs if runs is None else run_count(runs)
+    for name, case in cases.items():
+        _check_budget(name, case, first_seed, run_total, amounts[0])
     reference = next((name for name, policy in entrants.items() if policy == kube()), _REFERENCE)
     played = dict(entrants) if reference in entrants else {reference: kube(), **entrants}
     return Contest(
         Study(
-            cases=_cases(sources, suite),
+            cases=cases,
             policies=played,
             budgets=amounts,
-            seed=settings.seed if seed is None else seed_of(seed),
+            seed=first_seed,
             exact_optimum=False,
         ),
-        settings.runs if runs is None else run_count(runs),
+        run_total,
         {name: _origin(name, policy, suite) for name, policy in played.items()},
         reference,
         suite if policies is None else None,
@@ -179,19 +188,40 @@ def _cases(sources: Mapping[str, Problem | Family], suite: Suite) -> dict[str, C
     return {name: replace(Case.of(source), seed_offset=numbers[name]) for name, source in sources.items()}
 
 
-def _check(sources: Mapping[str, Problem | Family], policies: Mapping[str, Policy], budgets: Sequence[float]) -> None:
+def _check(sources: Mapping[str, Problem | Family], policies: Mapping[str, Policy]) -> None:
     for name, policy in policies.items():
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy {name!r} is {policy!r}: give a policy such as kube()")
     for name, source in sources.items():
         if not isinstance(source, Problem | Family):
             raise InvalidInput(f"problem {name!r} is {source!r}: give a Problem, or a family such as BernoulliFamily()")
-        # A budget that buys nothing has no regret to compare.
-        if isinstance(source, Problem) and budgets[0] < source.cost_min:
-            raise InvalidInput(
-                f"the least budget is {budgets[0]:g}, and the cheapest arm of {name!r} costs {source.cost_min:g}: "
-                "give budgets that buy something"
-            )
+
+
+def _check_budget(name: str, case: Case, seed: int, runs: int, budget: float) -> None:
+    """Raise if the least budget buys nothing in any run: then there is no regret to compare."""
+    least = math.inf
+    for problem in _instances(case, seed, runs):
+        bill = problem.price_list(budget)
+        cheapest = bill.unit.units(float(bill.prices.min()))
+        if cheapest <= bill.budget:
+            return
+        least = min(least, bill.unit.amount(cheapest))
+    if least < math.inf:
+        raise InvalidInput(
+            f"the least budget is {budget:g}, and no arm of {name!r} has a greatest cost below {least:g}: "
+            "give budgets that buy something"
+        )
+
+
+def _instances(case: Case, seed: int, runs: int) -> Iterator[Problem]:
+    """Give the problems of the first runs."""
+    if isinstance(case.source, Problem):
+        yield case.source
+        return
+    for run in range(min(runs, _INSTANCES)):
+        problem = case.source.problem(seed + case.seed_offset, run)
+        if isinstance(problem, Problem):  # if it is none, the simulation says so
+            yield problem
 
 
 def _origin(name: str, policy: Policy, suite: Suite) -> str:
@@ -233,4 +263,10 @@ def _folder(chosen: Contest, out: str | Path) -> Folder:
 
 
 def _board(chosen: Contest, folder: Folder, machine: Machine | None) -> Leaderboard:
-    return Leaderboard(play(chosen.study, folder, chosen.runs, machine), chosen.origins, chosen.reference)
+    board = Leaderboard(play(chosen.study, folder, chosen.runs, machine), chosen.origins, chosen.reference)
+    if not board.standings:
+        raise InvalidInput(
+            f"{board.reference} has no regret on any of the problems {', '.join(map(repr, board.runs))}: there is "
+            "nothing to compare with; give problems with arms that differ in what they pay for their cost"
+        )
+    return board

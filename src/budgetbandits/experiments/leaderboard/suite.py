@@ -92,7 +92,7 @@ def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
     """
     packaged = choice(costs, PACKAGED, "costs")
     with told_of(path or packaged.name):
-        text = text_in(path or packaged)
+        text = text_in(path or packaged, "a list")
         tables = table_in(text)
         check_keys(tables, "", allowed=_TABLES, required=() if path else _TABLES)
         defaults = read_suite(costs=costs) if path else Suite({}, {}, {}, "")
@@ -120,7 +120,7 @@ def _policies(tables: Mapping[str, Any]) -> dict[str, Entrant]:
         where = inside("policies", name)
         origin = choice(entry.get("origin", OWN), {PUBLISHED: PUBLISHED, OWN: OWN}, inside(where, "origin"))
         parameters = {key: entry[key] for key in entry if key not in ("policy", "origin")}
-        found[name] = Entrant(make_policy(entry.get("policy"), parameters, where), origin)
+        found[name] = Entrant(make_policy(entry.get("policy"), parameters, where, also=["origin"]), origin)
     return found
 
 

@@ -125,7 +125,7 @@ def read(path: str | Path) -> StudyFile:
     ('mine', (100.0, 1000.0), 100)
     """
     with told_of(path):
-        text = text_in(path)
+        text = text_in(path, "an experiment")
         return _study_file(Path(path), text, table_in(text))
 
 
