@@ -12,7 +12,8 @@ EARLIER_SEEDS = {  # of the reproduction, of earlier leaderboards, and of what `
     *(2012, 61, 62, 64, 66, 77),
     *range(11),
     *range(260_700, 260_820),
-    *range(280_100, 280_220),
+    *range(270_700, 270_820),
+    *range(280_100, 280_320),
 }
 POLICIES = '[policies.mine]\npolicy = "kube"\nwidth = 0.5\n'
 PROBLEMS = '[problems.coins]\nfamily = "bernoulli"\narms = 3\n'
