@@ -136,3 +136,9 @@ def test_the_committed_leaderboard_for_random_costs_is_that_of_its_list() -> Non
 def test_the_recommended_policy_loses_a_twentieth_of_what_kube_does_on_the_papers_moderate_family() -> None:
     (found,) = (cell for cell in CELLS if (cell.policy, cell.problem, cell.budget) == ("recommended", "moderate", 1e5))
     assert found.high <= 0.05
+
+
+def test_the_recommended_policy_is_below_every_published_one_in_most_cells() -> None:
+    assert (
+        2 * sum(duel.ratio < 1 for duel in DUELS) > len(DUELS) == len({(cell.problem, cell.budget) for cell in CELLS})
+    )
