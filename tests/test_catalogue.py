@@ -117,7 +117,7 @@ def test_a_law_is_made_from_its_name_and_parameters(name: str, parameters: dict[
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("kub", {}, "at.policy is 'kub': did you mean 'kube'? it must be one of kube, fractional_kube, epsilon_first"),
+        ("kub", {}, "at.policy is 'kub': did you mean 'kube'? it must be one of kube, fractional_kube, ucb1"),
         ("KUBE", {}, "at.policy is 'KUBE': did you mean 'kube'?"),
         ("gittins", {}, "at.policy is 'gittins': it must be one of kube,"),
         (3, {}, "at.policy is 3: it must be one of kube,"),

@@ -1,7 +1,7 @@
 """Policies, reward laws and problems by name, with their parameters: what a user's file may ask for.
 
-Parameters, their defaults and what a policy does are read from the functions and classes themselves. A new policy,
-index, oracle, law or family needs one line here.
+Parameters, their defaults and what a policy does are read from the functions and classes themselves. Policies are the
+functions of `policies.named`; a new index, oracle, law or family needs one line here.
 """
 
 import inspect
@@ -49,45 +49,7 @@ from budgetbandits.indices import (
 )
 from budgetbandits.memory import Discount, Memory, Window
 from budgetbandits.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
-from budgetbandits.policies import (
-    Forgetful,
-    IndexPolicy,
-    Policy,
-    above_average,
-    bayes_ucb,
-    budget_ucb,
-    c_ucb,
-    epsilon_first,
-    epsilon_greedy,
-    fractional_kde,
-    fractional_kube,
-    i_ucb,
-    imed,
-    kde,
-    kl_ucb,
-    kl_ucb_plus,
-    kl_ucb_plus_plus,
-    kl_ucb_sc,
-    kube,
-    learned_range_kl_ucb,
-    m_ucb,
-    moss,
-    omega_ucb,
-    poker,
-    primal_dual,
-    recommended,
-    thompson,
-    two_moment_imed,
-    two_moment_kl_ucb,
-    ucb1,
-    ucb_b2,
-    ucb_bv1,
-    ucb_bv2,
-    ucb_sc,
-    ucb_tuned,
-    ucb_v,
-    variance_aware_thompson,
-)
+from budgetbandits.policies import Forgetful, IndexPolicy, Policy, named
 from budgetbandits.problem import Family, Problem, paper_family, sensor_problem
 from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
 from budgetbandits.specs import Spec
@@ -124,40 +86,7 @@ def index_policy(index: Index, oracle: Oracle, clip: bool = False, lazy: bool = 
 
 
 POLICIES: Final[Mapping[str, Callable[..., Policy]]] = {
-    "kube": kube,
-    "fractional_kube": fractional_kube,
-    "epsilon_first": epsilon_first,
-    "ucb1": ucb1,
-    "epsilon_greedy": epsilon_greedy,
-    "poker": poker,
-    "kde": kde,
-    "fractional_kde": fractional_kde,
-    "above_average": above_average,
-    "ucb_v": ucb_v,
-    "ucb_tuned": ucb_tuned,
-    "moss": moss,
-    "bayes_ucb": bayes_ucb,
-    "kl_ucb": kl_ucb,
-    "kl_ucb_plus": kl_ucb_plus,
-    "kl_ucb_plus_plus": kl_ucb_plus_plus,
-    "omega_ucb": omega_ucb,
-    "two_moment_kl_ucb": two_moment_kl_ucb,
-    "learned_range_kl_ucb": learned_range_kl_ucb,
-    "imed": imed,
-    "two_moment_imed": two_moment_imed,
-    "thompson": thompson,
-    "variance_aware_thompson": variance_aware_thompson,
-    "ucb_bv1": ucb_bv1,
-    "ucb_bv2": ucb_bv2,
-    "budget_ucb": budget_ucb,
-    "i_ucb": i_ucb,
-    "c_ucb": c_ucb,
-    "m_ucb": m_ucb,
-    "ucb_sc": ucb_sc,
-    "kl_ucb_sc": kl_ucb_sc,
-    "ucb_b2": ucb_b2,
-    "primal_dual": primal_dual,
-    "recommended": recommended,
+    **{name: value for name, value in vars(named).items() if name in named.__all__},
     "index_policy": index_policy,
 }
 INDICES: Final[Mapping[str, Callable[..., Index]]] = {
