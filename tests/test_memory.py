@@ -28,7 +28,8 @@ from reference import (
     discount,
     exact,
     fractional,
-    two_moment_kl_ucb,
+    learned_range_kl_ucb,
+    learned_range_untried,
     window,
 )
 from reference import ucb1 as ucb1_index
@@ -59,7 +60,10 @@ class TestSlidingWindowExact(PolicyContract):
 
 class TestSlidingWindowRecommended(PolicyContract):
     policy = bb.Forgetful(bb.recommended(), bb.Window(8))
-    twin = ForgetfulTwin(IndexTwin(two_moment_kl_ucb(0.7), about_fractional, lazy=True), window(8))
+    twin = ForgetfulTwin(
+        IndexTwin(learned_range_kl_ucb(0.35, 0.1), about_fractional, lazy=True, untried=learned_range_untried(0.1)),
+        window(8),
+    )
 
 
 class TestSlidingWindowThompson(PolicyContract):
