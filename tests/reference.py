@@ -287,15 +287,14 @@ def learned_range_untried(share: float) -> Index:
 
     def value(account: Account, i: int) -> float:
         top, money = learned_top(account), share * account.price(account.left)
-        used = account.arms[i].mean_cost() * account.tried() / money
+        used = account.arms[i].mean_cost() * max(account.tried() - 1, 0) / money
         return top + (account.high - top) * max(1.0 - used, 0.0)
 
     return value
 
 
 def learned_top(account: Account) -> float:
-    is_telling = account.seen() - account.low > 1e-9 * (account.high - account.low)
-    return account.seen() if is_telling else account.high
+    return account.seen() if account.seen() - account.low > 1e-100 else account.high
 
 
 def two_moment_upper(m: float, v: float, level: float) -> float:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,6 +109,28 @@ class Waning(bb.ScalarIndex):
 
 
 @dataclass(frozen=True)
+class Bold(bb.ScalarIndex):
+    """Breaks the second promise for arms never tried."""
+
+    def value(self, arm: bb.Arm, now: bb.Now) -> float:
+        return arm.mean
+
+    def untried(self, cost: Any, now: bb.Now) -> Any:
+        return now.reward_high * (1.0 - now.budget_left / now.budget)
+
+
+@dataclass(frozen=True)
+class Unsure(bb.ScalarIndex):
+    """Gives no number for arms never tried."""
+
+    def value(self, arm: bb.Arm, now: bb.Now) -> float:
+        return arm.mean
+
+    def untried(self, cost: Any, now: bb.Now) -> Any:
+        return math.nan
+
+
+@dataclass(frozen=True)
 class Desperate(bb.ScalarIndex):
     """Breaks the second promise: it rises as the money runs out."""
 
@@ -130,6 +153,24 @@ def test_an_index_that_breaks_a_promise_is_played_without() -> None:
     policy = bb.IndexPolicy(Desperate(), bb.Fractional())
     outcome = play_run(policy, problem.tables, problem.price_list(100), 7, 0, NO_MARKS, GO_ON)
     assert outcome.pulls.tolist() == [row.pulls for row in played_live(problem, policy, 100, 7, 0).arms]
+
+
+def test_so_is_one_that_breaks_it_for_arms_never_tried() -> None:
+    assert not has_ceilings(Bold())
+    problem = bb.paper_problem("moderate", arms=6, seed=1)
+    policy = bb.IndexPolicy(Bold(), bb.Fractional(), lazy=True)
+    for run in range(5):
+        outcome = play_run(policy, problem.tables, problem.price_list(200), 7, run, NO_MARKS, GO_ON)
+        assert outcome.pulls.tolist() == [row.pulls for row in played_live(problem, policy, 200, 7, run).arms]
+
+
+def test_nan_is_refused_for_arms_never_tried() -> None:
+    policy = bb.IndexPolicy(Unsure(), bb.Fractional(), lazy=True)
+    problem = bb.paper_problem("moderate", arms=2, seed=1)
+    with pytest.raises(PolicyError, match="must give a number, not NaN"):
+        bb.simulate(problem, policy, 100, runs=1)
+    with pytest.raises(PolicyError, match="must give a number, not NaN"):
+        bb.Learner(policy, problem.costs, 100, problem.reward_range, seed=1).ask()
 
 
 def test_nan_is_refused() -> None:

@@ -140,7 +140,7 @@ def test_with_little_money_for_each_arm_the_declared_end_of_the_rewards_does_not
     wide = index.bounds(arms, now_of(16, 99, high=1000, arms_tried=2, reward_seen=0.5)).tolist()
     assert wide == pytest.approx(narrow, abs=1e-12)
     assert all(mean < bound <= 0.5 for mean, bound in zip((0.3, 0.4), narrow, strict=True))
-    untried = index.untried(np.array([2.0, 5.0]), now_of(16, 39, high=1000, arms_tried=2, reward_seen=0.5))
+    untried = index.untried(np.array([2.0, 5.0]), now_of(16, 39, high=1000, arms_tried=3, reward_seen=0.5))
     assert untried.tolist() == [0.5, 0.5]
 
 
@@ -155,7 +155,7 @@ def test_with_much_money_rewards_beyond_all_seen_are_looked_for() -> None:
     untried = [
         float(index.untried(2.0, now_of(4, left, high=1, arms_tried=3, reward_seen=0.2))) for left in (60, 600, 6e4)
     ]
-    assert untried == pytest.approx([0.2 + 0.8 * (1 - min(1, 60 / left)) for left in (60, 600, 6e4)])
+    assert untried == pytest.approx([0.2 + 0.8 * (1 - min(1, 40 / left)) for left in (60, 600, 6e4)])
 
 
 def test_while_nothing_was_paid_the_declared_end_counts() -> None:
@@ -163,6 +163,34 @@ def test_while_nothing_was_paid_the_declared_end_counts() -> None:
     assert float(index.untried(1.0, now_of(2, 5, high=3, arms_tried=9, reward_seen=0))) == 3
     arms = arms_of([1], [0.0], [1])
     assert index.bounds(arms, now_of(2, 5, high=3, arms_tried=1, reward_seen=0))[0] > 1
+
+
+def test_however_little_seen_rewards_are_of_the_declared_end_they_tell_how_high_rewards_come() -> None:
+    index, arms = bb.LearnedRangeKLUCB(), arms_of([2], [0.3], [5])
+    values = [index.bounds(arms, now_of(6, 60, high=high, arms_tried=3, reward_seen=0.5))[0] for high in (1, 1e12)]
+    assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+def test_with_known_costs_an_optimistic_ratio_is_its_index_also_for_arms_never_tried() -> None:
+    index, cost = bb.LearnedRangeKLUCB(), np.array([1.0, 5.0])
+    now = now_of(6, 60, high=100, arms_tried=3, reward_seen=0.5)
+    assert bb.OptimisticRatio(index).untried(cost, now).tolist() == index.untried(cost, now).tolist() != [100, 100]
+
+
+@pytest.mark.parametrize("budget", [10, 30, 5000])
+def test_the_second_arm_is_always_tried(budget: int) -> None:
+    learner = bb.Learner(bb.recommended(), {"a": 1, "b": "2.5"}, budget, (0, 1), seed=7)
+    while pull := learner.ask():
+        learner.tell(pull, 0.05 if pull.arm == "a" else 1.0)
+    assert learner.arms[1].pulls > 0.5 * budget / 2.5
+
+
+@pytest.mark.filterwarnings("error")
+def test_without_money_left_the_table_is_shown() -> None:
+    learner = bb.Learner(bb.recommended(), {"a": "0.01", "b": "100000000", "c": 50000}, "0.02", (0, 1), seed=7)
+    while pull := learner.ask():
+        learner.tell(pull, 0.05)
+    assert [row.pulls for row in learner.arms] == [2, 0, 0]
 
 
 def test_a_range_declared_16_times_too_wide_costs_little() -> None:

@@ -41,6 +41,7 @@ __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
 _VERSION: Final = 4
+_SEEN_SINCE: Final = 4  # the version from which on the greatest reward is saved
 _ADDED: Final[Mapping[int, dict[str, Any]]] = {
     2: {"saved": 0, "expired": []},
     3: {"least": None, "limits": None},
@@ -766,19 +767,20 @@ class Learner:
             & (arms.reward_squares < math.inf)
             & ((arms.told > 0) | (arms.reward_sum == 0))
         )
-        self._restore_seen(data["reward_seen"])
+        self._restore_seen(data["reward_seen"], is_known=data["version"] >= _SEEN_SINCE)
         if not is_sane.all() or (arms.mean > self._reward_seen + slack).any():
             raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
         if self._least is not None:
             self._restore_costs(data["cost_sum"], data["cost_squares"])
 
-    def _restore_seen(self, reward_seen: float | None) -> None:
-        if not self._arms.told.any():
-            return
-        # Where it was not saved, any reward may have been seen, and the whole range counts.
-        self._reward_seen = self._reward_high if reward_seen is None else float(reward_seen)
-        if not self._reward_low <= self._reward_seen <= self._reward_high:
-            raise InvalidState(f"the saved learner is damaged: a reward of {reward_seen!r} is not in its range")
+    def _restore_seen(self, reward_seen: Any, is_known: bool) -> None:
+        if not is_known:
+            # Any reward may have been seen, and the whole range counts.
+            self._reward_seen = self._reward_high if self._arms.told.any() else self._reward_low
+        elif type(reward_seen) in (float, int) and self._reward_low <= reward_seen <= self._reward_high:
+            self._reward_seen = float(reward_seen)
+        else:
+            raise InvalidState(f"the saved learner is damaged: its greatest reward, {reward_seen!r}, is none")
 
     def _restore_costs(self, cost_sum: list[float], cost_squares: list[float]) -> None:
         arms, prices = self._arms, self._prices  # not `arms.cost`, which is infinite at the limit

@@ -111,9 +111,10 @@ def best_arm(
 @kernel
 def worth(policy: IndexPolicy, index: ScalarIndex, arms: Arms, arm: int, now: Now) -> float:
     """Return what `IndexPolicy.values` says of one arm."""
-    if arms.pulls[arm] == 0:
-        return index.untried(arms.mean_cost[arm], now) if policy.lazy else math.inf
-    value = index.value(arm_of(arms, arm), now)
+    if arms.pulls[arm] == 0 and not policy.lazy:
+        return math.inf
+    is_tried = arms.pulls[arm] > 0
+    value = index.value(arm_of(arms, arm), now) if is_tried else index.untried(arms.mean_cost[arm], now)
     if math.isnan(value):
         raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
     return min(value, now.reward_high) if policy.clip else value

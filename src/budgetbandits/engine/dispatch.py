@@ -151,6 +151,11 @@ def has_ceilings(index: Index) -> bool:
         and _never_falls([_tried(index, pulls, mean, 2 * pulls, 1e4, arms_tried) for arms_tried in (10, 4, 1)])
         for pulls in _PROBES[:-1]
         for mean in (0.0, 0.3, 0.9, 1.0)
+    ) and all(
+        _never_falls([_untried(index, cost, pull, 1e4) for pull in _PROBES])
+        and _never_falls([_untried(index, cost, 100, float(left)) for left in _PROBES])
+        and _never_falls([_untried(index, cost, 100, 1e4, arms_tried) for arms_tried in (10, 4, 1)])
+        for cost in (0.5, 2.0)
     )
 
 
@@ -158,7 +163,15 @@ def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float, 
     """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows, at random costs."""
     squares = mean * mean + 0.5 * mean * (1.0 - mean)
     arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares, 0.5, 1.2, pulls * 1.2, pulls * 1.6)
-    return float(index.value(arm, Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10, 3.0, arms_tried, 0.9)))
+    return float(index.value(arm, _moment(pull, left, arms_tried)))
+
+
+def _untried(index: ScalarIndex, cost: float, pull: int, left: float, arms_tried: int = 4) -> float:
+    return float(index.untried(cost, _moment(pull, left, arms_tried)))
+
+
+def _moment(pull: int, left: float, arms_tried: int) -> Now:
+    return Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10, 3.0, arms_tried, 0.9)
 
 
 def _never_falls(values: list[float]) -> bool:

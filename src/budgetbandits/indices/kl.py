@@ -39,8 +39,9 @@ _STEPS: Final = 60
 _CLOSE: Final = 1e-12
 _GOLDEN: Final = 0.6180339887498949
 _SECTIONS: Final = 26  # the peak's place is found to a few millionths, and its height to the square of that
-_LEAST: Final = 1e-9  # of a cost, or of the rewards seen, on the scale of its range
-_NOTHING: Final = 1e-300  # instead of a budget of 0, by which to divide
+_LEAST: Final = 1e-9  # of a cost, on the scale of its range
+_NARROW: Final = 1e-100  # a range of rewards is not narrower than that
+_NOTHING: Final = 1e-200  # instead of a budget of 0, by which to divide
 
 
 def bernoulli_divergence(p: float, q: float) -> float:
@@ -188,8 +189,7 @@ def two_moment_bound(arm: Arm, now: Now, level: float, extra: float) -> float:
 
 def highest_seen(now: Now) -> float:
     """Return the greatest reward seen and, while none was above the low end, the greatest that there may be."""
-    is_telling = now.reward_seen - now.reward_low > _LEAST * (now.reward_high - now.reward_low)
-    return now.reward_seen if is_telling else now.reward_high
+    return now.reward_seen if now.reward_seen - now.reward_low > _NARROW else now.reward_high
 
 
 def log_plus(x: float) -> float:
@@ -295,17 +295,21 @@ class LearnedRangeKLUCB(ScalarIndex):
     """Two-moment KL-UCB that learns how high rewards really reach, this project's own.
 
     The upper end R of the rewards is the greatest that any arm has paid so far, instead of the greatest H that was
-    declared. With J arms tried, an arm is due x = B_left / (c n J) times the pulls that it has had. Its value is
+    declared; while none has paid anything above the low end, it is H. With J arms tried, an arm is due
+    x = B_left / (c n J) times the pulls that it has had. Its value is
 
     - ``sup {u : n D2(m, v, u) <= a ln+(x (ln+(x)^2 + 1))}``, where D2 is that of `TwoMomentKLUCB` for rewards up to R
       and the right side the exploration of `KLUCBPlusPlus`, with the money left and the arms tried;
     - and ``(H - R) p`` for rewards greater than all before. ``p = 1 - exp(-ln+(share x) / n)`` is the largest chance
       of one that n pulls without do not speak against: the search for them is granted a share of the budget.
 
-    An arm never tried is worth ``R + (H - R) max(0, 1 - c J / (share B_left))`` to a lazy start: the declared end
-    counts until the share is used up on first tries. So a range declared far too wide costs little; and with a
-    large budget for each arm even rare rewards, of a size that no other arm pays, are looked for as long as
-    is due. With a small one they are not.
+    An arm never tried is worth ``R + (H - R) max(0, 1 - c (J - 1) / (share B_left))`` to a lazy start: the declared
+    end counts until the share is used up on first tries. So a range declared far too wide costs little more than the
+    share; and with a large budget for each arm even rare rewards, of a size that no other arm pays, are looked for as
+    long as is due. With a small one they are not, and arms may remain untried.
+
+    Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, with (H - R) p added to its rewards; and
+    an arm never tried has its least cost.
 
     No regret bound is proved. An `a` below 1 gives the best arm up by bad luck more often than policies with one.
 
@@ -335,5 +339,6 @@ class LearnedRangeKLUCB(ScalarIndex):
     def untried(self, cost: Any, now: Now) -> Any:
         """Return the greatest reward seen, and of what is beyond the part that the share still pays for."""
         top = highest_seen(now)
-        used = cost * now.arms_tried / max(self.share * now.budget_left, _NOTHING)
+        # The first arm has to be tried in any case.
+        used = cost * max(now.arms_tried - 1, 0) / max(self.share * now.budget_left, _NOTHING)
         return top + (now.reward_high - top) * np.maximum(1.0 - used, 0.0)

@@ -8,7 +8,7 @@ forgotten, t - 1 may be less than 1: its logarithm then counts as 0.
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,7 +40,8 @@ class OptimisticRatio(ScalarIndex):
 
     The lower end of the cost is what the same index says of a mirrored arm, which pays what is saved of the greatest
     cost. Neither end leaves its range. Where costs are known, this is the index itself. With `OmegaUCB` it is ω-UCB as
-    published, with `UCB1` m-UCB. A proof for the index with known costs does not carry over by itself.
+    published, with `UCB1` m-UCB. A proof for the index with known costs does not carry over by itself. An index that
+    doubts random costs by itself (`TwoMomentKLUCB`, `LearnedRangeKLUCB`) would doubt them twice here.
 
     Parameters
     ----------
@@ -65,6 +66,10 @@ class OptimisticRatio(ScalarIndex):
             return upper
         lower = max(arm.cost - self.index.value(saving(arm), saving_range(arm, now)), arm.cost_low)
         return min(upper, now.reward_high) * (arm.mean_cost / lower)
+
+    def untried(self, cost: Any, now: Now) -> Any:
+        """Return what the index says."""
+        return self.index.untried(cost, now)
 
 
 @dataclass(frozen=True)

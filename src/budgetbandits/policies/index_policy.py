@@ -24,7 +24,7 @@ class IndexPolicy(Policy):
     values every affordable arm, the oracle finds the best set for the budget left, and an arm is drawn from that set.
 
     Two options go with any index. Both rely on the upper end of the reward range: declare one that is too low, and good
-    arms are passed over; one that is far too high, and the options do nothing.
+    arms are passed over; one that is far too high, and with most indices the options do nothing.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class IndexPolicy(Policy):
     lazy
         Whether to take an arm never pulled for worth that upper end, or less if the index says so
         (`Index.untried`), instead of pulling it first. An arm so dear that it could not be the best even so is then
-        never tried.
+        never tried. An index that expects less of arms never tried may pass over one that could be.
 
     Examples
     --------
@@ -102,6 +102,8 @@ class IndexPolicy(Policy):
         values = np.full(len(arms.cost), math.inf)
         if self.lazy:
             values[:] = self.index.untried(arms.mean_cost, now)
+            if np.isnan(values).any():
+                raise PolicyError("an index must give a number, not NaN, for an arm that was never pulled")
         pulled = np.flatnonzero(arms.pulls)
         values[pulled] = self.known_values(select(arms, pulled), now)
         return values
