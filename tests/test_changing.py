@@ -156,6 +156,8 @@ class TestLaws:
 
 # What no policy exceeds
 
+SOLVED = 1e-5  # how near HiGHS comes: it takes means below 1e-7 for nothing, at up to 40 pulls
+
 
 def relaxed(courses: Any, costs: list[float], budget: float) -> float:
     """Solve the linear programme itself: how much of each pull goes to each arm."""
@@ -196,14 +198,16 @@ class TestBound:
         costs = [data.draw(st.floats(1, 4)) for _ in range(len(some) + 1)]
         budget = data.draw(st.floats(0.5, 40))
         bound = bound_of(courses, costs, budget)
-        assert bound == pytest.approx(relaxed(courses, costs, budget), rel=1e-7, abs=1e-9)
+        assert bound == pytest.approx(relaxed(courses, costs, budget), rel=1e-7, abs=SOLVED)
 
     @given(probabilities, st.integers(2, 15), st.integers(2, 20), st.integers(5, 40))
     def test_a_drift_that_begins_later_and_crosses(self, mean: float, start: int, length: int, budget: int) -> None:
         """Which arm is the better one changes while the mean moves, and not only where it begins or ends to."""
         drift = bb.Drifting(bb.Bernoulli(0), bb.Bernoulli(1), start, start + length)
         courses, _ = tabulate_courses([bb.Bernoulli(mean), drift])
-        assert bound_of(courses, [1, 1], budget) == pytest.approx(relaxed(courses, [1, 1], budget), rel=1e-7, abs=1e-9)
+        assert bound_of(courses, [1, 1], budget) == pytest.approx(
+            relaxed(courses, [1, 1], budget), rel=1e-7, abs=SOLVED
+        )
 
     def test_a_drift_by_hand(self) -> None:
         """A half up to pull 50, (t - 10) / 80 from there to pull 90, and 1 for the last ten."""
