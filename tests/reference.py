@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from scipy import stats
 
-from budgetbandits.streams import CHOICE, POSTERIOR, uniform, uniform_pair
+from budgetbandits.streams import CHOICE, COIN, POSTERIOR, uniform, uniform_pair
 
 Given = int | float | str | Decimal
 """A cost or a budget, as a user gives it."""
@@ -107,6 +107,9 @@ class Account:
 
     history: "list[Remembered]" = field(default_factory=list)
     """Every pull that was asked for."""
+
+    book: dict[str, list[int]] = field(default_factory=dict)
+    """What a twin writes down for itself."""
 
     def affordable(self) -> list[int]:
         return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left and arm.made < arm.limit]
@@ -611,6 +614,14 @@ class Twin(ABC):
         """Say whether the reward of the pull about to be made changes the means."""
         return True
 
+    def note(self, account: Account, arm: int) -> None:
+        """Write down what has to be remembered of the arm that is about to be pulled: mostly nothing."""
+        assert not account.book
+
+    def lesson(self, amount: float, low: float, high: float, chance: float, is_cost: bool) -> float:
+        """Return what is learned from a reward or a random cost."""
+        return amount
+
 
 @dataclass
 class IndexTwin(Twin):
@@ -732,6 +743,13 @@ class ThompsonTwin(Twin):
     """None for BTS; otherwise the weight of the variance-aware kind."""
 
     lazy: bool = False
+    coin: bool = False
+
+    def lesson(self, amount: float, low: float, high: float, chance: float, is_cost: bool) -> float:
+        if not self.coin:
+            return amount
+        bias = (amount - low) / (high - low)
+        return high if uniform(math.floor(chance * 2**52), COIN, int(is_cost), 0, 0) < bias else low
 
     def permitted(self, account: Account, chance: float) -> set[int]:
         densities = {i: self.mean(account, i, chance) / self.cost(account, i, chance) for i in account.affordable()}
@@ -836,23 +854,40 @@ class KdeTwin(Twin):
 
 @dataclass
 class AboveAverageTwin(Twin):
-    """Of the arms that do at least 1 + x times as well as all money so far, the one pulled least."""
+    """Passes over the arms: in each are those that do at least 1 + x times as well as the last one on average."""
 
     x: float = 0.0
 
     def permitted(self, account: Account, chance: float) -> set[int]:
+        ahead = [i for i in self.this_pass(account) if i in account.affordable()]
+        return {min(ahead or self.next_pass(account))}
+
+    def note(self, account: Account, arm: int) -> None:
+        if not set(self.this_pass(account)) & set(account.affordable()):
+            account.book["ahead"] = self.next_pass(account)
+            account.book["done"] = []
+        account.book["ahead"] = [i for i in self.this_pass(account) if i != arm]
+        account.book["done"] = [*(i for i in account.book.get("done", []) if i != arm), arm]
+
+    def this_pass(self, account: Account) -> list[int]:
+        """Return who has a turn ahead; at first all have."""
+        return account.book.get("ahead", list(range(len(account.arms))))
+
+    def next_pass(self, account: Account) -> list[int]:
+        densities = [account.mean(i) / arm.mean_cost() for i, arm in enumerate(account.arms)]
+        done = [i for i in sorted(account.book["done"]) if account.arms[i].pulls > 0]
+        level = (1.0 + self.x) * running_mean(densities[i] for i in done)
         affordable = account.affordable()
-        for i in affordable:
-            if account.arms[i].pulls == 0:
-                return {i}
-        rewards = total(arm.reward_sum for arm in account.arms)
-        money = total(arm.told * arm.mean_cost() for arm in account.arms)
-        level = (1.0 + self.x) * (rewards / money if money else 0.0)
-        densities = {i: account.mean(i) / account.arms[i].mean_cost() for i in affordable}
-        above = [i for i in affordable if densities[i] >= level]
-        if above:
-            return {min(above, key=lambda i: (account.arms[i].pulls, i))}
-        return {max(affordable, key=lambda i: (densities[i], -i))}
+        good = [i for i in affordable if account.arms[i].pulls == 0 or densities[i] >= level]
+        return good or [max(affordable, key=lambda i: (densities[i], -i))]
+
+
+def running_mean(numbers: Iterable[float]) -> float:
+    """Return the mean, corrected by each number in turn: of numbers that are equal it is exactly the same."""
+    mean = 0.0
+    for count, number in enumerate(numbers, start=1):
+        mean += (number - mean) / count
+    return mean
 
 
 @dataclass
@@ -877,6 +912,12 @@ class ForgetfulTwin(Twin):
 
     def learns(self, account: Account) -> bool:
         return self.twin.learns(self.remembered(account))
+
+    def note(self, account: Account, arm: int) -> None:
+        self.twin.note(self.remembered(account), arm)
+
+    def lesson(self, amount: float, low: float, high: float, chance: float, is_cost: bool) -> float:
+        return self.twin.lesson(amount, low, high, chance, is_cost)
 
     def remembered(self, account: Account) -> Account:
         seen = replace(account, arms=[replace(arm) for arm in account.arms])
@@ -948,6 +989,7 @@ class ReferenceLearner:
         assert arm in self.account.affordable()
         self.asked += 1
         self.outstanding[self.asked] = Outstanding(arm, self.twin.learns(self.account))
+        self.twin.note(self.account, arm)
         self.account.left -= self.account.arms[arm].cost
         self.account.arms[arm].pulls += 1
         self.account.arms[arm].made += 1
@@ -962,12 +1004,15 @@ class ReferenceLearner:
         self.account.left += arm.cost - cost
         self.reward_total += reward
         if settled.learns:
+            chance = uniform(self.seed, CHOICE, 0, 0, number - 1)
+            reward = self.twin.lesson(reward, self.account.low, self.account.high, chance, False)
             self.account.history[number - 1].reward = reward
             arm.told += 1
             arm.reward_sum += reward
             arm.reward_squares += reward * reward
             if arm.is_random():
                 price = float(cost * self.account.per_price)
+                price = self.twin.lesson(price, arm.least_price, arm.price, chance, True)
                 self.account.history[number - 1].price = price
                 arm.cost_sum += price
                 arm.cost_squares += price * price

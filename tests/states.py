@@ -28,6 +28,7 @@ def arms_of(
         mean_cost=cost,
         cost_sum=np.zeros(len(cost)),
         cost_squares=np.zeros(len(cost)),
+        notes=np.zeros(len(cost)),
     )
 
 

@@ -589,6 +589,33 @@ class Fixed(bb.Policy):
 
 
 @dataclass(frozen=True)
+class InTurn(bb.Policy):
+    """The affordable arm whose last pull is longest ago; it learns something else than what it is told."""
+
+    lesson: float = 0.25
+    cost: float = 0.5
+    note: float = 0.0
+
+    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+        affordable = np.where(arms.cost <= now.budget_left, arms.notes, np.inf)
+        return int(np.argmin(affordable))
+
+    def weights(self, arms: bb.Arms, now: bb.Now) -> Floats:
+        weights = np.zeros(len(arms.cost))
+        weights[self.choose(arms, now, 0.5)] = 1.0
+        return weights
+
+    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+        arms.notes[arm] = now.pull + self.note
+
+    def reward_lesson(self, reward: float, low: float, high: float, uniform: float) -> float:
+        return self.lesson
+
+    def cost_lesson(self, cost: float, low: float, high: float, uniform: float) -> float:
+        return self.cost
+
+
+@dataclass(frozen=True)
 class Cheapest(bb.Policy):
     """The cheapest arm, of which only some pulls are learned from."""
 
@@ -722,6 +749,47 @@ class TestPoliciesOfOnesOwn:
         assert learner.reward_total == 1.2
         assert learner.spent == 4
 
+    def test_its_notes_and_lessons_are_kept(self) -> None:
+        learner = new_learner(InTurn(), costs=[1, 1, 1], budget=9)
+        for arm in (0, 1, 2, 0):
+            pull = asked(learner)
+            assert pull.arm == arm
+            learner.tell(pull, 0.5)
+        assert [row.mean for row in learner.arms] == [0.25, 0.25, 0.25]
+        assert learner.reward_total == 2
+        restored = Learner.from_json(learner.to_json())
+        assert asked(restored).arm == 1
+        # The number of an ask is that of a run's pull, from 0.
+        assert learner.to_json() != restored.to_json()
+        assert asked(learner).arm == 1
+        assert learner.to_json() == restored.to_json()
+
+    @pytest.mark.parametrize("lesson", [1.5, -0.5, math.nan])
+    def test_a_lesson_outside_of_the_range_leaves_the_pull_outstanding(self, lesson: float) -> None:
+        learner = new_learner(InTurn(lesson), costs=[1, 1], budget=9)
+        pull = asked(learner)
+        with pytest.raises(PolicyError, match=r"learns .* from a reward: reward_lesson must return a number in \[0"):
+            learner.tell(pull, 0.5)
+        assert (learner.pending, learner.spent, learner.reward_total) == ((pull,), 0, 0)
+
+    def test_of_a_cost_as_well(self) -> None:
+        learner = new_learner(InTurn(cost=0.3), costs={"a": (0, 2), "b": 1}, budget=9)
+        pull = asked(learner)
+        learner.tell(pull, 0.5, cost=1)
+        assert learner.arms[0].cost == pytest.approx(0.3)
+        assert learner.spent == 1
+        bad = new_learner(InTurn(cost=2.5), costs={"a": (0, 2), "b": 1}, budget=9)
+        pull = asked(bad)
+        with pytest.raises(PolicyError, match=r"learns 2.5 from a cost: cost_lesson must return a number in \[0"):
+            bad.tell(pull, 0.5, cost=1)
+        assert bad.pending == (pull,)
+
+    def test_notes_that_are_no_numbers_cannot_be_saved(self) -> None:
+        learner = new_learner(InTurn(note=math.nan), costs=[1, 1], budget=9)
+        asked(learner)
+        with pytest.raises(PolicyError, match=r"wrote \[nan, 0.0\] as notes: they must be finite numbers"):
+            learner.to_json()
+
     def test_one_that_is_not_there_is_named(self) -> None:
         text = busy_learner(Cheapest()).to_json().replace(f"{__name__}.Cheapest", "elsewhere.Cheapest")
         with pytest.raises(InvalidState, match=r"no Policy named 'elsewhere\.Cheapest' here: import the module"):
@@ -738,13 +806,13 @@ def changed(learner: Learner, **values: Any) -> str:
 class TestJson:
     def test_it_has_a_format_and_a_version(self) -> None:
         data = json.loads(busy_learner().to_json())
-        assert (data["format"], data["version"]) == ("budgetbandits.learner", 4)
+        assert (data["format"], data["version"]) == ("budgetbandits.learner", 5)
 
     def test_the_first_version_is_still_read(self) -> None:
         learner = busy_learner()
         saved = json.loads(learner.to_json())
         data = saved | {"version": 1}
-        del data["saved"], data["expired"], data["reward_seen"]
+        del data["saved"], data["expired"], data["reward_seen"], data["notes"]
         restored = json.loads(Learner.from_json(json.dumps(data)).to_json())
         assert restored == saved | {"reward_seen": 1}
 
@@ -767,9 +835,14 @@ class TestJson:
         with pytest.raises(InvalidState, match="the saved learner is damaged"):
             Learner.from_json(changed(busy_learner(), reward_seen=seen))
 
-    @pytest.mark.parametrize("version", [0, 5, "1", None, [1]])
+    @pytest.mark.parametrize("notes", [[0, 1], [[0], [1], [2]], [0, 1, None], [0, 1, "a"], "abc", 5, [math.inf, 0, 0]])
+    def test_notes_that_cannot_be(self, notes: Any) -> None:
+        with pytest.raises(InvalidState, match="the saved learner is damaged"):
+            Learner.from_json(changed(busy_learner(), notes=notes))
+
+    @pytest.mark.parametrize("version", [0, 6, "1", None, [1]])
     def test_another_version(self, version: Any) -> None:
-        message = f"the saved learner has the format version {version!r}, and this package reads 1 to 4: use the pack"
+        message = f"the saved learner has the format version {version!r}, and this package reads 1 to 5: use the pack"
         with pytest.raises(InvalidState) as caught:
             Learner.from_json(changed(busy_learner(), version=version))
         assert str(caught.value).startswith(message)

@@ -12,10 +12,19 @@ from scipy import stats
 import budgetbandits as bb
 from budgetbandits.engine.dispatch import play_run
 from budgetbandits.errors import InvalidInput
-from budgetbandits.policies.posterior import beta_draw
+from budgetbandits.policies.posterior import beta_draw, coin_fall
 from contract import PolicyContract
-from reference import AboveAverageTwin, ImedTwin, KdeTwin, ThompsonTwin, density_greedy, fractional
-from states import arms_of, now_of
+from reference import (
+    AboveAverageTwin,
+    ForgetfulTwin,
+    ImedTwin,
+    KdeTwin,
+    ThompsonTwin,
+    density_greedy,
+    fractional,
+    window,
+)
+from states import arms_of, asked, now_of
 from test_play import GO_ON, NO_MARKS, played_live, some_budget, some_problem
 
 
@@ -27,6 +36,11 @@ class TestThompson(PolicyContract):
 class TestLazyThompson(PolicyContract):
     policy = bb.thompson(lazy=True)
     twin = ThompsonTwin(lazy=True)
+
+
+class TestThompsonWithCoins(PolicyContract):
+    policy = bb.thompson(coin=True)
+    twin = ThompsonTwin(coin=True)
 
 
 class TestVarianceAwareThompson(PolicyContract):
@@ -69,15 +83,29 @@ class TestWellAboveAverage(PolicyContract):
     twin = AboveAverageTwin(0.2)
 
 
+class TestForgetfulAboveAverage(PolicyContract):
+    policy = bb.Forgetful(bb.above_average(), bb.Window(6))
+    twin = ForgetfulTwin(AboveAverageTwin(), window(6))
+
+
+class TestForgetfulThompsonWithCoins(PolicyContract):
+    policy = bb.Forgetful(bb.thompson(coin=True), bb.Window(6))
+    twin = ForgetfulTwin(ThompsonTwin(coin=True), window(6))
+
+
 @pytest.mark.parametrize(
     "policy",
     [
         bb.thompson(),
+        bb.thompson(coin=True),
         bb.variance_aware_thompson(0.25),
         bb.imed(),
         bb.two_moment_imed(),
         bb.kde(5),
         bb.above_average(),
+        bb.above_average(x=0.3),
+        bb.Forgetful(bb.above_average(), bb.Window(20)),
+        bb.Forgetful(bb.thompson(coin=True), bb.Discount(0.9)),
     ],
     ids=repr,
 )
@@ -178,14 +206,93 @@ def test_kde_by_hand() -> None:
     assert bb.kde(100).weights(arms, now_of(40, 8)) == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3])
 
 
-def test_above_average_by_hand() -> None:
-    # Densities 0.6, 0.3 and 0.2; the money so far has brought (6 + 3 + 4) / (10 + 10 + 20) = 0.325.
-    arms = arms_of([1, 1, 2], [0.6, 0.3, 0.4], pulls=[10, 10, 10])
-    assert bb.above_average().choose(arms, now_of(31, 50), 0.5) == 0
-    assert bb.above_average(x=-0.2).choose(arms, now_of(31, 50), 0.5) == 0
-    fewer = arms_of([1, 1, 2], [0.6, 0.3, 0.4], pulls=[10, 9, 10])
-    assert bb.above_average(x=-0.2).choose(fewer, now_of(30, 50), 0.5) == 1
-    assert bb.above_average(x=9).choose(arms, now_of(31, 50), 0.5) == 0
+class TestAboveAverageByHand:
+    def test_passes(self) -> None:
+        # Densities 0.9, 0.5 and 0.3 (of the arm that costs 2), told without noise: the first pass has all three and
+        # an average of 0.567, which only the first exceeds.
+        learner = bb.Learner(bb.above_average(), {"a": 1, "b": 1, "c": 2}, 20, (0, 1), seed=1)
+        rewards = {"a": 0.9, "b": 0.5, "c": 0.6}
+        pulled = []
+        for _ in range(6):
+            pull = asked(learner)
+            pulled.append(pull.arm)
+            learner.tell(pull, rewards[str(pull.arm)])
+        assert pulled == ["a", "b", "c", "a", "a", "a"]
+
+    def test_an_arm_comes_back_when_the_average_has_fallen(self) -> None:
+        learner = bb.Learner(bb.above_average(), {"a": 1, "b": 1}, 20, (0, 1), seed=1)
+        told = {"a": iter([1.0, 0.0, 0.0, 0.0]), "b": iter([0.4, 0.4])}
+        pulled = []
+        for _ in range(6):
+            pull = asked(learner)
+            pulled.append(pull.arm)
+            learner.tell(pull, next(told[str(pull.arm)]))
+        # The average of the first pass is 0.7. Then a falls to 0.5, still above b's 0.4, and to 0.33: b is back.
+        assert pulled == ["a", "b", "a", "a", "a", "b"]
+
+    def test_an_arm_does_not_have_to_be_better_than_itself(self) -> None:
+        learner = bb.Learner(bb.above_average(x=0.5), {"a": 1, "b": 1}, 20, (0, 1), seed=1)
+        pulled = []
+        for _ in range(6):
+            pull = asked(learner)
+            pulled.append(pull.arm)
+            learner.tell(pull, 0.4 if pull.arm == "b" else 0.3)
+        # None is half as good again as the average: the densest goes on alone.
+        assert pulled == ["a", "b", "b", "b", "b", "b"]
+
+    def test_equal_arms_stay_together(self) -> None:
+        learner = bb.Learner(bb.above_average(), [1] * 7, 70, (0, 1), seed=1)
+        pulled = []
+        while pull := learner.ask():
+            pulled.append(pull.arm)
+            learner.tell(pull, 0.1)
+        assert pulled == list(range(7)) * 10
+
+    def test_looking_takes_nobodys_turn(self) -> None:
+        learner = bb.Learner(bb.above_average(), [1, 1, 1], 70, (0, 1), seed=1)
+        for turn in (0, 1, 2, 0):
+            assert [learner.choose() for _ in range(3)] == [turn] * 3
+            assert learner.best_set()[0].arm == turn
+            learner.tell(asked(learner), 0.5)
+
+    def test_a_pull_chosen_elsewhere_is_a_turn(self) -> None:
+        learner = bb.Learner(bb.above_average(), [1, 1, 1], 70, (0, 1), seed=1)
+        learner.tell(asked(learner, 1), 0.5)
+        assert [asked(learner).arm for _ in range(3)] == [0, 2, 1]
+
+    def test_a_cancelled_turn_is_lost_and_an_arm_none_of_whose_pulls_count_is_in_the_next_pass(self) -> None:
+        learner = bb.Learner(bb.above_average(), [1, 1, 1], 70, (0, 1), seed=1)
+        first = asked(learner)
+        learner.cancel(first)
+        for arm, reward in ((1, 0.9), (2, 0.1)):
+            pull = asked(learner)
+            assert pull.arm == arm
+            learner.tell(pull, reward)
+        # Then 0 is not told, counts with nothing, and is left out.
+        assert [asked(learner).arm for _ in range(4)] == [0, 1, 1, 1]
+
+
+def test_a_coin_falls_as_often_as_its_bias_says() -> None:
+    falls = [coin_fall(3.5, 2.0, 4.0, (count + 0.5) / 4000, which) for count in range(2000) for which in (0, 1)]
+    assert set(falls) == {2.0, 4.0}
+    # 3000 of 4000, with a standard deviation of 27.
+    assert abs(falls.count(4.0) - 3000) < 5 * 27
+    assert {coin_fall(end, 2.0, 4.0, (count + 0.5) / 500, 0) for count in range(500) for end in (4.0,)} == {4.0}
+    assert {coin_fall(end, 2.0, 4.0, (count + 0.5) / 500, 0) for count in range(500) for end in (2.0,)} == {2.0}
+
+
+def test_with_coins_a_learner_learns_ends_and_adds_up_what_it_is_told() -> None:
+    learner = bb.Learner(bb.thompson(coin=True), {"a": ("0.05", "0.25")}, 10, (0, 1), seed=5)
+    for _ in range(40):
+        learner.tell(asked(learner), 0.5, cost="0.15")
+    assert learner.reward_total == 20
+    assert learner.spent == 6
+    row = learner.arms[0]
+    assert row.mean is not None
+    assert (40 * row.mean).is_integer()
+    assert 0.2 < row.mean < 0.8
+    assert round((row.cost - 0.05) / 0.2 * 40, 6).is_integer()
+    assert row.mean != round((row.cost - 0.05) / 0.2, 6)  # two coins, not one
 
 
 # --- Bad parameters -----------------------------------------------------------------------------------------
@@ -211,6 +318,7 @@ def test_above_average_by_hand() -> None:
         (bb.fractional_kde, [0, math.inf], "gamma is {}: it must be greater than 0 and finite"),
         (bb.above_average, [-1, -2, math.nan, math.inf], "x is {}: it must be greater than -1 and finite"),
         (bb.thompson, [0, "yes", None], "lazy is {}: it must be True or False"),
+        (lambda coin: bb.thompson(coin=coin), [0, "yes", None], "coin is {}: it must be True or False"),
         (lambda lazy: bb.variance_aware_thompson(lazy=lazy), [0, None], "lazy is {}: it must be True or False"),
         (lambda oracle: bb.KDE(5, oracle), [bb.UCB1(), None], "exploit is {}: it must be an instance of Oracle"),
         (bb.kl_ucb, [0, "yes"], "lazy is {}: it must be True or False"),

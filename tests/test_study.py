@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,30 @@ class Spendthrift(bb.Policy):
 
 
 @dataclass(frozen=True)
+class Streaky(bb.Policy):
+    """Stays with an arm for three pulls, then takes the next one; it learns from halves of rewards and costs."""
+
+    factor: float = 0.5
+
+    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+        best = -1
+        for i in range(len(arms.cost)):
+            if arms.cost[i] <= now.budget_left and (best < 0 or arms.notes[i] // 3 < arms.notes[best] // 3):
+                best = i
+        return best
+
+    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+        # What was learned matters, too.
+        arms.notes[arm] += 2.0 if arms.mean[arm] + arms.mean_cost[arm] > 1.4 else 1.0
+
+    def reward_lesson(self, reward: float, low: float, high: float, uniform: float) -> float:
+        return self.factor * reward
+
+    def cost_lesson(self, cost: float, low: float, high: float, uniform: float) -> float:
+        return low + uniform * (cost - low)
+
+
+@dataclass(frozen=True)
 class Uncompilable(bb.Index):
     """Does what no compiler can follow."""
 
@@ -110,6 +135,29 @@ class Uncompilable(bb.Index):
 def test_a_policy_that_cannot_pay_its_choice_is_caught() -> None:
     with pytest.raises(PolicyError, match=r"'mine' \(Spendthrift\(\)\) chose arm 1 in run \d after 3 pulls"):
         bb.simulate(bb.Problem([1, 3], [bb.Bernoulli(0.5)] * 2), {"mine": Spendthrift()}, 10, runs=2, seed=1)
+
+
+@pytest.mark.parametrize("costs", [[1, 2, 3], [bb.Uniform(1, 3), bb.Uniform(0, 2), 2]], ids=["known", "random"])
+def test_a_policy_with_notes_and_lessons_of_its_own_plays_as_it_does_live(costs: list[Any]) -> None:
+    problem = bb.Problem(costs, [bb.Bernoulli(0.5), bb.Uniform(0, 1), bb.Bernoulli(0.9)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        runs = bb.simulate(problem, Streaky(), 90, runs=3, seed=4)
+    for run in range(3):
+        live = bb.Learner.for_problem(problem, Streaky(), 90, seed=4, run=run)
+        done = Counter[str | int]()
+        while pull := live.ask():
+            where = (pull.arm, done[pull.arm])
+            live.tell(pull, problem.reward(*where, seed=4, run=run), problem.cost(*where, seed=4, run=run))
+            done[pull.arm] += 1
+        assert runs["pulls"][run] == live.pulls
+        assert runs["reward"][run] == live.reward_total
+        assert max(row.mean for row in live.arms if row.mean is not None) <= 0.5
+
+
+def test_a_lesson_outside_of_the_range_is_caught() -> None:
+    with pytest.raises(PolicyError, match="reward_lesson and cost_lesson must return a number in the range"):
+        bb.simulate(bb.Problem([1], [bb.Uniform(0, 1)]), {"mine": Streaky(factor=-1.0)}, 10, runs=2, seed=1)
 
 
 def test_a_policy_that_cannot_be_compiled_runs_all_the_same_and_says_so_once() -> None:

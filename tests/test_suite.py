@@ -14,6 +14,9 @@ EARLIER_SEEDS = {  # of the reproduction, of earlier leaderboards, and of what `
     *range(260_700, 260_820),
     *range(270_700, 270_820),
     *range(280_100, 280_320),
+    *range(281_700, 281_820),
+    *range(282_700, 282_820),
+    *range(290_000, 290_200),
 }
 POLICIES = '[policies.mine]\npolicy = "kube"\nwidth = 0.5\n'
 PROBLEMS = '[problems.coins]\nfamily = "bernoulli"\narms = 3\n'

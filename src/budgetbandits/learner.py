@@ -31,7 +31,7 @@ from budgetbandits.money import Amount, PriceList, Unit, price_list
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.problem import Problem
 from budgetbandits.state import UNLIMITED, Arms, Counts, Floats, Now, fresh_arms, learn, learn_cost
-from budgetbandits.streams import CHOICE, Draws
+from budgetbandits.streams import CHOICE, Draws, uniform
 from budgetbandits.tables import Table
 
 if TYPE_CHECKING:
@@ -40,12 +40,13 @@ if TYPE_CHECKING:
 __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
 _FORMAT: Final = "budgetbandits.learner"
-_VERSION: Final = 4
+_VERSION: Final = 5
 _SEEN_SINCE: Final = 4  # the version from which on the greatest reward is saved
 _ADDED: Final[Mapping[int, dict[str, Any]]] = {
     2: {"saved": 0, "expired": []},
     3: {"least": None, "limits": None},
     4: {"reward_seen": None},
+    5: {"notes": None},
 }
 """What a version added, and what stands for it in one before."""
 _SEED_BITS: Final = 63
@@ -281,6 +282,7 @@ class Learner:
             if chosen is None or self._arms.cost[chosen] > now.budget_left:
                 return None
             learns = bool(self._policy.learns(self._past.arms, now))
+            self._policy.take_note(self._past.arms, now, chosen)
             price = self._price_of(chosen)
             self._asked += 1
             self._pulls += 1
@@ -288,7 +290,7 @@ class Learner:
             self._add_pulls(chosen, 1)
             self._memory.begin(self._past, chosen, self._asked)
             pull = Pull(self._asked, self._names[chosen], self._unit.amount(price), self._pulls)
-            self._pending[pull.id] = _Pending(pull, chosen, price, learns)
+            self._pending[pull.id] = _Pending(pull, chosen, price, learns, self._draws[pull.id - 1])
             self._note_change(chosen)
             return pull
 
@@ -339,13 +341,14 @@ class Learner:
             pending, expired = self._find_told(pull)
             amount = self._check_reward(reward, pending.pull.arm)
             price = self._price_told(cost, pending, is_late=expired is not None)
+            lesson = self._lesson(pending, amount, None if expired else price) if pending.learns else None
             if expired is None:
                 self._settle(pending, price)
             else:
                 self._count_late(expired)
             self._reward_total += amount
-            if pending.learns:
-                self._learn(pending, amount, None if expired else price)
+            if lesson is not None:
+                self._learn(pending, lesson)
 
     def _has_random_cost(self, arm: int) -> bool:
         return self._least is not None and bool(self._least[arm] < self._prices[arm])
@@ -446,16 +449,36 @@ class Learner:
     def _price_of(self, arm: int) -> int:
         return self._unit.units(float(self._prices[arm]))
 
-    def _learn(self, pending: "_Pending", reward: float, price: int | None) -> None:
-        """Let a reward enter the estimates and, where it is random, the cost; one that came late counts as the mean."""
+    def _lesson(self, pending: "_Pending", reward: float, price: int | None) -> "_Lesson":
+        """Return what the policy makes of a reward and of a random cost; one that is not known counts as the mean."""
+        low, high, number = self._reward_low, self._reward_high, pending.number
+        learned = self._checked_lesson("reward", self._policy.reward_lesson(reward, low, high, number), low, high)
+        return _Lesson(learned, self._learned_cost(pending, price))
+
+    def _learned_cost(self, pending: "_Pending", price: int | None) -> float:
+        arm, greatest = pending.arm, float(self._prices[pending.arm])
+        if self._least is None or not self._has_random_cost(arm):
+            return greatest
+        if price is None:
+            return float(self._arms.mean_cost[arm]) if self._arms.told[arm] else greatest
+        least = float(self._least[arm])
+        lesson = self._policy.cost_lesson(self._unit.price(price), least, greatest, pending.number)
+        return self._checked_lesson("cost", lesson, least, greatest)
+
+    def _checked_lesson(self, what: str, lesson: float, low: float, high: float) -> float:
+        if not low <= lesson <= high:
+            rule = f"{what}_lesson must return a number in [{low}, {high}]"
+            raise PolicyError(f"{self._policy!r} learns {lesson!r} from a {what}: {rule}")
+        return float(lesson)
+
+    def _learn(self, pending: "_Pending", lesson: "_Lesson") -> None:
+        """Let a reward enter the estimates and, where it is random, the cost."""
         arm = pending.arm
-        usual = float(self._arms.mean_cost[arm] if self._arms.told[arm] else self._prices[arm])
-        cost = usual if price is None else self._unit.price(price)
-        learn(self._arms, arm, reward)
-        self._reward_seen = max(self._reward_seen, reward)
+        learn(self._arms, arm, lesson.reward)
+        self._reward_seen = max(self._reward_seen, lesson.reward)
         if self._has_random_cost(arm):
-            learn_cost(self._arms, arm, cost, float(self._prices[arm]))
-        self._memory.learn(self._past, arm, pending.pull.id, self._asked, reward, cost)
+            learn_cost(self._arms, arm, lesson.cost, float(self._prices[arm]))
+        self._memory.learn(self._past, arm, pending.pull.id, self._asked, lesson.reward, lesson.cost)
         self._note_change(arm)
 
     def _chosen(self, now: Now) -> int | None:
@@ -671,9 +694,17 @@ class Learner:
     # Saving and restoring
 
     def to_json(self) -> str:
-        """Return everything as JSON text; `from_json` makes a learner of it that goes on exactly as this one."""
+        """Return everything as JSON text; `from_json` makes a learner of it that goes on exactly as this one.
+
+        Raises
+        ------
+        PolicyError
+            If the policy took notes that are no finite numbers.
+        """
         with self._lock:
             arms = self._arms
+            if not np.isfinite(arms.notes).all():
+                raise PolicyError(f"{self._policy!r} wrote {arms.notes.tolist()} as notes: they must be finite numbers")
             return json.dumps(
                 {
                     "format": _FORMAT,
@@ -696,6 +727,7 @@ class Learner:
                     "reward_sum": arms.reward_sum.tolist(),
                     "reward_squares": arms.reward_squares.tolist(),
                     "reward_seen": self._reward_seen,
+                    "notes": arms.notes.tolist() if arms.notes.any() else None,
                     "saved": self._saved,
                     "pending": [_saved_pull(pending) for pending in self._pending.values()],
                     "expired": [
@@ -767,11 +799,18 @@ class Learner:
             & (arms.reward_squares < math.inf)
             & ((arms.told > 0) | (arms.reward_sum == 0))
         )
+        self._restore_notes(data["notes"])
         self._restore_seen(data["reward_seen"], is_known=data["version"] >= _SEEN_SINCE)
         if not is_sane.all() or (arms.mean > self._reward_seen + slack).any():
             raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
         if self._least is not None:
             self._restore_costs(data["cost_sum"], data["cost_squares"])
+
+    def _restore_notes(self, notes: list[float] | None) -> None:
+        if notes is not None:
+            self._arms.notes[:] = np.array(notes, np.float64)
+            if len(notes) != len(self._names) or not np.isfinite(self._arms.notes).all():
+                raise InvalidState("the saved learner is damaged: it must hold a note, a number, for each arm, or none")
 
     def _restore_seen(self, reward_seen: Any, is_known: bool) -> None:
         if not is_known:
@@ -818,7 +857,8 @@ class Learner:
         check_whole(arm, "the arm of a pull that is not told", 32)
         check_whole(position, "the number of a pull that is not told", 56)
         price = self._price_of(arm)
-        return _Pending(Pull(number, self._names[arm], self._unit.amount(price), position), arm, price, bool(learns))
+        pull = Pull(number, self._names[arm], self._unit.amount(price), position)
+        return _Pending(pull, arm, price, bool(learns), uniform(self._seed, CHOICE, self._run, 0, number - 1))
 
     def _check_pulls(self, ids: list[int]) -> None:
         """Raise unless pulls, counts and money agree; `ids` are those of all pulls that are not told."""
@@ -852,6 +892,14 @@ class _Pending(NamedTuple):
     arm: int
     price: int
     learns: bool
+    number: float
+
+
+class _Lesson(NamedTuple):
+    """What a policy learns from a pull: a reward, and the price of its cost."""
+
+    reward: float
+    cost: float
 
 
 class _Expired(NamedTuple):

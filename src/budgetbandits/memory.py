@@ -75,6 +75,7 @@ def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> P
         arms.mean_cost.copy(),
         np.zeros(size),
         np.zeros(size),
+        arms.notes,  # what the policy writes down is its own affair
     )
     nobody = np.full(places, _NOBODY, np.int64)
     unknown, costs = np.full(places, np.nan), np.zeros(places)

@@ -46,6 +46,9 @@ class Arms(NamedTuple):
         known.
     cost_sum, cost_squares
         The sum of these costs and of their squares; 0 where costs are known.
+    notes
+        One number for each arm that the policy may write, in `Policy.take_note`, to remember what the above does not
+        tell; 0 at first.
     """
 
     cost: Floats
@@ -59,10 +62,11 @@ class Arms(NamedTuple):
     mean_cost: Floats
     cost_sum: Floats
     cost_squares: Floats
+    notes: Floats
 
 
 class Arm(NamedTuple):
-    """What is known of one arm; the fields are those of `Arms`."""
+    """What is known of one arm; the fields are those of `Arms` of the same name."""
 
     cost: float
     pulls: float
@@ -125,6 +129,7 @@ def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, r
         mean_cost=cost_low.copy() if is_random else prices,
         cost_sum=np.zeros(size),
         cost_squares=np.zeros(size),
+        notes=np.zeros(size),
     )
 
 
@@ -167,6 +172,7 @@ def select(arms: Arms, chosen: Counts) -> Arms:
         arms.mean_cost[chosen],
         arms.cost_sum[chosen],
         arms.cost_squares[chosen],
+        arms.notes[chosen],
     )
 
 

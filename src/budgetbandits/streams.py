@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 __all__ = [
     "CHARGE",
     "CHOICE",
+    "COIN",
     "COST",
     "MEAN",
     "POSTERIOR",
@@ -36,6 +37,7 @@ COST: Final = 2  # an instance's costs
 MEAN: Final = 3  # an instance's mean rewards
 POSTERIOR: Final = 4  # the means that a policy draws; seed = the bits of its choice number
 CHARGE: Final = 5  # what a pull costs, where that is random; count = the arm's pull, from 0
+COIN: Final = 6  # the coins that a policy tosses; seed = the bits of its choice number
 
 _MASK: Final = 0xFFFFFFFF
 _SCALE: Final = 2.0**-52

@@ -62,7 +62,7 @@ def play_ceilings(
         forgotten = memory.begin(course.past, arm, course.counts[0])
         if forgotten >= 0:
             ceilings[forgotten] = math.inf
-        pull_arm(world, memory, course, arm, True)
+        pull_arm(policy, world, memory, course, arm, True)
         ceilings[arm] = math.inf
     return finish(world, course, NOBODY)
 

@@ -24,6 +24,7 @@ from budgetbandits.engine.tournament import (
     play_all,
     play_path,
 )
+from budgetbandits.errors import PolicyError
 from budgetbandits.indices import LinearIndex
 from budgetbandits.knapsack import times
 from budgetbandits.memory import Memory, Past
@@ -284,7 +285,7 @@ def can_pull(course: Course, arm: int, budget_left: float) -> bool:
 
 
 @kernel
-def pull_arm(world: World, memory: Memory, course: Course, arm: int, learns: bool) -> None:
+def pull_arm(policy: Policy, world: World, memory: Memory, course: Course, arm: int, learns: bool) -> None:
     """Pull an arm, which the memory knows: take its reward, learn from it, pay, and note the marks that are passed."""
     arms, money, counts = course.arms, course.money, course.counts
     pull, count = counts[0], int(arms.pulls[arm])
@@ -299,11 +300,18 @@ def pull_arm(world: World, memory: Memory, course: Course, arm: int, learns: boo
         counts[2] += 1
     arms.pulls[arm] += 1
     if learns:
-        learn(arms, arm, reward)
-        course.earned[2] = max(course.earned[2], reward)
+        number = choice_number(world, course)
+        lesson = policy.reward_lesson(reward, world.reward_low, world.reward_high, number)
+        check_lesson(lesson, world.reward_low, world.reward_high)
+        learn(arms, arm, lesson)
+        course.earned[2] = max(course.earned[2], lesson)
+        cost = price
         if world.charges.is_random:
-            learn_cost(arms, arm, price, world.prices[arm])
-        memory.learn(course.past, arm, pull, pull, reward, price)
+            least, greatest = world.charges.least[arm], world.prices[arm]
+            cost = policy.cost_lesson(price, least, greatest, number) if least < greatest else price
+            check_lesson(cost, least, greatest)
+            learn_cost(arms, arm, cost, greatest)
+        memory.learn(course.past, arm, pull, pull, lesson, cost)
     money[0], money[1] = pay(money[0], money[1], price)
     if use_up(arms, arm):
         money[2] = arms.cost.min()
@@ -311,6 +319,13 @@ def pull_arm(world: World, memory: Memory, course: Course, arm: int, learns: boo
     while money[0] <= next_mark(world.marks, counts[1]):
         course.trace[counts[1], 0], course.trace[counts[1], 1] = expected_by_now(world, course), money[0]
         counts[1] += 1
+
+
+@kernel
+def check_lesson(lesson: float, low: float, high: float) -> None:
+    """Raise unless what a policy learns is in the range of what there is to learn from."""
+    if not low <= lesson <= high:
+        raise PolicyError("reward_lesson and cost_lesson must return a number in the range of what they are given")
 
 
 @kernel
@@ -340,8 +355,9 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
         if not can_pull(course, arm, now.budget_left):
             return finish(world, course, arm)
         learns = policy.learns(arms, now)
+        policy.take_note(arms, now, arm)
         memory.begin(course.past, arm, course.counts[0])
-        pull_arm(world, memory, course, arm, learns)
+        pull_arm(policy, world, memory, course, arm, learns)
     return finish(world, course, NOBODY)
 
 

@@ -1,8 +1,9 @@
 """Policies: which arm to pull next, from what is known of the arms and the budget left.
 
-A policy is a small frozen value. It looks at nothing but `Arms`, `Now` and one uniform number, keeps no state, and is
-asked only while some arm is affordable. Most policies are an index (what is an arm worth?) with an oracle (which set
-of pulls does the budget buy?): `kube` and `fractional_kube` differ in the oracle alone.
+A policy is a small frozen value. It looks at nothing but `Arms`, `Now` and one uniform number, and is asked only while
+some arm is affordable. What it has to remember beyond that stands in `Arms.notes`, not in the policy. Most policies are
+an index (what is an arm worth?) with an oracle (which set of pulls does the budget buy?): `kube` and `fractional_kube`
+differ in the oracle alone.
 """
 
 from budgetbandits.policies.average import AboveAverage

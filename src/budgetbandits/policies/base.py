@@ -21,9 +21,27 @@ class Policy(Spec):
         """Return the arm to pull, drawn in proportion to the weights by one uniform number."""
         return draw(self.weights(arms, now), uniform)
 
+    def take_note(self, arms: Arms, now: Now, arm: int) -> None:
+        """Write into `arms.notes` what is worth remembering of this arm being pulled next; by default, nothing is.
+
+        It is called once for each pull, just before it, also where the arm was chosen elsewhere; `choose` is called
+        as often as anybody likes, and must write nothing.
+        """
+
     def learns(self, arms: Arms, now: Now) -> bool:
         """Return whether the reward of the pull about to be made will enter the estimates: by default it does."""
         return True
+
+    def reward_lesson(self, reward: float, low: float, high: float, uniform: float) -> float:
+        """Return what to learn from a reward, a number in the same range: by default the reward itself.
+
+        The uniform number is the one by which the arm was drawn.
+        """
+        return reward
+
+    def cost_lesson(self, cost: float, low: float, high: float, uniform: float) -> float:
+        """Return what to learn from a random cost, a price in the same range: by default the cost itself."""
+        return cost
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what the policy takes a pull of each arm to be worth; it is shown, not used."""

@@ -56,9 +56,21 @@ class Forgetful(Policy):
         """Return the arm that the policy chooses by what is remembered."""
         return self.policy.choose(arms, now, uniform)
 
+    def take_note(self, arms: Arms, now: Now, arm: int) -> None:
+        """Let the policy take its notes, which are not forgotten."""
+        self.policy.take_note(arms, now, arm)
+
     def learns(self, arms: Arms, now: Now) -> bool:
         """Return whether the policy learns from the pull about to be made."""
         return self.policy.learns(arms, now)
+
+    def reward_lesson(self, reward: float, low: float, high: float, uniform: float) -> float:
+        """Return what the policy learns from a reward."""
+        return self.policy.reward_lesson(reward, low, high, uniform)
+
+    def cost_lesson(self, cost: float, low: float, high: float, uniform: float) -> float:
+        """Return what the policy learns from a random cost."""
+        return self.policy.cost_lesson(cost, low, high, uniform)
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what the policy takes a pull of each arm to be worth."""

@@ -167,7 +167,7 @@ def fractional_kde(gamma: float) -> KDE:
 
 
 def above_average(x: float = 0.0) -> AboveAverage:
-    """Survival of the above average, after SOAAv but without its passes; see `AboveAverage`.
+    """Survival of the above average, SOAAv (Sen et al. 2014): passes over the better arms; see `AboveAverage`.
 
     Examples
     --------
@@ -427,15 +427,17 @@ def two_moment_imed() -> TwoMomentIMED:
     return TwoMomentIMED()
 
 
-def thompson(lazy: bool = False) -> Thompson:
+def thompson(lazy: bool = False, coin: bool = False) -> Thompson:
     """Budgeted Thompson sampling (Xia et al. 2015): the densest of means drawn from Beta laws; see `Thompson`.
+
+    With `coin` it is as published, also for rewards other than 0 and 1.
 
     Examples
     --------
     >>> thompson()
-    Thompson(lazy=False)
+    Thompson(lazy=False, coin=False)
     """
-    return Thompson(lazy)
+    return Thompson(lazy, coin)
 
 
 def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareThompson:

@@ -17,7 +17,7 @@ from budgetbandits.indices.scaled import is_random, spending, spending_range, un
 from budgetbandits.policies.base import Policy
 from budgetbandits.specs import require, require_flag
 from budgetbandits.state import Arm, Arms, Floats, Now, arm_of
-from budgetbandits.streams import POSTERIOR, uniform_pair
+from budgetbandits.streams import COIN, POSTERIOR, uniform_pair
 
 __all__ = ["COMPILABLE", "PosteriorSampling", "Thompson", "VarianceAwareThompson", "beta_draw"]
 
@@ -80,7 +80,16 @@ def scaled_squares(arm: Arm, now: Now) -> float:
     return min(max(squares, 0.0), scaled_sum(arm, now))
 
 
-COMPILABLE: Final[tuple[Callable[..., float], ...]] = (gamma_draw, beta_draw, scaled_sum, scaled_squares)
+def coin_fall(amount: float, low: float, high: float, uniform: float, which: int) -> float:
+    """Return the high or the low end of a range, at random, so that on average it is the amount.
+
+    A decision has as many coins as are needed; `which` numbers them from 0 on.
+    """
+    number, _ = uniform_pair(int(uniform * _BITS), COIN, which, 0, 0)
+    return high if number * (high - low) < amount - low else low
+
+
+COMPILABLE: Final[tuple[Callable[..., float], ...]] = (gamma_draw, beta_draw, scaled_sum, scaled_squares, coin_fall)
 """The functions above, to be compiled as they are."""
 
 
@@ -158,12 +167,31 @@ class PosteriorSampling(Policy):
 class Thompson(PosteriorSampling):
     """Budgeted Thompson sampling, BTS (Xia, Li, Qin, Yu and Liu 2015), with known or random costs.
 
-    With S the sum of the N rewards told, scaled to [0, 1], a mean is drawn from Beta(S + 1, N - S + 1). For 0/1
-    rewards and random costs, drawn in the same way between their least and their greatest, that is BTS, whose regret is
-    proved to be logarithmic for costs in [0, 1]; where costs are known, the proof is not for this form. Other rewards
-    enter by their size, where the authors toss a coin of that bias for each: a coin's fall would have to be remembered,
-    and adds noise.
+    With S the sum of the N rewards told, scaled to [0, 1], a mean is drawn from Beta(S + 1, N - S + 1), and a random
+    cost likewise between its least and its greatest. With `coin` that is BTS, whose regret is proved to be
+    logarithmic for random costs in [0, 1]; where costs are known, the proof is not for this form.
+
+    Parameters
+    ----------
+    coin
+        Whether a reward or a random cost between the ends of its range is first turned into one of them by a coin of
+        that bias, as the authors do. Otherwise it enters by its size, which takes less time to learn from and is not
+        covered by the proof. Where there is nothing between the ends, both are the same.
     """
+
+    coin: bool = False
+
+    def __post_init__(self) -> None:
+        require_flag(self.lazy, "lazy")
+        require_flag(self.coin, "coin")
+
+    def reward_lesson(self, reward: float, low: float, high: float, uniform: float) -> float:
+        """Return the reward, or the fall of its coin."""
+        return coin_fall(reward, low, high, uniform, 0) if self.coin else reward
+
+    def cost_lesson(self, cost: float, low: float, high: float, uniform: float) -> float:
+        """Return the cost, or the fall of its coin."""
+        return coin_fall(cost, low, high, uniform, 1) if self.coin else cost
 
     def shapes(self, arm: Arm, now: Now) -> tuple[float, float]:
         """Return S + 1 and N - S + 1."""
