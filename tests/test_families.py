@@ -83,6 +83,20 @@ def test_a_wide_range_changes_only_what_policies_are_told() -> None:
     assert runs[0]["reward"].tolist() == runs[1]["reward"].tolist()  # it does not look at the range
 
 
+def test_a_wide_range_changes_nothing_but_the_range() -> None:
+    plain = bb.RandomCostFamily(4).problem(1, 2)
+    wide = bb.WideRange(bb.RandomCostFamily(4), 3).problem(1, 2)
+    assert wide.cost_laws == plain.cost_laws
+    assert wide.has_random_costs
+    named = bb.Problem({"a": "0.1", "b": bb.Uniform(1, 2)}, [bb.Bernoulli(0.5)] * 2, limits={"b": 3})
+    wider = named.with_reward_range((0, 5))
+    assert (wider.names, wider.limits.tolist()) == (named.names, named.limits.tolist())
+    assert repr(wider.price_list(7)) == repr(named.price_list(7))
+    assert wider.reward_range == (0, 5)
+    with pytest.raises(InvalidInput, match="they must lie in the reward range"):
+        named.with_reward_range((0, 0.5))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -260,4 +260,4 @@ class WideRange:
         """Return the instance of a run."""
         drawn = self.of.problem(seed, run)
         low, high = drawn.reward_range
-        return Problem(drawn.costs, drawn.rewards, (low, self.factor * high))
+        return drawn.with_reward_range((low, self.factor * high))

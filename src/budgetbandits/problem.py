@@ -219,6 +219,21 @@ class Problem:
         for array in (self.costs, self.limits):
             array.flags.writeable = False
 
+    def with_reward_range(self, reward_range: tuple[float, float]) -> "Problem":
+        """Return the same problem, of which learners are told another range of rewards.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> bb.Problem([1, bb.Uniform(1, 3)], [bb.Bernoulli(0.3), bb.Bernoulli(0.2)]).with_reward_range((0, 4))
+        <Problem with 2 arms, costs 1 to 2, rewards in (0.0, 4.0)>
+        """
+        laws = zip(self._amounts, self.cost_laws, strict=True)
+        costs = [amount if law is None else law for amount, law in laws]
+        limits = [None if limit == UNLIMITED else limit for limit in self.limits.tolist()]
+        named = costs if isinstance(self.names, range) else dict(zip(self.names, costs, strict=True))
+        return Problem(named, self.rewards, reward_range, limits=limits)
+
     def __len__(self) -> int:
         return len(self.rewards)
 
