@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -16,7 +17,7 @@ import reference
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput, OutputError
 from budgetbandits.experiments import study
-from budgetbandits.experiments.leaderboard.board import Cell, Leaderboard, Record, records, standings
+from budgetbandits.experiments.leaderboard.board import Cell, Leaderboard, Record, _verdict, records, standings
 from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED, read_suite
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -155,6 +156,12 @@ def test_a_policy_that_is_certain_to_lose_is_behind() -> None:
     assert found == {"explores": "behind", "learns": "ahead"}  # beside KUBE, which is published and was added
     assert board.reference == "KUBE, width 1"
     assert [row.policy for row in board.standings] == ["learns", "KUBE, width 1", "explores"]
+
+
+def test_beside_a_rival_that_loses_nothing() -> None:
+    assert _verdict(np.array([1.0, 2.0, 3.0, 2.0, 1.5]), np.zeros(5), -math.inf, math.inf) == "behind"
+    assert _verdict(np.array([0.0, 0.0, 0.0, 9.0, 0.0]), np.zeros(5), -math.inf, math.inf) == "level"
+    assert _verdict(np.zeros(5), np.zeros(5), -math.inf, math.inf) == "level"
 
 
 COINS = bb.Problem([1, 2], [bb.Bernoulli(0.5), bb.Bernoulli(0.5)])

@@ -1,7 +1,7 @@
 """The result of a simulation: one row for each run, policy and budget."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -70,6 +70,19 @@ class Runs:
             f"<Runs: {len(self)} rows, {len(np.unique(self['run']))} runs, "
             f"{len(self.policy_names)} policies, {len(self.budgets)} budgets>"
         )
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Give the rows, each by the names of its columns.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> runs = bb.simulate(bb.Problem([1], [bb.Bernoulli(1)], (0, 1)), bb.kube(), 3, runs=2)
+        >>> [(row["run"], row["reward"]) for row in runs]
+        [(0, 3.0), (1, 3.0)]
+        """
+        for values in zip(*(column.tolist() for column in self._columns.values()), strict=True):
+            yield dict(zip(self._columns, values, strict=True))
 
     def __getitem__(self, column: str) -> NDArray[Any]:
         if column not in self._columns:

@@ -17,7 +17,7 @@ import numpy as np
 
 from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED
 from budgetbandits.experiments.report import Document, Rows, Text, to_markdown
-from budgetbandits.regrets import ratio_interval, regrets
+from budgetbandits.regrets import mean_interval, ratio_interval, regrets
 from budgetbandits.runs import Runs
 from budgetbandits.state import Floats
 from budgetbandits.tables import Table, percent
@@ -106,7 +106,8 @@ class Duel:
     ratio, low, high
         The policy's mean regret over the rival's, with its 95% interval.
     verdict
-        "ahead" if the interval is below 1, "behind" if it is above, else "level".
+        "ahead" if the interval is below 1, "behind" if it is above, else "level". Where the rival has no regret at all,
+        "behind" if the policy's is certain to be more.
     """
 
     policy: str
@@ -215,12 +216,11 @@ class Leaderboard:
             if policy not in cells or not rivals:
                 continue
             mine, rival = cells[policy], min(rivals, key=lambda cell: cell.regret)
-            ratio, low, high = ratio_interval(
-                self._regrets(problem, policy, budget), self._regrets(problem, rival.policy, budget)
-            )
-            verdict = "ahead" if high < 1 else "behind" if low > 1 else "level"
-            theirs = (rival.policy, rival.mean, rival.p95)
-            yield Duel(policy, problem, budget, mine.mean, mine.p95, *theirs, ratio, low, high, verdict)
+            regret, theirs = (self._regrets(problem, name, budget) for name in (policy, rival.policy))
+            ratio, low, high = ratio_interval(regret, theirs)
+            verdict = _verdict(regret, theirs, low, high)
+            of_rival = (rival.policy, rival.mean, rival.p95)
+            yield Duel(policy, problem, budget, mine.mean, mine.p95, *of_rival, ratio, low, high, verdict)
 
     def to_arrow(self) -> "pa.Table":
         """Return the cells as a pyarrow table."""
@@ -235,6 +235,13 @@ class Leaderboard:
     def to_markdown(self) -> str:
         """Return the standings as a table in Markdown."""
         return to_markdown(Document("Leaderboard", [standings_table(self.standings), *map(Text, self.remarks)]))
+
+
+def _verdict(mine: Floats, theirs: Floats, low: float, high: float) -> str:
+    """Return where the interval of a ratio lies; beside a rival that loses nothing, it is told by the loss alone."""
+    if not theirs.any():
+        return "behind" if mean_interval(mine)[0] > 0 else "level"
+    return "ahead" if high < 1 else "behind" if low > 1 else "level"
 
 
 def _beside(sample: Floats, kube: Floats) -> list[float]:
