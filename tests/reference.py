@@ -410,6 +410,11 @@ Density = Callable[[float, float, Arm, Account], float]
 """Reward for money, from the mean reward and the mean cost on the scale from 0 to 1."""
 
 
+def greatest_for_the_least(account: Account, i: int) -> float:
+    """Return the greatest reward for the least cost, times the mean cost: no ratio exceeds that."""
+    return account.high * (account.arms[i].mean_cost() / account.arms[i].floor())
+
+
 def by_density(density: Density) -> Index:
     def bound(account: Account, i: int) -> float:
         arm, dearest = account.arms[i], max(arm.price for arm in account.arms)
@@ -454,6 +459,21 @@ def i_ucb(a: float) -> Index:
     return by_density(density)
 
 
+def c_ucb(a: float) -> Index:
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        return (r + a * math.sqrt(math.log(account.pull - 1) / arm.pulls)) / c
+
+    return by_density(density)
+
+
+def m_ucb(a: float) -> Index:
+    def density(r: float, c: float, arm: Arm, account: Account) -> float:
+        e = a * math.sqrt(math.log(account.pull - 1) / arm.pulls)
+        return min(r + e, 1.0) / (c - e) if e < c else math.inf
+
+    return by_density(density)
+
+
 def ucb_sc(plus: bool) -> Index:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         """Turn the direction of (c, r) by the angle under which a disc around it is seen from the origin."""
@@ -489,7 +509,7 @@ def ucb_b2(alpha: float) -> Index:
         cost_spread = max(arm.cost_squares / dearest**2 / told - c * c, 0.0) if arm.told and arm.is_random() else 0.0
         eps = math.sqrt(2 * spread * rate) + 3 * rate
         eta = math.sqrt(2 * cost_spread * rate) + 3 * rate
-        return r / c + 1.4 * (eps + r / c * eta) / c if eta < c * 0.28 / 1.28 else math.inf
+        return r / c + 1.4 * (eps + r / c * eta) / c
 
     return by_density(density)
 
@@ -632,6 +652,8 @@ class IndexTwin(Twin):
     clip: bool = False
     lazy: bool = False
     untried: Index = lambda account, i: account.high
+    top: Index = lambda account, i: account.high
+    """Where `clip` cuts."""
 
     def permitted(self, account: Account, chance: float) -> set[int]:
         affordable = account.affordable()
@@ -640,7 +662,7 @@ class IndexTwin(Twin):
                 return {i}
         values = {i: (self.index if account.arms[i].pulls > 0 else self.untried)(account, i) for i in affordable}
         if self.clip:
-            values = {i: min(value, account.high) for i, value in values.items()}
+            values = {i: min(value, self.top(account, i)) for i, value in values.items()}
         sets = self.oracle(account, values)
         # An arm worth nothing may fill up an optimal set or not; a set of nothing at all draws no arm.
         return {draw(taken, chance) for taken in sets if taken}
@@ -837,12 +859,14 @@ class ImedTwin(Twin):
 class KdeTwin(Twin):
     """A random arm with probability min(1, gamma / t), else what the oracle says of the means."""
 
-    gamma: float
+    gamma: float | None
+    """None for the number of arms."""
+
     oracle: Oracle
 
     def permitted(self, account: Account, chance: float) -> set[int]:
         affordable = account.affordable()
-        epsilon = min(1.0, self.gamma / account.pull)
+        epsilon = min(1.0, (len(account.arms) if self.gamma is None else self.gamma) / account.pull)
         fresh = [i for i in affordable if account.arms[i].pulls == 0]
         taken = [(fresh[0], 1)] if fresh else self.oracle(account, {i: account.mean(i) for i in affordable})[0]
         counts = dict(taken)

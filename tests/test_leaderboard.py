@@ -324,6 +324,8 @@ def test_a_policy_of_the_packages_list_keeps_its_origin(tmp_path: Path) -> None:
             "seed is 9223372036854775807: give a whole number from 0 to 92233720368547758",
         ),
         ({"policies": {"a": 3}}, "policy 'a' is 3: give a policy such as kube"),
+        ({"policies": {}}, "there are no policies: give some by name"),
+        ({"policies": {"KUBE, width 1": bb.thompson()}}, "policy 'KUBE, width 1' is Thompson.*: that name is KUBE's"),
         ({"budgets": []}, r"budgets is \[\]: give numbers above 0"),
         ({"runs": 0}, "runs is 0: give a whole number from 1"),
         ({"seed": -1}, "seed is -1: give a whole number from 0"),

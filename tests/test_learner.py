@@ -616,6 +616,26 @@ class InTurn(bb.Policy):
 
 
 @dataclass(frozen=True)
+class Distracted(InTurn):
+    """Fails at its second note, after some of it is written."""
+
+    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+        arms.notes[:] += 1.0
+        if now.pull > 1:
+            raise OSError("lost the pencil")
+
+
+@dataclass(frozen=True)
+class Forger(InTurn):
+    """Would rather have arms cost nothing."""
+
+    column: Any = "cost"
+
+    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+        getattr(arms, self.column)[:] = 0
+
+
+@dataclass(frozen=True)
 class Cheapest(bb.Policy):
     """The cheapest arm, of which only some pulls are learned from."""
 
@@ -784,6 +804,28 @@ class TestPoliciesOfOnesOwn:
             bad.tell(pull, 0.5, cost=1)
         assert bad.pending == (pull,)
 
+    @pytest.mark.parametrize("lesson", [None, True, "much"])
+    def test_a_lesson_must_be_a_number(self, lesson: Any) -> None:
+        learner = new_learner(InTurn(lesson), costs=[1, 1], budget=9)
+        with pytest.raises(PolicyError, match=r"reward_lesson must return a number in \[0"):
+            learner.tell(asked(learner), 0.5)
+
+    def test_notes_of_an_ask_that_failed_do_not_stand(self) -> None:
+        learner = new_learner(Distracted(), costs=[1, 1], budget=9)
+        assert asked(learner).arm == 0
+        before = learner.to_json()
+        for _ in range(3):
+            with pytest.raises(OSError, match="lost the pencil"):
+                learner.ask()
+            assert learner.to_json() == before
+
+    @pytest.mark.parametrize("column", [name for name in bb.Arms._fields if name != "notes"])
+    def test_it_can_write_nothing_but_notes(self, column: str) -> None:
+        learner = new_learner(Forger(column=column), costs=[3, 1], budget=7)
+        with pytest.raises(ValueError, match="read-only"):
+            learner.ask()
+        assert learner.budget_left == 7
+
     def test_notes_that_are_no_numbers_cannot_be_saved(self) -> None:
         learner = new_learner(InTurn(note=math.nan), costs=[1, 1], budget=9)
         asked(learner)
@@ -835,7 +877,19 @@ class TestJson:
         with pytest.raises(InvalidState, match="the saved learner is damaged"):
             Learner.from_json(changed(busy_learner(), reward_seen=seen))
 
-    @pytest.mark.parametrize("notes", [[0, 1], [[0], [1], [2]], [0, 1, None], [0, 1, "a"], "abc", 5, [math.inf, 0, 0]])
+    @pytest.mark.parametrize(
+        "notes",
+        [
+            ["0", "1", "2"],
+            [True, False, True],
+            [0, 1],
+            [[0], [1], [2]],
+            [0, 1, None],
+            "abc",
+            5,
+            [math.inf, 0, 0],
+        ],
+    )
     def test_notes_that_cannot_be(self, notes: Any) -> None:
         with pytest.raises(InvalidState, match="the saved learner is damaged"):
             Learner.from_json(changed(busy_learner(), notes=notes))

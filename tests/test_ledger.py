@@ -29,7 +29,7 @@ from budgetbandits.errors import (
     PullAlreadySettled,
     UnknownPull,
 )
-from test_learner import Fixed
+from test_learner import Distracted, Fixed
 
 SECOND = 1_000_000
 
@@ -205,6 +205,33 @@ class TestDecisions:
         with pytest.raises(PolicyError, match=r"Fixed\(answer=0\) failed: ZeroDivisionError\(\)"):
             ledger.ask(3)
         assert (ledger.unsaved, ledger.learner.pulls) == ([], 0)
+
+    def test_nor_one_whose_notes_fail_halfway(self) -> None:
+        ledger = new_ledger(policy=Distracted())
+        ledger.ask()
+        before, notes = list(ledger.unsaved), ledger.learner.to_json()
+        with pytest.raises(PolicyError, match=r"Distracted.* failed: OSError\('lost the pencil'\)"):
+            ledger.ask()
+        assert (ledger.unsaved, ledger.learner.to_json()) == (before, notes)
+        replay(ledger.settings, ledger.unsaved)
+
+    @pytest.mark.parametrize("is_late", [False, True])
+    def test_nor_one_that_cannot_learn(self, is_late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(_: object, reward: float, *__: float) -> float:
+            return reward / 0 if reward == 0.5 else reward
+
+        monkeypatch.setattr(Fixed, "reward_lesson", fail)
+        ledger = new_ledger(policy=Fixed(0))
+        first, second = ledger.ask(2)
+        if is_late:
+            ledger.advance(99 * SECOND)
+        before = state(ledger)
+        with pytest.raises(PolicyError, match=r"failed: ZeroDivisionError"):
+            ledger.tell(first, 0.5)
+        assert state(ledger) == before
+        ledger.tell(second, 0.25)
+        ledger.tell(first, 0.75)
+        assert state(replay(ledger.settings, ledger.unsaved)) == state(ledger)
 
     def test_what_a_failing_policy_chose_before_stands(self) -> None:
         ledger = new_ledger(policy=Fixed(2), budget="2.50")

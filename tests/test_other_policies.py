@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -91,6 +91,27 @@ class TestForgetfulAboveAverage(PolicyContract):
 class TestForgetfulThompsonWithCoins(PolicyContract):
     policy = bb.Forgetful(bb.thompson(coin=True), bb.Window(6))
     twin = ForgetfulTwin(ThompsonTwin(coin=True), window(6))
+
+
+class Compiled(PolicyContract):
+    """The way in which a learner with hundreds of arms decides, here with a handful."""
+
+    @pytest.fixture(autouse=True, scope="class")
+    @staticmethod
+    def _always_compiled() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("budgetbandits.learner._COMPILED_ARMS", 1)
+            yield
+
+
+class TestCompiledThompson(Compiled):
+    policy = bb.thompson(coin=True)
+    twin = ThompsonTwin(coin=True)
+
+
+class TestCompiledForgetfulAboveAverage(Compiled):
+    policy = bb.Forgetful(bb.above_average(), bb.Window(6))
+    twin = ForgetfulTwin(AboveAverageTwin(), window(6))
 
 
 @pytest.mark.parametrize(

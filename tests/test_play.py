@@ -1,6 +1,7 @@
 """A compiled run makes the decisions of the live learner, and the tournament those of the plain scan."""
 
 from collections import Counter
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
@@ -13,6 +14,7 @@ from budgetbandits.engine.play import Outcome, World, play_any, play_lines
 from budgetbandits.engine.tournament import grow
 from budgetbandits.memory import Everything
 from budgetbandits.money import Amount, PriceList
+from budgetbandits.state import Floats
 
 NO_MARKS = np.zeros(0)
 GO_ON = np.zeros(1, np.int64)
@@ -157,27 +159,69 @@ def test_the_tournament_is_the_same_in_plain_python() -> None:
         assert_equal(plain, play_run(bb.kube(0.5), problem.tables, bill, 7, run, NO_MARKS, GO_ON))
 
 
+def live_story(policy: bb.Policy) -> list[object]:
+    """Return what a learner says who is told late, cancelled and restored."""
+    chance = Random(5)
+    learner = bb.Learner(policy, bb.paper_problem("moderate", arms=60, seed=4).costs, 1500, (0, 1), seed=2)
+    told: list[object] = []
+    for step in range(900):
+        if learner.pending and chance.random() < 0.5:
+            pull = chance.choice(learner.pending)
+            if chance.random() < 0.1:
+                learner.cancel(pull)
+            else:
+                learner.tell(pull, chance.random())
+        else:
+            told.append(learner.ask())
+        if step == 400:
+            learner = bb.Learner.from_json(learner.to_json())
+    return [*told, learner.to_json()]
+
+
 @pytest.mark.parametrize("policy", [bb.kube(0.3), bb.fractional_kube(0.3), bb.ucb1(0.3)], ids=repr)
 def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, monkeypatch: pytest.MonkeyPatch) -> None:
-    costs = bb.paper_problem("moderate", arms=60, seed=4).costs
-
-    def story() -> list[object]:
-        chance = Random(5)
-        learner = bb.Learner(policy, costs, 1500, (0, 1), seed=2)
-        told: list[object] = []
-        for step in range(900):
-            if learner.pending and chance.random() < 0.5:
-                pull = chance.choice(learner.pending)
-                if chance.random() < 0.1:
-                    learner.cancel(pull)
-                else:
-                    learner.tell(pull, chance.random())
-            else:
-                told.append(learner.ask())
-            if step == 400:
-                learner = bb.Learner.from_json(learner.to_json())
-        return [*told, learner.to_json()]
-
-    plain = story()
+    plain = live_story(policy)
     monkeypatch.setattr("budgetbandits.learner._TOURNAMENT_ARMS", 1)
-    assert story() == plain
+    assert live_story(policy) == plain
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bb.recommended(),
+        bb.two_moment_imed(),
+        bb.variance_aware_thompson(),
+        bb.epsilon_first(0.1),
+        bb.Forgetful(bb.recommended(), bb.Discount(0.99)),
+    ],
+    ids=repr,
+)
+def test_a_learner_who_decides_compiled_goes_on_as_one_in_python(
+    policy: bb.Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = live_story(policy)
+    monkeypatch.setattr("budgetbandits.learner._COMPILED_ARMS", 1)
+    assert live_story(policy) == plain
+
+
+def test_a_policy_of_a_users_own_is_asked_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may look at what changes elsewhere, which compiled code would not see."""
+    monkeypatch.setattr("budgetbandits.learner._COMPILED_ARMS", 1)
+    learner = bb.Learner(bb.IndexPolicy(Fashion(), bb.CostBlind()), [1, 1, 1], 30, (0, 1), seed=1)
+    for arm in (0, 1, 2, 0, 2, 1, 1):
+        IN_FASHION[0] = arm
+        pull = learner.ask()
+        assert pull is not None
+        assert pull.arm == arm
+        learner.tell(pull, 0.5)
+
+
+IN_FASHION = [0]
+
+
+@dataclass(frozen=True)
+class Fashion(bb.Index):
+    """Values the arm most that is in fashion."""
+
+    def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
+        return np.where(np.arange(len(arms.cost)) == IN_FASHION[0], 1.0, 0.5)

@@ -19,12 +19,17 @@ from budgetbandits.memory import Everything
 from contract import PolicyContract
 from reference import (
     IndexTwin,
+    KdeTwin,
     about_fractional,
     budget_ucb,
+    c_ucb,
+    fractional,
+    greatest_for_the_least,
     i_ucb,
     kl_ucb,
     kl_ucb_sc,
     log_time,
+    m_ucb,
     omega_ucb,
     optimistic_ratio,
     primal_dual,
@@ -50,7 +55,17 @@ class TestLazyOmegaStarUcb(PolicyContract):
 
 class TestMUcb(PolicyContract):
     policy = bb.m_ucb()
-    twin = IndexTwin(optimistic_ratio(ucb1(0.0625 / 2**0.5)), about_fractional)
+    twin = IndexTwin(m_ucb(0.0625), about_fractional)
+
+
+class TestDoubtfulMUcb(PolicyContract):
+    policy = bb.m_ucb(a=0.5)
+    twin = IndexTwin(m_ucb(0.5), about_fractional)
+
+
+class TestBGreedy(PolicyContract):
+    policy = bb.b_greedy()
+    twin = KdeTwin(None, fractional)
 
 
 class TestOptimisticKlUcb(PolicyContract):
@@ -60,7 +75,22 @@ class TestOptimisticKlUcb(PolicyContract):
 
 class TestCUcb(PolicyContract):
     policy = bb.c_ucb()
-    twin = IndexTwin(ucb1(0.125 / 2**0.5), about_fractional)
+    twin = IndexTwin(c_ucb(0.125), about_fractional)
+
+
+class TestClippedOmegaUcb(PolicyContract):
+    policy = bb.IndexPolicy(bb.OptimisticRatio(bb.OmegaUCB(4.0)), bb.Fractional(), clip=True)
+    twin = IndexTwin(optimistic_ratio(omega_ucb(4.0)), about_fractional, clip=True, top=greatest_for_the_least)
+
+
+class TestClippedIUcb(PolicyContract):
+    policy = bb.IndexPolicy(bb.IUCB(8.0), bb.Fractional(), clip=True)
+    twin = IndexTwin(i_ucb(8.0), about_fractional, clip=True, top=greatest_for_the_least)
+
+
+class TestClippedUcb1(PolicyContract):
+    policy = bb.IndexPolicy(bb.UCB1(), bb.Fractional(), clip=True)
+    twin = IndexTwin(ucb1(1.0), about_fractional, clip=True)
 
 
 class TestIUcb(PolicyContract):

@@ -155,6 +155,46 @@ def test_a_policy_with_notes_and_lessons_of_its_own_plays_as_it_does_live(costs:
         assert max(row.mean for row in live.arms if row.mean is not None) <= 0.5
 
 
+@dataclass(frozen=True)
+class Forger(bb.Policy):
+    """Writes that all arms cost next to nothing."""
+
+    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+        return 0
+
+    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+        arms.cost[:] = 0.001
+        arms.mean_cost[:] = 0.001
+        arms.cost_low[:] = 0.001
+
+
+def test_no_policy_can_write_its_way_past_the_budget() -> None:
+    with pytest.raises(PolicyError, match=r"chose arm 0 in run 0 after 2 pulls"):
+        bb.simulate(bb.Problem([3, 1], [bb.Bernoulli(0.5)] * 2), {"mine": Forger()}, 7, runs=1, seed=1)
+
+
+@dataclass(frozen=True)
+class Fickle(bb.Forgetful):
+    """Forgets, and takes the last arm that can be paid."""
+
+    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+        best = -1
+        for i in range(len(arms.cost)):
+            if arms.cost[i] <= now.budget_left:
+                best = i
+        return best
+
+    def reward_lesson(self, reward: float, low: float, high: float, uniform: float) -> float:
+        return 0.5 * reward
+
+
+def test_a_subclass_of_forgetful_plays_as_it_does_live() -> None:
+    problem = bb.Problem([1, 1, 2], [bb.Bernoulli(0.5)] * 3)
+    policy = Fickle(bb.kube(), bb.Window(5))
+    runs = bb.simulate(problem, policy, 41, runs=2, seed=4, arm_pulls=True)
+    assert runs["arm_pulls"].tolist() == [[0, 1, 20]] * 2
+
+
 def test_a_lesson_outside_of_the_range_is_caught() -> None:
     with pytest.raises(PolicyError, match="reward_lesson and cost_lesson must return a number in the range"):
         bb.simulate(bb.Problem([1], [bb.Uniform(0, 1)]), {"mine": Streaky(factor=-1.0)}, 10, runs=2, seed=1)

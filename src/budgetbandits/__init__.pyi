@@ -6,10 +6,12 @@ from .experiments.leaderboard.board import Leaderboard
 from .experiments.leaderboard.run import leaderboard
 from .families import BernoulliFamily, BetaFamily, GaussianFamily, JackpotFamily, RandomCostFamily, WideRange
 from .indices import (
+    CUCB,
     IUCB,
     KLUCB,
     KLUCBSC,
     MOSS,
+    MUCB,
     UCB1,
     UCBB2,
     UCBBV1,
@@ -41,6 +43,7 @@ from .policies import (
     IMED,
     KDE,
     AboveAverage,
+    BGreedy,
     EpsilonFirst,
     EpsilonGreedy,
     Forgetful,
@@ -52,6 +55,7 @@ from .policies import (
     TwoMomentIMED,
     VarianceAwareThompson,
     above_average,
+    b_greedy,
     bayes_ucb,
     budget_ucb,
     c_ucb,
@@ -96,12 +100,14 @@ from .state import Arm, Arms, Counts, Floats, Now
 __version__: str
 
 __all__ = [
+    "CUCB",
     "IMED",
     "IUCB",
     "KDE",
     "KLUCB",
     "KLUCBSC",
     "MOSS",
+    "MUCB",
     "UCB1",
     "UCBB2",
     "UCBBV1",
@@ -111,6 +117,7 @@ __all__ = [
     "AboveAverage",
     "Arm",
     "Arms",
+    "BGreedy",
     "BayesUCB",
     "Bernoulli",
     "BernoulliFamily",
@@ -174,6 +181,7 @@ __all__ = [
     "WideRange",
     "Window",
     "above_average",
+    "b_greedy",
     "bayes_ucb",
     "bounds",
     "budget_ucb",

@@ -12,6 +12,7 @@ import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeGuard
 
 import numpy as np
@@ -29,13 +30,14 @@ from budgetbandits.errors import (
 from budgetbandits.memory import Everything, restore_past, saved_past
 from budgetbandits.money import Amount, PriceList, Unit, price_list
 from budgetbandits.policies import Forgetful, Policy
+from budgetbandits.policies.forgetful import takes_notes
 from budgetbandits.problem import Problem
-from budgetbandits.state import UNLIMITED, Arms, Counts, Floats, Now, fresh_arms, learn, learn_cost
+from budgetbandits.state import UNLIMITED, Arms, Counts, Floats, Now, fresh_arms, learn, learn_cost, read_only
 from budgetbandits.streams import CHOICE, Draws, uniform
 from budgetbandits.tables import Table
 
 if TYPE_CHECKING:
-    from budgetbandits.engine import LiveTournament
+    from budgetbandits.engine import CompiledChoice, LiveTournament
 
 __all__ = ["ArmRow", "Choice", "Learner", "Pull"]
 
@@ -51,7 +53,8 @@ _ADDED: Final[Mapping[int, dict[str, Any]]] = {
 """What a version added, and what stands for it in one before."""
 _SEED_BITS: Final = 63
 _PULLS_MOST: Final = 2**53
-_TOURNAMENT_ARMS: Final = 2_000  # from so many arms on, NumPy's scan takes longer than the compiled tournament
+_COMPILED_ARMS: Final = 500  # from so many arms on, most policies would take milliseconds in Python
+_TOURNAMENT_ARMS: Final = 2_000  # from so many on, NumPy's scan takes longer than the compiled tournament
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +86,12 @@ class ArmRow:
     Attributes
     ----------
     name, cost
-        The arm, and what a pull of it costs. If that is random: on average so far, as the policy remembers it, and at
-        least while it remembers none.
+        The arm, and what a pull of it costs. If that is random: on average so far, as the policy remembers and learns
+        it, and at least while it remembers none.
     pulls
         How often it was pulled, outstanding pulls included.
     mean
-        Its mean reward, as the policy remembers it, or None while none is known.
+        Its mean reward, as the policy remembers and learns it (`Policy.reward_lesson`), or None while none is known.
     upper_bound
         What the policy takes a pull to be worth: for KUBE the upper confidence bound, infinite before the first pull.
     density
@@ -240,6 +243,8 @@ class Learner:
         self._arms = fresh_arms(bill.prices, least, is_random, limits, self._reward_low)
         self._memory = policy.memory if isinstance(policy, Forgetful) else Everything()
         self._past = self._memory.fresh(self._arms, _PULLS_MOST, self._reward_low, is_random)
+        self._shown = read_only(self._past.arms)  # to the policy, which may be anybody's
+        self._takes_notes = takes_notes(policy)
         # All else that changes. Amounts are whole numbers of units.
         self._spent = 0
         self._reserved = 0
@@ -279,10 +284,10 @@ class Learner:
         with self._lock:
             now = self._now()
             chosen = self._chosen(now) if arm is None else self._number_of(arm)
-            if chosen is None or self._arms.cost[chosen] > now.budget_left:
+            if chosen is None or not self._can_pull(chosen, now):
                 return None
-            learns = bool(self._policy.learns(self._past.arms, now))
-            self._policy.take_note(self._past.arms, now, chosen)
+            learns = bool(self._policy.learns(self._shown, now))
+            self._take_note(now, chosen)
             price = self._price_of(chosen)
             self._asked += 1
             self._pulls += 1
@@ -293,6 +298,21 @@ class Learner:
             self._pending[pull.id] = _Pending(pull, chosen, price, learns, self._draws[pull.id - 1])
             self._note_change(chosen)
             return pull
+
+    def _can_pull(self, arm: int, now: Now) -> bool:
+        """Tell whether the money left pays an arm that is below its limit, by the learner's own books."""
+        return bool(self._prices[arm] <= now.budget_left and self._arms.pulls_left[arm] > 0)
+
+    def _take_note(self, now: Now, arm: int) -> None:
+        """Let the policy take its notes; if it fails to, none of them stand."""
+        if not self._takes_notes:  # a million notes take a while to copy
+            return
+        before = self._shown.notes.copy()
+        try:
+            self._policy.take_note(self._shown, now, arm)
+        except BaseException:
+            self._shown.notes[:] = before
+            raise
 
     def choose(self) -> ArmName | None:
         """Return the arm that the next `ask` will pull, or None if the budget left pays none; nothing is reserved.
@@ -466,7 +486,8 @@ class Learner:
         return self._checked_lesson("cost", lesson, least, greatest)
 
     def _checked_lesson(self, what: str, lesson: float, low: float, high: float) -> float:
-        if not low <= lesson <= high:
+        is_number = isinstance(lesson, int | float | np.number) and not isinstance(lesson, bool)
+        if not is_number or not low <= lesson <= high:
             rule = f"{what}_lesson must return a number in [{low}, {high}]"
             raise PolicyError(f"{self._policy!r} learns {lesson!r} from a {what}: {rule}")
         return float(lesson)
@@ -490,16 +511,29 @@ class Learner:
         return int(arm)
 
     def _choose(self, now: Now, number: float) -> int:
+        self._tournament = self._tournament or self._new_tournament(now)
+        if self._tournament is not None:
+            return self._tournament.choose(now, number)
+        if self._compiled is not None:
+            return self._compiled.choose(self._past.arms, now, number)
+        return self._policy.choose(self._shown, now, number)
+
+    # A learner with few arms does without Numba, which takes a while to load.
+
+    def _new_tournament(self, now: Now) -> "LiveTournament | None":
         if len(self._names) < _TOURNAMENT_ARMS or self._least is not None or self._is_limited():
-            return self._policy.choose(self._past.arms, now, number)
-        # Compiled, and only here: a learner with few arms does without Numba.
+            return None
         from budgetbandits.engine import LiveTournament
 
-        if not LiveTournament.serves(self._policy):
-            return self._policy.choose(self._past.arms, now, number)
-        if self._tournament is None:
-            self._tournament = LiveTournament(self._policy, self._arms, now)
-        return self._tournament.choose(now, number)
+        return LiveTournament(self._policy, self._arms, now) if LiveTournament.serves(self._policy) else None
+
+    @cached_property
+    def _compiled(self) -> "CompiledChoice | None":
+        if len(self._names) < _COMPILED_ARMS:
+            return None
+        from budgetbandits.engine import CompiledChoice
+
+        return CompiledChoice(self._policy) if CompiledChoice.serves(self._policy) else None
 
     def _is_limited(self) -> bool:
         return bool(np.any(self._limits < UNLIMITED))
@@ -527,7 +561,7 @@ class Learner:
             raise PolicyError(
                 f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {len(self._names) - 1}"
             )
-        if self._arms.cost[arm] > now.budget_left:
+        if not self._can_pull(int(arm), now):
             obstacle = (
                 f"costs {self._unit.amount(self._price_of(int(arm)))} with {self.budget_left} left"
                 if self._arms.pulls_left[arm] > 0
@@ -656,7 +690,7 @@ class Learner:
     def arms(self) -> Table[ArmRow]:
         """The arms: name, cost, pulls, mean, upper bound and density."""
         with self._lock:
-            arms = self._past.arms._replace(cost=self._prices)  # also of those that have reached their limits
+            arms = self._shown._replace(cost=self._prices)  # also of those that have reached their limits
             bounds = self._policy.bounds(arms, self._now())
             scale = 1.0 if self._unit.base == 2 else self._unit.grain
             costs = [price / scale for price in self._mean_prices(arms).tolist()]
@@ -677,7 +711,7 @@ class Learner:
             now = self._now()
             if self._cost_min > now.budget_left:
                 return Table()
-            weights = self._policy.weights(self._past.arms, now)
+            weights = self._policy.weights(self._shown, now)
             total = weights.sum()
             choices = [
                 Choice(self._names[int(arm)], weights[arm].item(), float(weights[arm] / total))
@@ -807,10 +841,12 @@ class Learner:
             self._restore_costs(data["cost_sum"], data["cost_squares"])
 
     def _restore_notes(self, notes: list[float] | None) -> None:
-        if notes is not None:
-            self._arms.notes[:] = np.array(notes, np.float64)
-            if len(notes) != len(self._names) or not np.isfinite(self._arms.notes).all():
-                raise InvalidState("the saved learner is damaged: it must hold a note, a number, for each arm, or none")
+        if notes is None:
+            return
+        are_numbers = len(notes) == len(self._names) and all(type(note) in (float, int) for note in notes)
+        if not are_numbers or not np.isfinite(notes).all():
+            raise InvalidState("the saved learner is damaged: it must hold a note, a number, for each arm, or none")
+        self._arms.notes[:] = notes
 
     def _restore_seen(self, reward_seen: Any, is_known: bool) -> None:
         if not is_known:

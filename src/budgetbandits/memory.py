@@ -198,8 +198,8 @@ class Window(Memory):
     def _forget_reward(self, past: Past, arm: int, place: int) -> None:
         reward = past.place_reward[place]
         if not np.isnan(reward):
-            past.place_reward[place] = np.nan
             self._add(past, arm, -1.0, reward, past.place_cost[place])
+            past.place_reward[place], past.place_cost[place] = np.nan, 0.0
 
     def _add(self, past: Past, arm: int, sign: float, reward: float, cost: float) -> None:
         """Add a reward and a cost to the sums of an arm, or take them away."""

@@ -39,8 +39,12 @@ class Spec:
     @classmethod
     def spec_name(cls) -> str:
         """Return the plain class name for a class of this package, and the full one for a user's."""
-        own = cls.__module__.startswith(f"{_PACKAGE}.")
-        return cls.__qualname__ if own else f"{cls.__module__}.{cls.__qualname__}"
+        return cls.__qualname__ if cls.is_packaged() else f"{cls.__module__}.{cls.__qualname__}"
+
+    @classmethod
+    def is_packaged(cls) -> bool:
+        """Tell whether this is a class of this package, and not a user's."""
+        return cls.__module__.startswith(f"{_PACKAGE}.")
 
     def to_data(self) -> dict[str, Any]:
         """Return this value as a dictionary that JSON can hold."""

@@ -116,7 +116,7 @@ class Now(NamedTuple):
 def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, reward_low: float) -> Arms:
     """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
     size = len(prices)
-    cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices
+    cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices.copy()
     return Arms(
         cost=prices.copy(),
         pulls_left=limits.copy(),
@@ -126,11 +126,19 @@ def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, r
         reward_sum=np.zeros(size),
         reward_squares=np.zeros(size),
         cost_low=cost_low,
-        mean_cost=cost_low.copy() if is_random else prices,
+        mean_cost=cost_low.copy(),
         cost_sum=np.zeros(size),
         cost_squares=np.zeros(size),
         notes=np.zeros(size),
     )
+
+
+def read_only(arms: Arms) -> Arms:
+    """Return the same arms, of which only the notes can be written: so they are shown to policies."""
+    views = {name: array.view() for name, array in arms._asdict().items()}
+    for name, view in views.items():
+        view.flags.writeable = name == "notes"
+    return Arms(**views)
 
 
 def use_up(arms: Arms, arm: int) -> bool:

@@ -361,14 +361,15 @@ class Ledger:
             return
         price = self._price(outstanding.arm)
         is_usual = entry.amount == price and not self._has_random_cost(outstanding.arm)
-        self.learner.tell(number, reward, None if is_usual else self.settings.unit.decimal(entry.amount))
+        cost = None if is_usual else self.settings.unit.decimal(entry.amount)
+        self._policy_says(partial(self.learner.tell, number, reward, cost))
         self._settle(outstanding, entry.amount)
         self._pulls.tell(number, reward, entry.amount)
 
     def _fold_told_late(self, number: int, reward: float, amount: int) -> None:
         if amount:
             raise JournalDamaged("the pull was not outstanding, and no more money can be spent on it")
-        self.learner.tell(number, reward)
+        self._policy_says(partial(self.learner.tell, number, reward))
         del self._expired[number]
         self._pulls.tell(number, reward, None)
 

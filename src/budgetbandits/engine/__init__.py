@@ -4,7 +4,7 @@ Importing this package imports Numba, so nothing imports it before a simulation 
 """
 
 from budgetbandits.engine.dispatch import play_run, solve_exactly
-from budgetbandits.engine.live import LiveTournament
+from budgetbandits.engine.live import CompiledChoice, LiveTournament
 from budgetbandits.engine.play import NOBODY
 
-__all__ = ["NOBODY", "LiveTournament", "play_run", "solve_exactly"]
+__all__ = ["NOBODY", "CompiledChoice", "LiveTournament", "play_run", "solve_exactly"]

@@ -117,7 +117,7 @@ def worth(policy: IndexPolicy, index: ScalarIndex, arms: Arms, arm: int, now: No
     value = index.value(arm_of(arms, arm), now) if is_tried else index.untried(arms.mean_cost[arm], now)
     if math.isnan(value):
         raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
-    return min(value, now.reward_high) if policy.clip else value
+    return min(value, index.top(arms.mean_cost[arm], arms.cost_low[arm], now)) if policy.clip else value
 
 
 @kernel

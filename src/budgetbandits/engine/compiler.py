@@ -25,6 +25,7 @@ from numba.core.datamodel import models
 from numba.extending import NativeValue, overload_method, register_jitable, register_model, typeof_impl, unbox
 
 from budgetbandits import changing, distributions, indices, knapsack, memory, money, oracles, rewards, state, streams
+from budgetbandits.indices import scaled
 from budgetbandits.policies import average, epsilon, evidence, index_policy, knowledge, posterior
 from budgetbandits.specs import Spec
 
@@ -129,7 +130,9 @@ _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     knapsack.exact_counts,
     oracles.draw,
     oracles.alone,
+    scaled.top_ratio,
     index_policy.first_fresh,
+    epsilon.mostly_greedy,
     knowledge.sample_deviations,
     knowledge.usual,
 )

@@ -77,7 +77,9 @@ def charges_of(tables: Tables, bill: PriceList) -> Charges:
 
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
     if isinstance(policy, Forgetful):
-        return _play_by_memory(policy.policy, policy.memory, world)
+        # A user's subclass may do anything; and what it is made of is played for itself.
+        played = policy.policy if type(policy) is Forgetful else policy
+        return _play_by_memory(played, policy.memory, world)
     if is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
         return _play_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):

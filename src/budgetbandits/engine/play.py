@@ -279,9 +279,9 @@ def choice_number(world: World, course: Course) -> float:
 
 
 @kernel
-def can_pull(course: Course, arm: int, budget_left: float) -> bool:
-    """Tell whether there is such an arm, and the budget left pays it."""
-    return 0 <= arm < len(course.arms.cost) and course.arms.cost[arm] <= budget_left
+def can_pull(world: World, course: Course, arm: int, budget_left: float) -> bool:
+    """Tell whether there is such an arm, below its limit, and the budget left pays it: whatever a policy made of it."""
+    return 0 <= arm < len(world.prices) and world.prices[arm] <= budget_left and course.arms.pulls_left[arm] > 0
 
 
 @kernel
@@ -352,7 +352,7 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     while goes_on(world, course):
         now = moment(world, memory, course)
         arm = int(policy.choose(arms, now, choice_number(world, course)))
-        if not can_pull(course, arm, now.budget_left):
+        if not can_pull(world, course, arm, now.budget_left):
             return finish(world, course, arm)
         learns = policy.learns(arms, now)
         policy.take_note(arms, now, arm)

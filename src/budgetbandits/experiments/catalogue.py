@@ -23,10 +23,12 @@ from budgetbandits.families import (
     WideRange,
 )
 from budgetbandits.indices import (
+    CUCB,
     IUCB,
     KLUCB,
     KLUCBSC,
     MOSS,
+    MUCB,
     UCB1,
     UCBB2,
     UCBBV1,
@@ -107,6 +109,8 @@ INDICES: Final[Mapping[str, Callable[..., Index]]] = {
     "UCBBV2": UCBBV2,
     "BudgetUCB": BudgetUCB,
     "IUCB": IUCB,
+    "CUCB": CUCB,
+    "MUCB": MUCB,
     "UCBSC": UCBSC,
     "KLUCBSC": KLUCBSC,
     "UCBB2": UCBB2,

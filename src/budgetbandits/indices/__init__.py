@@ -17,8 +17,10 @@ from budgetbandits.indices.base import Index, LinearIndex, ScalarIndex
 from budgetbandits.indices.bayes import BayesUCB
 from budgetbandits.indices.kl import KLUCB, KLUCBPlus, KLUCBPlusPlus, LearnedRangeKLUCB, TwoMomentKLUCB
 from budgetbandits.indices.ratio import (
+    CUCB,
     IUCB,
     KLUCBSC,
+    MUCB,
     UCBB2,
     UCBBV1,
     UCBBV2,
@@ -32,10 +34,12 @@ from budgetbandits.indices.ucb import MOSS, UCB1, UCBV, Mean, OmegaUCB, UCBTuned
 
 __all__ = [
     "COMPILABLE",
+    "CUCB",
     "IUCB",
     "KLUCB",
     "KLUCBSC",
     "MOSS",
+    "MUCB",
     "UCB1",
     "UCBB2",
     "UCBBV1",

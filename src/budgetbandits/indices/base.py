@@ -36,6 +36,14 @@ class Index(Spec):
         """
         return now.reward_high
 
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return the most that an arm can be worth, at which `clip` cuts: here, what no reward can exceed.
+
+        An index that says what an arm may bring for its money, times the mean cost, says more where the cost is random
+        and may really be less.
+        """
+        return now.reward_high
+
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return the value of a pull of each arm, in the units of the rewards."""
         raise NotImplementedError(f"{type(self).__name__} must define bounds(self, arms, now)")

@@ -19,6 +19,7 @@ from budgetbandits.indices.scaled import (
     saving_range,
     scaled_mean,
     scaled_variance,
+    top_ratio,
     unscaled,
 )
 from budgetbandits.specs import require
@@ -284,6 +285,10 @@ class TwoMomentKLUCB(ScalarIndex):
     def __post_init__(self) -> None:
         require(self.a, "a", "it must be greater than 0 and finite; 0.7 is usual", above=0)
 
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return the greatest reward for the least cost, times the mean cost."""
+        return top_ratio(mean_cost, cost_low, now)
+
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
         level = self.a * log_plus(now.budget_left / (arm.mean_cost * arm.pulls)) / arm.pulls
@@ -327,6 +332,10 @@ class LearnedRangeKLUCB(ScalarIndex):
     def __post_init__(self) -> None:
         require(self.a, "a", "it must be greater than 0 and finite; 0.35 is usual", above=0)
         require(self.share, "share", "it must be greater than 0 and at most 1; 0.1 is usual", above=0, at_most=1)
+
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return the greatest reward for the least cost, times the mean cost."""
+        return top_ratio(mean_cost, cost_low, now)
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""

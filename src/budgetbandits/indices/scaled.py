@@ -71,6 +71,11 @@ def spending_range(arm: Arm, now: Now) -> Now:
     return ranged(now, arm.cost_low, arm.cost)
 
 
+def top_ratio(mean_cost: Any, cost_low: Any, now: Now) -> Any:
+    """Return the greatest reward for the least cost, times the mean cost; where costs are known, that reward."""
+    return now.reward_high * (mean_cost / cost_low)
+
+
 def saving(arm: Arm) -> Arm:
     """Return an arm that pays by how much this one costs less than its greatest cost."""
     total = arm.told * arm.cost - arm.cost_sum
@@ -110,4 +115,4 @@ COMPILABLE: Final[tuple[Callable[..., Any], ...]] = (
     saving,
     saving_range,
 )
-"""The functions above, to be compiled as they are."""
+"""The functions above for one arm, to be compiled as they are."""

@@ -8,13 +8,14 @@ differ in the oracle alone.
 
 from budgetbandits.policies.average import AboveAverage
 from budgetbandits.policies.base import Policy
-from budgetbandits.policies.epsilon import KDE, EpsilonFirst, EpsilonGreedy
+from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.evidence import IMED, TwoMomentIMED
 from budgetbandits.policies.forgetful import Forgetful
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.knowledge import Poker
 from budgetbandits.policies.named import (
     above_average,
+    b_greedy,
     bayes_ucb,
     budget_ucb,
     c_ucb,
@@ -55,6 +56,7 @@ __all__ = [
     "IMED",
     "KDE",
     "AboveAverage",
+    "BGreedy",
     "EpsilonFirst",
     "EpsilonGreedy",
     "Forgetful",
@@ -66,6 +68,7 @@ __all__ = [
     "TwoMomentIMED",
     "VarianceAwareThompson",
     "above_average",
+    "b_greedy",
     "bayes_ucb",
     "budget_ucb",
     "c_ucb",

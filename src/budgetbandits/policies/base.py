@@ -11,7 +11,11 @@ __all__ = ["Policy"]
 
 @dataclass(frozen=True)
 class Policy(Spec):
-    """The base of all policies."""
+    """The base of all policies.
+
+    A policy defines `weights`, and `choose` as well if that can be done faster. One that hands decisions on to another
+    policy has to hand on everything below, not `choose` alone.
+    """
 
     def weights(self, arms: Arms, now: Now) -> Counts | Floats:
         """Return numbers in proportion to which the arms may be pulled next: 0 for each unaffordable one."""

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from budgetbandits.oracles import DensityGreedy, Oracle
+from budgetbandits.oracles import DensityGreedy, Fractional, Oracle
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.index_policy import first_fresh
 from budgetbandits.specs import require, require_spec
 from budgetbandits.state import Arms, Counts, Floats, Now, select
 
-__all__ = ["KDE", "EpsilonFirst", "EpsilonGreedy"]
+__all__ = ["KDE", "BGreedy", "EpsilonFirst", "EpsilonGreedy"]
 
 
 @dataclass(frozen=True)
@@ -149,15 +149,32 @@ class KDE(Policy):
 
     def weights(self, arms: Arms, now: Now) -> Floats:
         """Return the probability of each arm."""
-        epsilon = min(1.0, self.gamma / now.pull)
-        affordable = np.flatnonzero(arms.cost <= now.budget_left)
-        weights = np.zeros(len(arms.cost))
-        weights[affordable] = epsilon / len(affordable)
-        fresh = first_fresh(arms, now)
-        if fresh >= 0:
-            weights[fresh] += 1.0 - epsilon
-            return weights
-        known = select(arms, affordable)
-        counts = self.exploit.solve_within(known.mean, known.mean_cost, now.budget_left, known.pulls_left)
-        weights[affordable] += (1.0 - epsilon) * (counts / np.sum(counts))
+        return mostly_greedy(min(1.0, self.gamma / now.pull), self.exploit, arms, now)
+
+
+@dataclass(frozen=True)
+class BGreedy(Policy):
+    """b-greedy (Xia et al. 2017), for random costs: at the pull number t, with probability min(1, K / t) any arm.
+
+    Otherwise the one with the largest mean reward over mean cost; an affordable arm that was never pulled comes before.
+    That is fractional `KDE` whose γ is the number of arms.
+    """
+
+    def weights(self, arms: Arms, now: Now) -> Floats:
+        """Return the probability of each arm."""
+        return mostly_greedy(min(1.0, now.arm_count / now.pull), Fractional(), arms, now)
+
+
+def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floats:
+    """Return the probability of each arm: with probability epsilon all alike, otherwise the best set by the means."""
+    affordable = np.flatnonzero(arms.cost <= now.budget_left)
+    weights = np.zeros(len(arms.cost))
+    weights[affordable] = epsilon / len(affordable)
+    fresh = first_fresh(arms, now)
+    if fresh >= 0:
+        weights[fresh] += 1.0 - epsilon
         return weights
+    known = select(arms, affordable)
+    counts = exploit.solve_within(known.mean, known.mean_cost, now.budget_left, known.pulls_left)
+    weights[affordable] += (1.0 - epsilon) * (counts / np.sum(counts))
+    return weights

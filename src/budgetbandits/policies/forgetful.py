@@ -75,3 +75,10 @@ class Forgetful(Policy):
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what the policy takes a pull of each arm to be worth."""
         return self.policy.bounds(arms, now)
+
+
+def takes_notes(policy: Policy) -> bool:
+    """Tell whether a policy writes anything down."""
+    if type(policy) is Forgetful:
+        return takes_notes(policy.policy)
+    return type(policy).take_note is not Policy.take_note

@@ -33,7 +33,8 @@ class IndexPolicy(Policy):
     oracle
         Which set of pulls the budget left should buy.
     clip
-        Whether to take no arm for worth more than the upper end of the reward range.
+        Whether to take no arm for worth more than the upper end of the reward range; where an index doubts random
+        costs, than that end for the least cost (`Index.top`).
     lazy
         Whether to take an arm never pulled for worth that upper end, or less if the index says so
         (`Index.untried`), instead of pulling it first. An arm so dear that it could not be the best even so is then
@@ -113,7 +114,7 @@ class IndexPolicy(Policy):
         values = self.index.bounds(arms, now)
         if len(values) != len(arms.cost) or np.isnan(values).any():
             raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
-        return np.minimum(values, now.reward_high) if self.clip else values
+        return np.minimum(values, self.index.top(arms.mean_cost, arms.cost_low, now)) if self.clip else values
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what each arm is taken to be worth: without `lazy`, infinite for those never pulled."""

@@ -1,13 +1,12 @@
 """Policies under the names that they are known by."""
 
-import math
-from typing import Final
-
 from budgetbandits.indices import (
+    CUCB,
     IUCB,
     KLUCB,
     KLUCBSC,
     MOSS,
+    MUCB,
     UCB1,
     UCBB2,
     UCBBV1,
@@ -27,16 +26,15 @@ from budgetbandits.indices import (
 )
 from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle
 from budgetbandits.policies.average import AboveAverage
-from budgetbandits.policies.epsilon import KDE, EpsilonFirst, EpsilonGreedy
+from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.evidence import IMED, TwoMomentIMED
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.knowledge import Poker
 from budgetbandits.policies.posterior import Thompson, VarianceAwareThompson
 
-_ROOT: Final = math.sqrt(2.0)
-
 __all__ = [
     "above_average",
+    "b_greedy",
     "bayes_ucb",
     "budget_ucb",
     "c_ucb",
@@ -312,31 +310,36 @@ def i_ucb(a: float = 0.25) -> IndexPolicy:
 
 
 def c_ucb(a: float = 0.125) -> IndexPolicy:
-    """c-UCB (Xia et al. 2017), for random costs: doubt about the reward, none about the mean of the costs.
-
-    ``(r + a sqrt(ln t / n)) / c``: that is fractional KUBE with the width a / sqrt(2), on mean costs. Logarithmic
-    regret is proved for an a that fits the least cost; the authors' experiments take 1/8.
+    """c-UCB (Xia et al. 2017), for random costs: doubt about the reward, none about the mean of the costs; see `CUCB`.
 
     Examples
     --------
-    >>> c_ucb(a=2**0.5) == fractional_kube(width=1.0)
-    True
+    >>> c_ucb()
+    IndexPolicy(index=CUCB(a=0.125), oracle=Fractional())
     """
-    return fractional_kube(a / _ROOT)
+    return IndexPolicy(CUCB(a), Fractional())
 
 
 def m_ucb(a: float = 0.0625) -> IndexPolicy:
-    """m-UCB (Xia et al. 2017), for random costs: ``min(r + e, 1) / (c - e)`` with e = a sqrt(ln t / n).
-
-    That is `OptimisticRatio` of `UCB1` with the width a / sqrt(2). Logarithmic regret is proved for an a that fits the
-    least cost; the authors' experiments take 1/16.
+    """m-UCB (Xia et al. 2017), for random costs: doubt about both the reward and the cost; see `MUCB`.
 
     Examples
     --------
-    >>> m_ucb(a=2**0.5)
-    IndexPolicy(index=OptimisticRatio(index=UCB1(width=1.0)), oracle=Fractional())
+    >>> m_ucb()
+    IndexPolicy(index=MUCB(a=0.0625), oracle=Fractional())
     """
-    return IndexPolicy(OptimisticRatio(UCB1(a / _ROOT)), Fractional())
+    return IndexPolicy(MUCB(a), Fractional())
+
+
+def b_greedy() -> BGreedy:
+    """b-greedy (Xia et al. 2017), for random costs: any arm with probability min(1, K / t); see `BGreedy`.
+
+    Examples
+    --------
+    >>> b_greedy()
+    BGreedy()
+    """
+    return BGreedy()
 
 
 def ucb_sc(plus: bool = True) -> IndexPolicy:

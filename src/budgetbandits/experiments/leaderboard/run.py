@@ -189,9 +189,13 @@ def _cases(sources: Mapping[str, Problem | Family], suite: Suite) -> dict[str, C
 
 
 def _check(sources: Mapping[str, Problem | Family], policies: Mapping[str, Policy]) -> None:
+    if not policies:
+        raise InvalidInput("there are no policies: give some by name, or leave them out for those on the list")
     for name, policy in policies.items():
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy {name!r} is {policy!r}: give a policy such as kube()")
+    if policies.get(_REFERENCE, kube()) != kube():
+        raise InvalidInput(f"policy {_REFERENCE!r} is {policies[_REFERENCE]!r}: that name is KUBE's; give it another")
     for name, source in sources.items():
         if not isinstance(source, Problem | Family):
             raise InvalidInput(f"problem {name!r} is {source!r}: give a Problem, or a family such as BernoulliFamily()")
