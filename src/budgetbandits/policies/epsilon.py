@@ -158,11 +158,21 @@ class BGreedy(Policy):
 
     Otherwise the one with the largest mean reward over mean cost; an affordable arm that was never pulled comes before.
     That is fractional `KDE` whose γ is the number of arms.
+
+    Parameters
+    ----------
+    exploit
+        The oracle that finds the best set by the means.
     """
+
+    exploit: Oracle = field(default_factory=Fractional)
+
+    def __post_init__(self) -> None:
+        require_spec(self.exploit, "exploit", Oracle)
 
     def weights(self, arms: Arms, now: Now) -> Floats:
         """Return the probability of each arm."""
-        return mostly_greedy(min(1.0, now.arm_count / now.pull), Fractional(), arms, now)
+        return mostly_greedy(min(1.0, now.arm_count / now.pull), self.exploit, arms, now)
 
 
 def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floats:

@@ -337,7 +337,7 @@ def b_greedy() -> BGreedy:
     Examples
     --------
     >>> b_greedy()
-    BGreedy()
+    BGreedy(exploit=Fractional())
     """
     return BGreedy()
 
