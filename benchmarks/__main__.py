@@ -43,6 +43,7 @@ EVERY_POLICY: dict[str, bb.Policy] = {
     "imed()": bb.imed(),
     "two_moment_imed()": bb.two_moment_imed(),
     "thompson()": bb.thompson(),
+    "thompson(coin=True)": bb.thompson(coin=True),
     "variance_aware_thompson()": bb.variance_aware_thompson(),
     "fractional KUBE, clip and lazy": bb.IndexPolicy(bb.UCB1(), bb.Fractional(), clip=True, lazy=True),
     "recommended, Window(1000)": bb.Forgetful(bb.recommended(), bb.Window(1000)),
@@ -88,12 +89,12 @@ def engine_pull(policy: bb.Policy, source: bb.Problem | bb.Family, budget: float
     return cpu_seconds(work, repeats) / pulls
 
 
-def live_pair(arms: int, pairs: int = 500) -> float:
+def live_pair(policy: bb.Policy, arms: int, pairs: int = 500) -> float:
     """Return the CPU time of an ask with its tell, after every arm was pulled once."""
     rng = np.random.default_rng(1)
-    learner = bb.Learner(bb.kube(LITERAL), rng.uniform(1, 10, arms), 1e9, (0, 40), seed=1)
-    for _ in range(arms):
-        pull = learner.ask()
+    learner = bb.Learner(policy, rng.uniform(1, 10, arms), 1e9, (0, 40), seed=1)
+    for arm in range(arms):
+        pull = learner.ask(arm)
         assert pull is not None
         learner.tell(pull, rng.uniform(10, 20))
 
@@ -103,6 +104,7 @@ def live_pair(arms: int, pairs: int = 500) -> float:
             assert pull is not None
             learner.tell(pull, 15.0)
 
+    work()  # compile, or load what was compiled
     return cpu_seconds(work) / pairs
 
 
@@ -144,7 +146,8 @@ def growth() -> None:
     small = engine_pull(bb.kube(LITERAL), bb.paper_family("moderate", 100), 1e6)
     large = engine_pull(bb.kube(LITERAL), bb.paper_family("moderate", 1_000_000), 1e8, 1)
     dearer("a KUBE pull in simulate, K = 1e6 (B = 1e8, set-up in)", large, small, 10, 1e9, "ns")
-    dearer("live ask + tell, K = 1e6 against K = 100", live_pair(1_000_000), live_pair(100), 5, 1e6, "us")
+    million, hundred = (live_pair(bb.kube(LITERAL), arms) for arms in (1_000_000, 100))
+    dearer("live ask + tell, K = 1e6 against K = 100", million, hundred, 5, 1e6, "us")
     print("a KUBE pull by K, width 1/40 and width 1, B = max(1e6, 100 K):")
     for arms in (10, 100, 1_000, 10_000, 100_000):
         source = bb.paper_family("moderate", arms)
@@ -166,6 +169,14 @@ def random_costs() -> None:
     for name, entrant in read_suite(costs="random").policies.items():
         seconds = engine_pull(entrant.policy, bb.RandomCostFamily(arms=100), 1e3, 3)
         print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
+
+
+def live() -> None:
+    sizes = (10, 100, 1000, 10_000)
+    print("\nAn ask with its tell in a live learner, microseconds, K = " + ", ".join(map(str, sizes)))
+    for name in ("recommended", "kube()", "kl_ucb()", "bayes_ucb()", "imed()", "above_average()", "thompson()"):
+        seconds = [live_pair(EVERY_POLICY[name], arms, 20) for arms in sizes]
+        print(f"  {name:36}" + "".join(f"{each * 1e6:10.0f}" for each in seconds), flush=True)
 
 
 def workers() -> None:
@@ -212,6 +223,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "growth": growth,
     "policies": policies,
     "random_costs": random_costs,
+    "live": live,
     "workers": workers,
     "starts": starts,
     "memory": memory,
