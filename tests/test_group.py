@@ -27,16 +27,26 @@ class Desk:
     def __init__(self, seconds: float = 0.001) -> None:
         self.batches: list[list[int]] = []
         self.seconds = seconds
+        self.is_open = threading.Event()  # until then, what was begun is not finished
+        self.is_open.set()
         self.is_broken = False
         self.group: Group[Task] = Group(self.perform)
 
     def perform(self, tasks: Sequence[Task]) -> None:
         self.batches.append([task.name for task in tasks])
+        self.is_open.wait()
         time.sleep(self.seconds)
         if self.is_broken:
             raise ZeroDivisionError
         for task in tasks:
             task.answer = task.name
+
+    def wait_for(self, begun: int, waiting: int) -> None:
+        """Return when so many batches were begun, and so many tasks wait for the next one."""
+        deadline = time.monotonic() + 60
+        while (len(self.batches), len(self.group._line)) != (begun, waiting):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
 
     def submit(self, name: int) -> int | None:
         task = Task(name)
@@ -59,12 +69,24 @@ def run_threads(desk: Desk, threads: int, each: int) -> list[int | None]:
     return answers
 
 
-def test_all_are_performed_once_and_together() -> None:
+def test_all_are_performed_once() -> None:
     desk = Desk()
     answers = run_threads(desk, threads=16, each=20)
     assert sorted(answer for answer in answers if answer is not None) == list(range(320))
     assert sorted(name for batch in desk.batches for name in batch) == list(range(320))
-    assert len(desk.batches) < 160
+
+
+def test_those_who_come_while_others_are_served_are_performed_together() -> None:
+    desk = Desk()
+    desk.is_open.clear()
+    threads = [threading.Thread(target=desk.submit, args=(number,)) for number in range(16)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        desk.wait_for(begun=1, waiting=number)
+    desk.is_open.set()
+    for thread in threads:
+        thread.join(20)
+    assert desk.batches == [[0], list(range(1, 16))]
 
 
 def test_threads_that_meet_in_the_middle_of_things() -> None:
@@ -102,18 +124,26 @@ def heeded_ctrl_c() -> Iterator[None]:
 
 @pytest.mark.usefixtures("heeded_ctrl_c")
 def test_ctrl_c_while_waiting_leaves_the_line_in_order() -> None:
-    desk = Desk(seconds=0.3)
+    desk = Desk()
+    desk.is_open.clear()
     others = [threading.Thread(target=desk.submit, args=(number,)) for number in range(3)]
     others[0].start()
-    time.sleep(0.05)
-    interrupt = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
+    desk.wait_for(begun=1, waiting=0)
+
+    def interrupt() -> None:
+        desk.wait_for(begun=1, waiting=1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
     with pytest.raises(KeyboardInterrupt):
         desk.submit(99)  # the next to lead
+    interrupter.join(20)
     for other in others[1:]:
         other.start()
+    desk.is_open.set()
     for other in others:
-        other.join(10)
+        other.join(20)
     assert not any(other.is_alive() for other in others)
     assert 99 not in {name for batch in desk.batches for name in batch}
     assert desk.submit(5) == 5
