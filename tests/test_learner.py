@@ -630,9 +630,30 @@ class Forger(InTurn):
     """Would rather have arms cost nothing."""
 
     column: Any = "cost"
+    hook: Any = "take_note"
+
+    def forge(self, hook: str, arms: bb.Arms) -> None:
+        if hook == self.hook:
+            getattr(arms, self.column)[:] = 0
+
+    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+        self.forge("choose", arms)
+        return super().choose(arms, now, uniform)
+
+    def weights(self, arms: bb.Arms, now: bb.Now) -> Floats:
+        self.forge("weights", arms)
+        return super().weights(arms, now)
+
+    def learns(self, arms: bb.Arms, now: bb.Now) -> bool:
+        self.forge("learns", arms)
+        return True
+
+    def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
+        self.forge("bounds", arms)
+        return arms.mean
 
     def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
-        getattr(arms, self.column)[:] = 0
+        self.forge("take_note", arms)
 
 
 @dataclass(frozen=True)
@@ -819,18 +840,35 @@ class TestPoliciesOfOnesOwn:
                 learner.ask()
             assert learner.to_json() == before
 
-    @pytest.mark.parametrize("column", [name for name in bb.Arms._fields if name != "notes"])
-    def test_it_can_write_nothing_but_notes(self, column: str) -> None:
-        learner = new_learner(Forger(column=column), costs=[3, 1], budget=7)
+    @pytest.mark.parametrize("column", bb.Arms._fields)
+    @pytest.mark.parametrize("hook", ["choose", "weights", "learns", "bounds", "take_note"])
+    def test_it_can_write_nothing_but_notes_and_those_when_it_takes_them(self, hook: str, column: str) -> None:
+        learner = new_learner(Forger(column=column, hook=hook), costs=[3, 1], budget=7)
+        if (hook, column) == ("take_note", "notes"):
+            assert asked(learner).arm == 0
+            return
+        use: dict[str, Callable[[], object]] = {"weights": learner.best_set, "bounds": lambda: learner.arms}
         with pytest.raises(ValueError, match="read-only"):
-            learner.ask()
+            use.get(hook, learner.ask)()
         assert learner.budget_left == 7
+        assert [row.cost for row in new_learner(InTurn(), costs=[3, 1], budget=7).arms] == [3, 1]
 
-    def test_notes_that_are_no_numbers_cannot_be_saved(self) -> None:
-        learner = new_learner(InTurn(note=math.nan), costs=[1, 1], budget=9)
-        asked(learner)
-        with pytest.raises(PolicyError, match=r"wrote \[nan, 0.0\] as notes: they must be finite numbers"):
-            learner.to_json()
+    def test_prices_are_nobody_elses(self) -> None:
+        costs = np.array([1 / 3, 2 / 3])
+        learner = new_learner(InTurn(), costs=costs, budget=2)
+        costs[:] = 1e-6
+        count = 0
+        while learner.ask():
+            count += 1
+        assert count <= 6
+        assert learner.reserved <= 2
+
+    @pytest.mark.parametrize("note", [math.nan, math.inf])
+    def test_notes_that_are_no_numbers_are_refused(self, note: float) -> None:
+        learner = new_learner(InTurn(note=note), costs=[1, 1], budget=9)
+        with pytest.raises(PolicyError, match=r"wrote \[(nan|inf), 0.0\] as notes: they must be finite numbers"):
+            learner.ask()
+        assert (learner.reserved, learner.pulls, learner._arms.notes.tolist()) == (0, 0, [0, 0])
 
     def test_one_that_is_not_there_is_named(self) -> None:
         text = busy_learner(Cheapest()).to_json().replace(f"{__name__}.Cheapest", "elsewhere.Cheapest")

@@ -205,6 +205,7 @@ class TestBadAmounts:
             (Decimal("sNaN"), "cost of arm 'b' is sNaN: give a number"),
             ("two", "cost of arm 'b' is 'two': give a number, or text such as '2.50'"),
             ("", "cost of arm 'b' is '': give a number, or text such as '2.50'"),
+            ("\uff11\uff10", "cost of arm 'b' is '\uff11\uff10': give a number, or text such as '2.50'"),
             ("1_0", "cost of arm 'b' is '1_0': give a number, or text such as '2.50'"),
             (True, "cost of arm 'b' is True: give a number, or text such as '2.50'"),
             ("1e-400", "cost of arm 'b' is 1E-400: a cost must be at least 5e-324, the smallest float"),

@@ -10,6 +10,7 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.changing import Law
 from budgetbandits.engine.dispatch import call, charges_of, play_run
+from budgetbandits.engine.live import CompiledChoice
 from budgetbandits.engine.play import Outcome, World, play_any, play_lines
 from budgetbandits.engine.tournament import grow
 from budgetbandits.memory import Everything
@@ -192,6 +193,7 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
         bb.two_moment_imed(),
         bb.variance_aware_thompson(),
         bb.epsilon_first(0.1),
+        bb.poker(),
         bb.Forgetful(bb.recommended(), bb.Discount(0.99)),
     ],
     ids=repr,
@@ -200,8 +202,16 @@ def test_a_learner_who_decides_compiled_goes_on_as_one_in_python(
     policy: bb.Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = live_story(policy)
+    asked = []
+
+    def choose(self: CompiledChoice, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+        asked.append(now.pull)
+        return int(self._choose(self._policy, arms, now, uniform))
+
+    monkeypatch.setattr(CompiledChoice, "choose", choose)
     monkeypatch.setattr("budgetbandits.learner._COMPILED_ARMS", 1)
     assert live_story(policy) == plain
+    assert len(asked) > 100
 
 
 def test_a_policy_of_a_users_own_is_asked_in_python(monkeypatch: pytest.MonkeyPatch) -> None:

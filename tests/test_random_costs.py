@@ -88,6 +88,11 @@ class TestClippedIUcb(PolicyContract):
     twin = IndexTwin(i_ucb(8.0), about_fractional, clip=True, top=greatest_for_the_least)
 
 
+class TestClippedCUcb(PolicyContract):
+    policy = bb.IndexPolicy(bb.CUCB(8.0), bb.Fractional(), clip=True)
+    twin = IndexTwin(c_ucb(8.0), about_fractional, clip=True)
+
+
 class TestClippedUcb1(PolicyContract):
     policy = bb.IndexPolicy(bb.UCB1(), bb.Fractional(), clip=True)
     twin = IndexTwin(ucb1(1.0), about_fractional, clip=True)
@@ -184,6 +189,7 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
         bb.m_ucb(a=0.5),
         bb.b_greedy(),
         bb.IndexPolicy(bb.OptimisticRatio(bb.OmegaUCB(4.0)), bb.Fractional(), clip=True),
+        bb.thompson(),
         bb.thompson(coin=True),
         bb.imed(),
     ],
@@ -202,7 +208,12 @@ def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, problem: bb.Prob
 
 @pytest.mark.parametrize(
     "policy",
-    [bb.recommended(), bb.omega_ucb(), bb.IndexPolicy(bb.KLUCB(), bb.CostBlind(), clip=True, lazy=True)],
+    [
+        bb.recommended(),
+        bb.omega_ucb(),
+        bb.IndexPolicy(bb.KLUCB(), bb.CostBlind(), clip=True, lazy=True),
+        bb.IndexPolicy(bb.OptimisticRatio(bb.OmegaUCB(4.0)), bb.Fractional(), clip=True),
+    ],
     ids=repr,
 )
 def test_ceilings_decide_as_the_compiled_scan(policy: bb.IndexPolicy) -> None:

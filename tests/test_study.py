@@ -137,6 +137,16 @@ def test_a_policy_that_cannot_pay_its_choice_is_caught() -> None:
         bb.simulate(bb.Problem([1, 3], [bb.Bernoulli(0.5)] * 2), {"mine": Spendthrift()}, 10, runs=2, seed=1)
 
 
+def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int, run: int) -> bb.Learner:
+    learner = bb.Learner.for_problem(problem, policy, budget, seed=seed, run=run)
+    done = Counter[str | int]()
+    while pull := learner.ask():
+        where = (pull.arm, done[pull.arm])
+        learner.tell(pull, problem.reward(*where, seed=seed, run=run), problem.cost(*where, seed=seed, run=run))
+        done[pull.arm] += 1
+    return learner
+
+
 @pytest.mark.parametrize("costs", [[1, 2, 3], [bb.Uniform(1, 3), bb.Uniform(0, 2), 2]], ids=["known", "random"])
 def test_a_policy_with_notes_and_lessons_of_its_own_plays_as_it_does_live(costs: list[Any]) -> None:
     problem = bb.Problem(costs, [bb.Bernoulli(0.5), bb.Uniform(0, 1), bb.Bernoulli(0.9)])
@@ -144,12 +154,7 @@ def test_a_policy_with_notes_and_lessons_of_its_own_plays_as_it_does_live(costs:
         warnings.simplefilter("error")
         runs = bb.simulate(problem, Streaky(), 90, runs=3, seed=4)
     for run in range(3):
-        live = bb.Learner.for_problem(problem, Streaky(), 90, seed=4, run=run)
-        done = Counter[str | int]()
-        while pull := live.ask():
-            where = (pull.arm, done[pull.arm])
-            live.tell(pull, problem.reward(*where, seed=4, run=run), problem.cost(*where, seed=4, run=run))
-            done[pull.arm] += 1
+        live = played_live(problem, Streaky(), 90, 4, run)
         assert runs["pulls"][run] == live.pulls
         assert runs["reward"][run] == live.reward_total
         assert max(row.mean for row in live.arms if row.mean is not None) <= 0.5
@@ -193,6 +198,10 @@ def test_a_subclass_of_forgetful_plays_as_it_does_live() -> None:
     policy = Fickle(bb.kube(), bb.Window(5))
     runs = bb.simulate(problem, policy, 41, runs=2, seed=4, arm_pulls=True)
     assert runs["arm_pulls"].tolist() == [[0, 1, 20]] * 2
+    for run in range(2):
+        live = played_live(problem, policy, 41, 4, run)
+        assert [row.pulls for row in live.arms] == [0, 1, 20]
+        assert runs["reward"][run] == live.reward_total
 
 
 def test_a_lesson_outside_of_the_range_is_caught() -> None:

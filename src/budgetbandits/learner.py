@@ -236,14 +236,17 @@ class Learner:
         self._unit = bill.unit
         self._budget = bill.budget
         self._least = bill.least
-        self._prices = bill.prices
+        self._prices = bill.prices.copy()  # the promise of the budget rests on them: nobody else holds them
+        self._prices.flags.writeable = False
         self._limits = limits
+        self._is_limited = bool(np.any(limits < UNLIMITED))
         self._cost_min, self._cost_high = float(bill.prices.min()), float(bill.prices.max())
         least, is_random = (bill.prices, False) if bill.least is None else (bill.least, True)
         self._arms = fresh_arms(bill.prices, least, is_random, limits, self._reward_low)
         self._memory = policy.memory if isinstance(policy, Forgetful) else Everything()
         self._past = self._memory.fresh(self._arms, _PULLS_MOST, self._reward_low, is_random)
         self._shown = read_only(self._past.arms)  # to the policy, which may be anybody's
+        self._to_note = self._shown._replace(notes=self._arms.notes)
         self._takes_notes = takes_notes(policy)
         # All else that changes. Amounts are whole numbers of units.
         self._spent = 0
@@ -277,7 +280,7 @@ class Learner:
         Raises
         ------
         PolicyError
-            If the policy answers with something other than an affordable arm.
+            If the policy answers with something other than an affordable arm, or takes notes that are no numbers.
         InvalidInput
             If there is no arm of that name.
         """
@@ -307,11 +310,14 @@ class Learner:
         """Let the policy take its notes; if it fails to, none of them stand."""
         if not self._takes_notes:  # a million notes take a while to copy
             return
-        before = self._shown.notes.copy()
+        notes = self._arms.notes
+        before = notes.copy()
         try:
-            self._policy.take_note(self._shown, now, arm)
+            self._policy.take_note(self._to_note, now, arm)
+            if not np.isfinite(notes).all():
+                raise PolicyError(f"{self._policy!r} wrote {notes.tolist()} as notes: they must be finite numbers")
         except BaseException:
-            self._shown.notes[:] = before
+            notes[:] = before
             raise
 
     def choose(self) -> ArmName | None:
@@ -471,8 +477,9 @@ class Learner:
 
     def _lesson(self, pending: "_Pending", reward: float, price: int | None) -> "_Lesson":
         """Return what the policy makes of a reward and of a random cost; one that is not known counts as the mean."""
-        low, high, number = self._reward_low, self._reward_high, pending.number
-        learned = self._checked_lesson("reward", self._policy.reward_lesson(reward, low, high, number), low, high)
+        low, high = self._reward_low, self._reward_high
+        lesson = self._policy.reward_lesson(reward, low, high, pending.draw)
+        learned = self._checked_lesson("reward", lesson, low, high)
         return _Lesson(learned, self._learned_cost(pending, price))
 
     def _learned_cost(self, pending: "_Pending", price: int | None) -> float:
@@ -482,7 +489,7 @@ class Learner:
         if price is None:
             return float(self._arms.mean_cost[arm]) if self._arms.told[arm] else greatest
         least = float(self._least[arm])
-        lesson = self._policy.cost_lesson(self._unit.price(price), least, greatest, pending.number)
+        lesson = self._policy.cost_lesson(self._unit.price(price), least, greatest, pending.draw)
         return self._checked_lesson("cost", lesson, least, greatest)
 
     def _checked_lesson(self, what: str, lesson: float, low: float, high: float) -> float:
@@ -521,7 +528,7 @@ class Learner:
     # A learner with few arms does without Numba, which takes a while to load.
 
     def _new_tournament(self, now: Now) -> "LiveTournament | None":
-        if len(self._names) < _TOURNAMENT_ARMS or self._least is not None or self._is_limited():
+        if len(self._names) < _TOURNAMENT_ARMS or self._least is not None or self._is_limited:
             return None
         from budgetbandits.engine import LiveTournament
 
@@ -534,9 +541,6 @@ class Learner:
         from budgetbandits.engine import CompiledChoice
 
         return CompiledChoice(self._policy) if CompiledChoice.serves(self._policy) else None
-
-    def _is_limited(self) -> bool:
-        return bool(np.any(self._limits < UNLIMITED))
 
     def _note_change(self, arm: int) -> None:
         if self._tournament is not None:
@@ -728,17 +732,9 @@ class Learner:
     # Saving and restoring
 
     def to_json(self) -> str:
-        """Return everything as JSON text; `from_json` makes a learner of it that goes on exactly as this one.
-
-        Raises
-        ------
-        PolicyError
-            If the policy took notes that are no finite numbers.
-        """
+        """Return everything as JSON text; `from_json` makes a learner of it that goes on exactly as this one."""
         with self._lock:
             arms = self._arms
-            if not np.isfinite(arms.notes).all():
-                raise PolicyError(f"{self._policy!r} wrote {arms.notes.tolist()} as notes: they must be finite numbers")
             return json.dumps(
                 {
                     "format": _FORMAT,
@@ -928,7 +924,7 @@ class _Pending(NamedTuple):
     arm: int
     price: int
     learns: bool
-    number: float
+    draw: float
 
 
 class _Lesson(NamedTuple):

@@ -254,7 +254,7 @@ def _plain(value: object, what: str) -> Number:
     """Turn text and NumPy numbers into Python's own; refuse everything that is no number."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, str) and "_" not in value:  # which Python leaves out of a number
+    if isinstance(value, str) and value.isascii() and "_" not in value:  # Python reads more as numbers than people do
         with contextlib.suppress(InvalidOperation):
             value = Decimal(value)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):

@@ -194,7 +194,7 @@ class Problem:
     ) -> None:
         self.names, given = named_costs(costs)
         self.cost_laws = _cost_laws(given, self.names)
-        self._amounts: Sequence[Amount | CostRange] | Floats = given
+        self._amounts: Sequence[Amount | CostRange] | Floats = given.copy() if isinstance(given, np.ndarray) else given
         if self.has_random_costs:
             pairs = zip(given, self.cost_laws, strict=True)
             self._amounts = [amount if law is None else CostRange(*law.support) for amount, law in pairs]

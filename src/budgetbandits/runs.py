@@ -62,6 +62,8 @@ class Runs:
         self.seed = seed
         self.source = source
 
+    __iter__ = None  # rows or columns? `rows` gives the one, `[...]` the other
+
     def __len__(self) -> int:
         return len(self._columns["run"])
 
@@ -71,14 +73,14 @@ class Runs:
             f"{len(self.policy_names)} policies, {len(self.budgets)} budgets>"
         )
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Give the rows, each by the names of its columns.
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Give the rows one by one, each by the names of its columns.
 
         Examples
         --------
         >>> import budgetbandits as bb
         >>> runs = bb.simulate(bb.Problem([1], [bb.Bernoulli(1)], (0, 1)), bb.kube(), 3, runs=2)
-        >>> [(row["run"], row["reward"]) for row in runs]
+        >>> [(row["run"], row["reward"]) for row in runs.rows()]
         [(0, 3.0), (1, 3.0)]
         """
         for values in zip(*(column.tolist() for column in self._columns.values()), strict=True):

@@ -134,10 +134,10 @@ def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, r
 
 
 def read_only(arms: Arms) -> Arms:
-    """Return the same arms, of which only the notes can be written: so they are shown to policies."""
+    """Return the same arms, but as arrays that cannot be written: so they are shown to policies."""
     views = {name: array.view() for name, array in arms._asdict().items()}
-    for name, view in views.items():
-        view.flags.writeable = name == "notes"
+    for view in views.values():
+        view.flags.writeable = False
     return Arms(**views)
 
 

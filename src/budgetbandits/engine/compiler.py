@@ -112,6 +112,7 @@ _KERNELS: Final[tuple[Callable[..., Any], ...]] = (
     evidence.cheapest_fresh,
     *posterior.COMPILABLE,
     knowledge.chance_above,
+    knowledge.summed,
 )
 _ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
     state.fresh_arms,

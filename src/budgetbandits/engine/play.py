@@ -280,7 +280,7 @@ def choice_number(world: World, course: Course) -> float:
 
 @kernel
 def can_pull(world: World, course: Course, arm: int, budget_left: float) -> bool:
-    """Tell whether there is such an arm, below its limit, and the budget left pays it: whatever a policy made of it."""
+    """Tell whether there is such an arm, below its limit, that the budget left pays at the world's own price."""
     return 0 <= arm < len(world.prices) and world.prices[arm] <= budget_left and course.arms.pulls_left[arm] > 0
 
 

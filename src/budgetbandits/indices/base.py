@@ -39,8 +39,7 @@ class Index(Spec):
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
         """Return the most that an arm can be worth, at which `clip` cuts: here, what no reward can exceed.
 
-        An index that says what an arm may bring for its money, times the mean cost, says more where the cost is random
-        and may really be less.
+        Where an index doubts a random cost, it is more: the greatest reward for the least cost, times the mean cost.
         """
         return now.reward_high
 

@@ -235,6 +235,10 @@ class CUCB(_Doubtful):
 
     a: float = 0.125
 
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return what no reward can exceed: the cost is not in doubt."""
+        return now.reward_high
+
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
         return (reward + self.doubt(arm, now)) / cost

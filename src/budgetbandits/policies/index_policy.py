@@ -105,6 +105,7 @@ class IndexPolicy(Policy):
             values[:] = self.index.untried(arms.mean_cost, now)
             if np.isnan(values).any():
                 raise PolicyError("an index must give a number, not NaN, for an arm that was never pulled")
+            values = self.clipped(values, arms, now)
         pulled = np.flatnonzero(arms.pulls)
         values[pulled] = self.known_values(select(arms, pulled), now)
         return values
@@ -114,6 +115,10 @@ class IndexPolicy(Policy):
         values = self.index.bounds(arms, now)
         if len(values) != len(arms.cost) or np.isnan(values).any():
             raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
+        return self.clipped(values, arms, now)
+
+    def clipped(self, values: Floats, arms: Arms, now: Now) -> Floats:
+        """Return values cut at the most that each arm can be worth, if they are to be cut."""
         return np.minimum(values, self.index.top(arms.mean_cost, arms.cost_low, now)) if self.clip else values
 
     def bounds(self, arms: Arms, now: Now) -> Floats:

@@ -60,9 +60,10 @@ class Poker(Policy):
         ranked = np.sort(arms.mean[observed])[::-1]
         root = math.sqrt(len(observed))
         gain = (ranked[0] - ranked[math.ceil(root) - 1]) / root
-        pulls_left = self.horizon - now.pull if self.horizon > 0 else now.budget_left / np.mean(arms.mean_cost)
+        average_cost = summed(arms.mean_cost) / len(arms.cost)
+        pulls_left = self.horizon - now.pull if self.horizon > 0 else now.budget_left / average_cost
         deviations = sample_deviations(arms)
-        usual_mean = float(np.mean(ranked))
+        usual_mean = summed(ranked) / len(ranked)
         usual_deviation = usual(deviations, arms.told)
         prices = np.empty(len(arms.cost))
         for i in range(len(prices)):
@@ -82,7 +83,15 @@ def sample_deviations(arms: Arms) -> Floats:
 
 def usual(deviations: Floats, told: Counts | Floats) -> float:
     """Return the average deviation over the arms with at least two rewards."""
-    return float(np.sum(deviations)) / max(int(np.sum(told > 1)), 1)
+    return summed(deviations) / max(int(np.sum(told > 1)), 1)
+
+
+def summed(values: Floats) -> float:
+    """Return the sum, added up from left to right: NumPy adds in another order than compiled code does."""
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return float(total)
 
 
 def chance_above(level: float, mean: float, error: float) -> float:
