@@ -866,7 +866,7 @@ class TestPoliciesOfOnesOwn:
     @pytest.mark.parametrize("note", [math.nan, math.inf])
     def test_notes_that_are_no_numbers_are_refused(self, note: float) -> None:
         learner = new_learner(InTurn(note=note), costs=[1, 1], budget=9)
-        with pytest.raises(PolicyError, match=r"wrote \[(nan|inf), 0.0\] as notes: they must be finite numbers"):
+        with pytest.raises(PolicyError, match=r"noted (nan|inf) of arm 0: a note must be a finite number"):
             learner.ask()
         assert (learner.reserved, learner.pulls, learner._arms.notes.tolist()) == (0, 0, [0, 0])
 

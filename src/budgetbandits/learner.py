@@ -314,8 +314,9 @@ class Learner:
         before = notes.copy()
         try:
             self._policy.take_note(self._to_note, now, arm)
-            if not np.isfinite(notes).all():
-                raise PolicyError(f"{self._policy!r} wrote {notes.tolist()} as notes: they must be finite numbers")
+            for wrong in np.flatnonzero(~np.isfinite(notes)):
+                noted = f"noted {notes[wrong]} of arm {self._names[int(wrong)]!r}"
+                raise PolicyError(f"{self._policy!r} {noted}: a note must be a finite number")
         except BaseException:
             notes[:] = before
             raise
