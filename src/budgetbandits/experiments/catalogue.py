@@ -179,7 +179,7 @@ def make_policy(name: object, parameters: Mapping[str, object], where: str, *, a
     >>> make_policy("epsilon_first", {"epsilon": 0.1, "exploit": "Fractional"}, "policies.mine")
     EpsilonFirst(epsilon=0.1, exploit=Fractional())
     >>> make_policy("thompson", {"memory": {"type": "Window", "pulls": 1000}}, "policies.mine")
-    Forgetful(policy=Thompson(lazy=False), memory=Window(pulls=1000))
+    Forgetful(policy=Thompson(lazy=False, coin=False), memory=Window(pulls=1000))
     >>> make_policy("kube", {"width": -1}, "policies.K")
     Traceback (most recent call last):
         ...
