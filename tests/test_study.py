@@ -85,6 +85,19 @@ def test_a_fixed_problem_and_a_users_family_are_played_as_well() -> None:
     assert len(set(fixed["optimum"])) == 1
 
 
+def test_rows_are_given_one_by_one_and_only_by_that_name() -> None:
+    runs = study(trace=3, arm_pulls=True)
+    rows = list(runs.rows())
+    assert len(rows) == len(runs)
+    assert [row["reward"] for row in rows] == runs["reward"].tolist()
+    assert rows[1]["arm_pulls"] == runs["arm_pulls"][1].tolist()
+    anything: Any = runs
+    with pytest.raises(TypeError, match="not iterable"):
+        list(anything)
+    with pytest.raises(TypeError, match="iterable"):
+        assert "reward" in anything
+
+
 def test_rewards_are_paired() -> None:
     problem = bb.Problem([1], [bb.Uniform(0, 1)])
     runs = bb.simulate(problem, {"a": bb.kube(), "b": bb.epsilon_first(0.5), "c": bb.poker()}, 40, runs=3, seed=2)

@@ -56,7 +56,7 @@ report.md). If it is interrupted, the same command goes on where it stopped; wit
 
 presets:
   quick     24 runs, budgets up to 1e4: a minute on two cores, and one or two more to compile at the first time
-  full      60 runs, budgets up to 1e5: half an hour or more
+  full      60 runs, budgets up to 1e5: half an hour or more; with random costs up to 3e4, an hour or more
 
 examples:
   budgetbandits compare

@@ -314,8 +314,9 @@ class Learner:
         before = notes.copy()
         try:
             self._policy.take_note(self._to_note, now, arm)
-            for wrong in np.flatnonzero(~np.isfinite(notes)):
-                noted = f"noted {notes[wrong]} of arm {self._names[int(wrong)]!r}"
+            wrong = np.flatnonzero(~np.isfinite(notes))
+            if len(wrong) > 0:
+                noted = f"noted {notes[wrong[0]]} of arm {self._names[int(wrong[0])]!r}"
                 raise PolicyError(f"{self._policy!r} {noted}: a note must be a finite number")
         except BaseException:
             notes[:] = before

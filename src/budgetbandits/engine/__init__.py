@@ -1,6 +1,6 @@
 """Compiled code: `play_run` plays one run of a policy, as fast as this package can.
 
-Importing this package imports Numba, so nothing imports it before a simulation starts or a learner has very many arms.
+Importing this package imports Numba, so nothing imports it before a simulation starts or a learner has many arms.
 """
 
 from budgetbandits.engine.dispatch import play_run, solve_exactly

@@ -77,7 +77,7 @@ def charges_of(tables: Tables, bill: PriceList) -> Charges:
 
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
     if isinstance(policy, Forgetful):
-        # A user's subclass may do anything; and what it is made of is played for itself.
+        # Of this very class: a user's subclass may decide and learn otherwise than the policy in it.
         played = policy.policy if type(policy) is Forgetful else policy
         return _play_by_memory(played, policy.memory, world)
     if is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):

@@ -175,8 +175,8 @@ class Thompson(PosteriorSampling):
     ----------
     coin
         Whether a reward or a random cost between the ends of its range is first turned into one of them by a coin of
-        that bias, as the authors do. Otherwise it enters by its size, which takes less time to learn from and is not
-        covered by the proof. Where there is nothing between the ends, both are the same.
+        that bias, as the authors do. Otherwise it enters by its size, which tells more than a coin and is not covered
+        by the proof. Where there is nothing between the ends, both are the same.
     """
 
     coin: bool = False

@@ -77,7 +77,7 @@ def leaderboard(
     budgets, runs, seed
         By default those of the preset.
     preset
-        "quick" takes a minute or two, "full" about half an hour on two cores.
+        "quick" takes a minute or two, "full" about half an hour on two cores, or an hour where costs are random.
     costs
         Which of the package's lists: "known" or "random" costs.
     out
