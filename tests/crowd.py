@@ -8,20 +8,14 @@ repeats the request whose answer it does not know, with the same key.
 """
 
 import argparse
-import contextlib
 import os
 import random
 import signal
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import budgetbandits as bb
-
-Answer = TypeVar("Answer")
 
 
 def reward_of(pull: bb.Pull) -> float:
@@ -39,29 +33,22 @@ class Diary:
         os.write(self._file, (" ".join(map(str, words)) + "\n").encode())
 
 
-def patiently(request: Callable[[], Answer]) -> Answer:
-    """Send a request again while the store says that it was too busy, which a loaded machine may be for long."""
-    while True:
-        with contextlib.suppress(bb.errors.StoreUnavailable):  # then nothing was changed
-            return request()
-
-
 def work(url: str, folder: Path, name: str, life: int) -> None:
     """Ask and tell until the budget is used up, or there is a file named stop."""
     chance = random.Random(f"{name}/{life}")
     diary = Diary(folder / name)
     # The last line may have been cut short by a kill; then its request is sent once more, which must be harmless.
     number = sum(line.startswith("told") for line in diary.lines)
-    with patiently(lambda: bb.open_store(url)) as store:
-        ads = patiently(lambda: store.open("ads"))
-        while pull := patiently(partial(ads.ask, key=f"{name}/{number}")):
+    with bb.open_store(url) as store:
+        ads = store.open("ads")
+        while pull := ads.ask(key=f"{name}/{number}"):
             if chance.random() < 0.2:
-                assert patiently(partial(ads.ask, key=f"{name}/{number}")) == pull
+                assert ads.ask(key=f"{name}/{number}") == pull
             diary.write("asked", f"{name}/{number}", pull.id)
             reward = reward_of(pull)
-            patiently(partial(ads.tell, pull.id, reward))
+            ads.tell(pull.id, reward)
             if chance.random() < 0.2:
-                patiently(partial(ads.tell, pull.id, reward))
+                ads.tell(pull.id, reward)
             diary.write("told", pull.id, repr(reward))
             number += 1
             if (folder / "stop").exists():

@@ -29,7 +29,7 @@ def run_crowd(url: str, folder: Path, budget: int, workers: int, kills: int) -> 
     diaries.mkdir()
     command = [sys.executable, crowd.__file__, url, str(diaries)]
     command += [f"--workers={workers}", f"--kills={kills}", "--seed=1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return int(done.stdout)
 
