@@ -1,5 +1,6 @@
 """Many threads, one commit: order, errors, and leaders that fail or leave."""
 
+import gc
 import os
 import signal
 import sys
@@ -149,7 +150,15 @@ def test_ctrl_c_while_waiting_leaves_the_line_in_order() -> None:
     assert desk.submit(5) == 5
 
 
-@pytest.mark.usefixtures("heeded_ctrl_c")
+@pytest.fixture
+def no_garbage_collection() -> Iterator[None]:
+    """Let no finalizer of another test's garbage run: Python swallows a Ctrl-C that comes in the midst of one."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("heeded_ctrl_c", "no_garbage_collection")
 def test_a_storm_of_ctrl_c_leaves_nobody_waiting() -> None:
     """Interrupts come at every moment of a submit; the other threads must go on to the end."""
     desk = Desk(seconds=0)
@@ -176,6 +185,31 @@ def test_a_storm_of_ctrl_c_leaves_nobody_waiting() -> None:
     assert len(answers) == 900
     assert interrupted > 0
     assert desk.submit(7) == 7
+
+
+@pytest.mark.parametrize("is_started", [False, True])
+def test_ctrl_c_while_the_thread_starts_leaves_nobody_waiting(
+    is_started: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if is_started:
+            start(thread)
+        begun.append(thread)
+        raise KeyboardInterrupt
+
+    desk = Desk()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            desk.submit(1)
+    if is_started:
+        begun[0].join(20)
+        assert not begun[0].is_alive()
+    assert run_threads(desk, threads=1, each=1) == [0]
+    assert desk.batches == [[0]]
 
 
 def test_the_thread_ends_when_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,10 +65,14 @@ class Group(Generic[Request]):
             return
         with self._mutex:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
+                thread.start()
+                self._thread = thread  # not before: Ctrl-C in between must not leave one here that never started
 
     def _work(self) -> None:
+        with self._mutex:
+            if self._thread is not threading.current_thread():
+                return  # Ctrl-C came before it was the group's thread
         while self._has_requests():
             places = [self._line.popleft() for _ in range(len(self._line))]
             begin = time.perf_counter()

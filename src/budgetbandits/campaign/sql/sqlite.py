@@ -4,8 +4,6 @@ import contextlib
 import functools
 import os
 import random
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from budgetbandits.campaign.sql.database import SqlBackend
+from budgetbandits.campaign.sql.line import Line
 from budgetbandits.campaign.sql.schema import migrate
 from budgetbandits.campaign.times import system_clock, timestamp
 from budgetbandits.errors import InvalidInput, StoreError, StoreUnavailable, WrongStore
@@ -27,8 +26,7 @@ _APPLICATION: Final = 0x62756462  # "budb", in the header of every database of t
 _OLDEST: Final = (3, 51, 3)  # before it, resetting the write-ahead log could corrupt the database
 _SMALLEST: Final = 512  # bytes of a page
 _PATIENCE: Final = 30.0  # seconds to wait for other processes
-_IN_LINE: Final = 0.001  # seconds, on average, between two looks of those who wait to be next
-_NEXT: Final = 0.0002  # and of the one who is
+_NEXT: Final = 0.0002  # seconds between two looks of the one who is next in line
 
 
 class SqliteBackend(SqlBackend):
@@ -61,7 +59,7 @@ class SqliteBackend(SqlBackend):
         engine = create_engine(url.set(drivername="sqlite+pysqlite"), module=driver, creator=connect)
         super().__init__(engine, str(url), read_only=read_only)
         event.listen(engine, "connect", _set_up_to_read if read_only else _set_up)
-        self._line = _Line(None if read_only else path.with_name(f"{path.name}-next"))
+        self._line = Line(None if read_only else path.with_name(f"{path.name}-next"))
         self._path = path
         self._file: tuple[int, int] | None = None
         self.set_up()
@@ -78,9 +76,8 @@ class SqliteBackend(SqlBackend):
 
     def begin(self, connection: Connection, campaign: int | None) -> None:
         """Begin a transaction as soon as no other is under way, in turn with other processes."""
-        deadline = time.monotonic() + _PATIENCE
         raw: Any = connection.connection.dbapi_connection
-        with self._line.waited(deadline), _impatient(raw):
+        with self._line.waited(_PATIENCE) as deadline, _impatient(raw):
             while not self._has_begun(raw, is_last_try=time.monotonic() > deadline):
                 time.sleep(_NEXT)
 
@@ -255,81 +252,3 @@ def _switch_to_wal(connection: Connection) -> None:
         else:
             connection.rollback()
             return
-
-
-class _Line:
-    """Where processes wait for their turn to write.
-
-    SQLite lets whoever comes at the right moment begin a transaction, and that is nearly always the process that has
-    just ended one. Here only the one who holds a lock file may wait for the database, and gives it up once it has its
-    transaction; whoever wants another one has to get hold of the file anew, at even chances with all who wait. The
-    file says nothing about the data: without it, turns are unfair, and transactions as safe as before.
-
-    Parameters
-    ----------
-    path
-        The lock file, or None for no line to wait in.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._threads = threading.Lock()  # the file is locked for the whole process
-        self._is_crowded = False  # whether it was hard to get the last time
-        self._file: int | None = None
-        if path is None:
-            return
-        with contextlib.suppress(OSError):  # a folder that cannot be written to: there is nobody to take turns with
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-
-    @contextmanager
-    def waited(self, deadline: float) -> Iterator[None]:
-        """Wait to be the next in line, and stay so within the context."""
-        if not self._threads.acquire(timeout=max(deadline - time.monotonic(), 0)):
-            raise StoreUnavailable(f"the database has been busy for {_PATIENCE:g} seconds: try again")
-        try:
-            self._lock(deadline)
-            yield
-        finally:
-            self._unlock()
-            self._threads.release()
-
-    def _lock(self, deadline: float) -> None:
-        if self._is_crowded:  # whoever had the last turn must not try before those who wait
-            time.sleep(random.uniform(0, 2 * _IN_LINE))
-        self._is_crowded = False
-        while self._file is not None and not _try_lock(self._file):
-            self._is_crowded = True
-            if time.monotonic() > deadline:
-                raise StoreUnavailable(f"the database has been busy for {_PATIENCE:g} seconds: try again")
-            # Not waited for in the kernel, which knows no deadline: a process that hangs must not hang all others.
-            time.sleep(random.uniform(0, 2 * _IN_LINE))
-
-    def _unlock(self) -> None:
-        if self._file is not None:
-            _unlock(self._file)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-
-if sys.platform == "win32":
-
-    def _try_lock(file: int) -> bool:
-        return True  # turns are unfair there
-
-    def _unlock(file: int) -> None: ...
-
-else:
-    import fcntl
-
-    def _try_lock(file: int) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _unlock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)
