@@ -212,6 +212,22 @@ def test_ctrl_c_while_the_thread_starts_leaves_nobody_waiting(
     assert desk.batches == [[0]]
 
 
+def test_without_more_threads_whoever_comes_performs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    desk = Desk()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        assert [desk.submit(number) for number in (1, 2)] == [1, 2]
+        desk.is_broken = True
+        with pytest.raises(ZeroDivisionError):
+            desk.submit(3)
+    desk.is_broken = False
+    assert desk.submit(4) == 4
+    assert desk.batches == [[1], [2], [3], [4]]
+
+
 def test_the_thread_ends_when_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("budgetbandits.campaign.group._IDLE", 0.01)
     desk = Desk()

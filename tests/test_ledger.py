@@ -18,6 +18,7 @@ from budgetbandits.campaign.ledger import Ledger, replay
 from budgetbandits.campaign.settings import Settings
 from budgetbandits.campaign.times import duration, moment, timestamp
 from budgetbandits.errors import (
+    BudgetBanditsError,
     CampaignClosed,
     InvalidAmount,
     InvalidInput,
@@ -25,6 +26,7 @@ from budgetbandits.errors import (
     InvalidState,
     JournalDamaged,
     KeyReused,
+    KnapsackTooHard,
     PolicyError,
     PullAlreadySettled,
     UnknownPull,
@@ -238,6 +240,47 @@ class TestDecisions:
         assert len(ledger.ask(5, key="k")) == 2
         with pytest.raises(PolicyError):
             ledger.ask()
+
+    @pytest.mark.parametrize("error", [KnapsackTooHard, InvalidInput, ZeroDivisionError])
+    def test_whatever_it_raises(self, error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+        def choose(*_: object) -> int:
+            if ledger.learner.pulls == 2:
+                raise error("enough")
+            return 0
+
+        monkeypatch.setattr(Fixed, "choose", choose)
+        ledger = new_ledger(policy=Fixed(0))
+        assert [pull.id for pull in ledger.ask(5, key="k")] == [1, 2]
+        assert len(ledger.unsaved) == 2
+        with pytest.raises(BudgetBanditsError, match="enough"):
+            ledger.ask(5)
+        assert len(ledger.unsaved) == 2
+
+
+class TestRepeatedTells:
+    def test_a_random_cost_is_told_again_as_well(self) -> None:
+        ledger = new_ledger(costs={"a": ("0.05", "0.25")})
+        first, second = ledger.ask(2)
+        ledger.tell(first, 0.5, cost="0.25")
+        ledger.tell(first, 0.5, cost="0.25")
+        with pytest.raises(InvalidAmount, match="cost of pull 1 is missing"):
+            ledger.tell(first, 0.5)
+        with pytest.raises(PullAlreadySettled, match="was told before"):
+            ledger.tell(first, 0.5, cost="0.20")
+        ledger.tell(second, 0.5, cost="0.10")
+        assert ledger.spent == 35
+
+    def test_of_one_told_late_the_cost_has_to_be_one_that_could_be(self) -> None:
+        ledger = new_ledger()
+        [pull] = ledger.ask()
+        ledger.advance(99 * SECOND)
+        ledger.tell(pull, 0.5)
+        before = state(ledger)
+        ledger.tell(pull, 0.5, cost="0.01")
+        for reward, cost in ((0.5, "9"), (0.4, None), (0.4, "0.01")):
+            with pytest.raises(PullAlreadySettled):
+                ledger.tell(pull, reward, cost=cost)
+        assert state(ledger) == before
 
 
 class TestLeases:

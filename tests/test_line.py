@@ -1,5 +1,7 @@
 """Processes that share an SQLite file take turns, and none waits for another that hangs for longer than it likes."""
 
+import errno
+import os
 import re
 import threading
 import time
@@ -53,12 +55,12 @@ def wait_until_nobody_waits() -> None:
 
 def test_one_at_a_time_has_the_lock(path: Path, held: LockFile) -> None:
     with closing(LockFile(path)) as mine:
-        assert not mine.acquire(soon())
-        held.release()
+        threading.Timer(0.05, held.release).start()
         assert mine.acquire(later())
         assert not held.acquire(soon())
         mine.release()
-        assert held.acquire(later())
+        wait_until_nobody_waits()
+        assert held.acquire(soon())
 
 
 def test_the_lock_is_granted_in_turn(path: Path, held: LockFile) -> None:
@@ -92,17 +94,62 @@ def test_whoever_gave_up_lets_go_of_the_lock_when_it_comes_late(path: Path, held
         assert other.acquire(soon())
 
 
-def test_whoever_gave_up_keeps_the_place_in_line_and_may_want_it_again(path: Path, held: LockFile) -> None:
-    with closing(LockFile(path)) as mine, closing(LockFile(path)) as other:
+def test_whoever_gave_up_does_not_wait_again_before_the_line_has_moved(path: Path, held: LockFile) -> None:
+    with closing(LockFile(path)) as mine:
+        assert not mine.acquire(soon())
+        mine.release()
         for _ in range(3):
-            assert not mine.acquire(soon())
+            assert not mine.acquire(later())
             mine.release()
         assert len(waiting_threads()) == 1
-        threading.Timer(0.05, held.release).start()
-        assert mine.acquire(later())
+        held.release()
+        wait_until_nobody_waits()
+        assert mine.acquire(soon())
+        assert not held.acquire(soon())
+
+
+def test_a_lock_that_is_closed_while_somebody_has_it_is_kept_to_the_end(path: Path) -> None:
+    mine, other = LockFile(path), LockFile(path)
+    with closing(other):
+        assert mine.acquire(soon())
+        mine.close()
         assert not other.acquire(soon())
         mine.release()
-        assert other.acquire(later())
+        wait_until_nobody_waits()
+        assert other.acquire(soon())
+        assert not mine.acquire(later())
+        assert open_files().count(path) == 1
+
+
+def test_a_lock_that_nobody_refers_to_is_closed(path: Path) -> None:
+    lock = LockFile(path)
+    assert open_files().count(path) == 1
+    del lock
+    assert open_files().count(path) == 0
+
+
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_a_process_that_is_forked_off_has_no_part_in_the_lock(path: Path, is_waiting: bool) -> None:
+    """It would keep the lock for as long as it lives: the kernel gives a lock to an open file, which they share."""
+    holder, mine = LockFile(path), LockFile(path)
+    with closing(holder), closing(mine):
+        assert holder.acquire(soon())
+        if is_waiting:
+            assert not mine.acquire(soon())
+        go, gone = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(gone)
+            mine.close()
+            os.read(go, 1)  # until its parent closes the other end
+            os._exit(open_files().count(path))
+        os.close(go)
+        os.close(holder._file)  # as a kill does, without letting go first
+        holder._close_file.detach()
+        wait_until_nobody_waits()
+        assert mine.acquire(soon())
+        os.close(gone)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_closing_leaves_no_file_open_whoever_waits(path: Path, held: LockFile) -> None:
@@ -128,16 +175,35 @@ def test_without_threads_the_lock_is_not_waited_for(
 
     with closing(LockFile(path)) as mine:
         monkeypatch.setattr(threading.Thread, "start", start)
-        assert mine.acquire(later())
+        assert not mine.acquire(later())
 
 
-def test_a_line_that_does_not_move_is_left_with_an_error(path: Path) -> None:
+def test_without_such_locks_turns_are_unfair(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(file: int, operation: int) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with closing(LockFile(path)) as one, closing(LockFile(path)) as two:
+        assert one.acquire(later())
+        assert two.acquire(later())
+        one.release()
+        two.release()
+
+
+def test_a_line_that_does_not_move_is_left(path: Path) -> None:
     words = "busy for 0.05 seconds. Nothing was changed; try again"
     mine, hanging = Line(path), Line(path)
     with closing(mine), closing(hanging), hanging.waited(LONG):
-        for line in (mine, hanging):  # another process, and another thread of the same one
-            with pytest.raises(StoreUnavailable, match=re.escape(words)), line.waited(0.05):
-                pytest.fail("two were next in line")
+        with pytest.raises(StoreUnavailable, match=re.escape(words)), hanging.waited(0.05):
+            pytest.fail("two threads of a process were next in line")
+        begin = time.monotonic()
+        with mine.waited(0.2) as deadline:  # the database says whether this is too early
+            assert time.monotonic() >= begin + 0.1
+            assert begin + 0.2 <= deadline <= time.monotonic() + 0.2
+        with mine.waited(2 * LONG):  # that line is not waited in again
+            pass
+        assert time.monotonic() < begin + LONG
+    wait_until_nobody_waits()
     with closing(Line(path)) as another, another.waited(LONG):
         pass
 

@@ -51,6 +51,7 @@ class TestAddresses:
             ("", "store address '': give one such as sqlite:///ads.db"),
             ("sqlite://", "a campaign must outlive its program"),
             ("sqlite:///:memory:", "a campaign must outlive its program"),
+            ("sqlite:///who?.db", "store address 'sqlite:///who?.db': what follows the ? is no option; leave it out"),
             ("sqlite:///ads.db?mode=ro&nolock=1", "has options (mode, nolock): a store of SQLite takes none"),
         ],
     )
@@ -258,7 +259,7 @@ for number in range(6):
                 try:
                     use(store)
                 except StoreUnavailable as error:
-                    os._exit(7 if "open it in each process anew" in str(error) else 8)
+                    os._exit(7 if "open it in each process, after the fork" in str(error) else 8)
                 os._exit(9)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
             assert ads.ask() is not None
@@ -391,6 +392,16 @@ class TestPostgresql:
             new_campaign(store).ask()
         with bb.open_store(url) as store:
             assert store.open("ads").verify().entries == 1
+
+    @pytest.mark.parametrize(("query", "patience"), [("", "60000"), ("?tcp_user_timeout=5000", "5000")])
+    def test_a_server_that_is_gone_is_not_waited_for_without_end(
+        self, postgresql: PostgresqlServer, query: str, patience: str
+    ) -> None:
+        backend = PostgresqlBackend(make_url(postgresql.new_database("patient") + query))
+        with backend.engine.connect() as connection:
+            raw: Any = connection.connection.dbapi_connection
+            assert raw.info.get_parameters()["tcp_user_timeout"] == patience
+        backend.close()
 
     def test_a_schema_of_another_program(self, postgresql: PostgresqlServer) -> None:
         url = postgresql.new_database("foreign")

@@ -179,7 +179,10 @@ class Comparison(RuleBasedStateMachine):
             self.last = self.moment()
         else:
             is_same = pull.told == (reward, cost) or (
-                pull.state == "told late" and pull.told is not None and pull.told[0] == reward
+                pull.state == "told late"
+                and pull.told is not None
+                and pull.told[0] == reward
+                and cost <= COSTS[pull.arm]
             )
             assert answer is (None if is_same else PullAlreadySettled)
 

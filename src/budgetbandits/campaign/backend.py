@@ -4,14 +4,16 @@
 `Transaction`, hands an instance to `budgetbandits.Store`, and checks it with `budgetbandits.testing`.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple
 
 from budgetbandits.campaign.journal import Entry
+from budgetbandits.errors import StoreUnavailable
 
-__all__ = ["Backend", "Pages", "Record", "Totals", "Transaction", "entries_after"]
+__all__ = ["Backend", "Pages", "Record", "Totals", "Transaction", "check_process", "entries_after"]
 
 PAGE: Final = 5_000  # entries read at a time: long transactions hold others up
 
@@ -147,6 +149,14 @@ class Backend(ABC):
 
 Pages = Callable[[int, int], Sequence[Entry]]
 """Returns entries with numbers greater than the first argument, in order, and no more than the second."""
+
+
+def check_process(process: int) -> None:
+    """Raise if this is not that process, but was forked off: connections, locks and threads do not survive a fork."""
+    if os.getpid() != process:
+        raise StoreUnavailable(
+            "the store was opened before this process was forked off: open it in each process, after the fork"
+        )
 
 
 def entries_after(pages: Pages, after: int) -> Iterator[Entry]:

@@ -6,12 +6,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar, cast
 
-from budgetbandits.campaign.backend import Backend, Pages, Record, Totals, entries_after
+from budgetbandits.campaign.backend import Backend, Pages, Record, Totals, check_process, entries_after
 from budgetbandits.campaign.group import Group
-from budgetbandits.campaign.ledger import Ledger
+from budgetbandits.campaign.ledger import Ledger, TornLedger
 from budgetbandits.campaign.settings import Settings
 from budgetbandits.campaign.times import Clock, timestamp
-from budgetbandits.errors import BudgetBanditsError, JournalDamaged, OutcomeUnknown, StoreUnavailable
+from budgetbandits.errors import (
+    BudgetBanditsError,
+    InvalidInput,
+    JournalDamaged,
+    OutcomeUnknown,
+    PolicyError,
+    StoreUnavailable,
+)
 
 __all__ = ["Clerk", "Request", "totals_of"]
 
@@ -47,6 +54,7 @@ class Clerk:
         self._clock = clock
         self._ledger: Ledger | None = None
         self._ledger_lock = threading.Lock()
+        self._at_work: int | None = None  # the thread that has the lock
         self._group: Group[Request[object]] = Group(self.perform)
 
     def act(self, decide: Callable[[Ledger], Answer]) -> Answer:
@@ -54,22 +62,34 @@ class Clerk:
 
         An error of this package that the decision raises is handed on, and nothing has changed then.
         """
-        # The backend would say so, too; but the thread that commits does not live on in a fork, and would never ask.
-        if os.getpid() != self._process:
-            raise StoreUnavailable("the store was opened by another process: open it in each process anew")
+        self._check_caller()
         request = Request(decide)
         self._group.submit(cast(Request[object], request))
         return request.answer()
 
     def look(self, view: Callable[[Ledger], Answer]) -> Answer:
         """Return a view of the ledger as the journal stands; nothing is written."""
+        self._check_caller()
         with self._ledger_lock:
+            self._at_work = threading.get_ident()
             try:
-                ledger = self._caught_up(self.pages)
-            except BaseException:
-                self._ledger = None  # an entry may have been folded in half
-                raise
-            return view(ledger)
+                return view(self._caught_up_outside())
+            finally:
+                self._at_work = None
+
+    def _caught_up_outside(self) -> Ledger:
+        try:
+            return self._caught_up(self.pages)
+        except BaseException:
+            self._ledger = None  # an entry may have been folded in half
+            raise
+
+    def _check_caller(self) -> None:
+        """Raise if the call could never come back."""
+        # The backend would say so, too; but threads do not live on in a fork, nor do locks know that they are gone.
+        check_process(self._process)
+        if self._at_work == threading.get_ident():
+            raise PolicyError("a policy or a clock must not use the campaign that waits for what it says")
 
     def time(self) -> int:
         """Return the time, in microseconds since 1970."""
@@ -79,13 +99,17 @@ class Clerk:
         """Perform requests in one transaction, in order; each has its answer, or its error, after that."""
         try:
             with self._ledger_lock:
-                self._transact(requests)
+                self._at_work = threading.get_ident()
+                try:
+                    self._transact(requests)
+                finally:
+                    self._at_work = None
         except BaseException as error:  # of any kind: whoever waits for an answer must get one
             for request in requests:
                 request.fail(error)
 
     def _transact(self, requests: Sequence["Request[object]"]) -> None:
-        has_begun = False
+        has_begun = is_decided = False
         try:
             if self._ledger is None:
                 self._caught_up(self.pages)  # a long journal is read before the transaction, which holds others up
@@ -97,11 +121,14 @@ class Clerk:
                     request.decide(ledger)
                 if ledger.unsaved:
                     transaction.append(ledger.unsaved, totals_of(ledger))
+                is_decided = True
             ledger.unsaved.clear()
-        except BaseException:
+        except BaseException as error:
             if has_begun:  # else the ledger is as it was: a long journal need not be read again
                 self._ledger = None  # it is ahead of the journal now, or nobody knows
-            raise
+            if is_decided or isinstance(error, BudgetBanditsError):
+                raise
+            raise StoreUnavailable(f"the request failed ({error!r}). Nothing was changed; try again") from error
 
     def _caught_up(self, pages: Pages, totals: Totals | None = None) -> Ledger:
         ledger = self._ledger
@@ -139,10 +166,13 @@ class Request(Generic[Answer]):
         """Make the decision; where it is refused, that is this request's own affair."""
         try:
             self._answer = self._decision(ledger)
-        except JournalDamaged:
+        except (JournalDamaged, TornLedger):
             raise
         except BudgetBanditsError as error:
             self._error = error
+        except Exception as error:  # an argument like no other, such as a number too long to be shown
+            self._error = InvalidInput(f"the request cannot be understood ({error!r}). Nothing was changed")
+            self._error.__cause__ = error
 
     def fail(self, error: BaseException) -> None:
         """Take note that the whole transaction failed."""

@@ -66,7 +66,11 @@ class Group(Generic[Request]):
         with self._mutex:
             if self._thread is None:
                 thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError:  # no more threads, as when the program ends
+                    self._perform_together(self._taken())
+                    return
                 self._thread = thread  # not before: Ctrl-C in between must not leave one here that never started
 
     def _work(self) -> None:
@@ -74,10 +78,13 @@ class Group(Generic[Request]):
             if self._thread is not threading.current_thread():
                 return  # Ctrl-C came before it was the group's thread
         while self._has_requests():
-            places = [self._line.popleft() for _ in range(len(self._line))]
+            places = self._taken()
             begin = time.perf_counter()
             performed = self._perform_together(places)
             self._gather(performed, min((time.perf_counter() - begin) / 2, _LONGEST_WAIT))
+
+    def _taken(self) -> list["_Place[Request]"]:
+        return [self._line.popleft() for _ in range(len(self._line))]
 
     def _has_requests(self) -> bool:
         """Wait until somebody waits; return False if the thread is to end."""

@@ -32,12 +32,16 @@ from budgetbandits.errors import (
 from budgetbandits.learner import Learner, Pull
 from budgetbandits.money import Amount
 
-__all__ = ["Ledger", "Outstanding", "replay"]
+__all__ = ["Ledger", "Outstanding", "TornLedger", "replay"]
 
 Answer = TypeVar("Answer")
 
 _LONGEST_KEY: Final = 255
 _MOST_WANTED: Final = 10_000  # a transaction holds everyone else up
+
+
+class TornLedger(Exception):
+    """A decision broke off while its entry was folded in, for no reason foreseen: the ledger is of no use."""
 
 
 class Outstanding(NamedTuple):
@@ -137,7 +141,9 @@ class Ledger:
             while len(pulls) < wanted and (arm := self._policy_says(self.choice)) is not None:
                 self._write_asked(arm, key, len(pulls), wanted)
                 pulls.append(self._outstanding[len(self._pulls)].pull)
-        except PolicyError:  # what it chose before stands, and is the answer
+        except JournalDamaged:
+            raise
+        except BudgetBanditsError:  # what the policy chose before it failed stands, and is the answer
             if not pulls:
                 raise
         return pulls
@@ -194,7 +200,12 @@ class Ledger:
 
     def _write(self, kind: Kind, **contents: Any) -> None:
         entry = Entry(self.entries + 1, self._now, kind, **contents)
-        self._fold(entry)
+        try:
+            self._fold(entry)
+        except BudgetBanditsError:  # refused: nothing has changed
+            raise
+        except Exception as error:
+            raise TornLedger(repr(error)) from error
         self.unsaved.append(entry)
 
     def _policy_says(self, call: Callable[[], Answer]) -> Answer:
@@ -258,9 +269,14 @@ class Ledger:
         return units
 
     def _check_repeated(self, number: int, told: Told, reward: float, cost: Amount | None) -> None:
-        price = self._price(self._pulls.arm(number))
-        units = price if cost is None else self.settings.unit.units_at_least(cost, f"cost of pull {number}")
-        if reward == told.reward and (told.cost is None or told.cost == units):
+        arm = self._pulls.arm(number)
+        if cost is not None:
+            units = self.settings.unit.units_at_least(cost, f"cost of pull {number}")
+        else:
+            units = 0 if told.cost is None else self._told_amount(number, arm, None)
+        # What a pull cost that was told late is of no account, if it could be.
+        is_same_cost = units <= self._price(arm) if told.cost is None else units == told.cost
+        if reward == told.reward and is_same_cost:
             return
         at_cost = "" if told.cost is None else f" and the cost {self.settings.unit.decimal(told.cost)}"
         raise PullAlreadySettled(
@@ -272,7 +288,7 @@ class Ledger:
         """Return a reward as it is stored; whether it lies in the range is for the learner to say."""
         try:
             return float(reward)
-        except (TypeError, ValueError, OverflowError) as error:
+        except Exception as error:  # whatever it is that was given
             low, high = self.settings.reward_range
             raise InvalidReward(
                 f"reward of pull {number} is {reward!r}: it must be a number in the reward range ({low:g}, {high:g})"

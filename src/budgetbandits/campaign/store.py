@@ -84,12 +84,15 @@ def open_store(url: str, *, clock: Clock | None = None, read_only: bool = False)
 
 
 def _parsed(url: str) -> URL:
+    # Not the whole address where it may hold a password.
+    shown = f"{str(url).partition('://')[0]}://..." if "@" in str(url) else url
     try:
-        return make_url(url)
+        parsed = make_url(url)
     except (ArgumentError, ValueError):
-        # Not the whole address where it may hold a password.
-        shown = f"{str(url).partition('://')[0]}://..." if "@" in str(url) else url
         raise InvalidInput(f"store address {shown!r}: give one such as sqlite:///ads.db") from None
+    if "?" in str(url) and not parsed.query:  # it would be dropped without a word, with what may be a part of a name
+        raise InvalidInput(f"store address {shown!r}: what follows the ? is no option; leave it out")
+    return parsed
 
 
 def _backend(url: URL, read_only: bool) -> Backend:

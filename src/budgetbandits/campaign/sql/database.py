@@ -9,9 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, bindparam, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from budgetbandits.campaign.backend import Backend, Record, Totals, Transaction
+from budgetbandits.campaign.backend import Backend, Record, Totals, Transaction, check_process
 from budgetbandits.campaign.journal import Entry
 from budgetbandits.campaign.sql.schema import NEWEST, campaigns, check_version, entries, entry_of, record_of, version_of
+from budgetbandits.campaign.undisturbed import undisturbed
 from budgetbandits.errors import (
     CampaignExists,
     JournalDamaged,
@@ -66,6 +67,7 @@ class SqlBackend(Backend):
         self._process = os.getpid()
         self._is_closed = False
 
+    @undisturbed
     def set_up(self) -> None:
         """Bring the schema up to date, unless it is; whatever fails, no connection stays open."""
         try:
@@ -101,6 +103,7 @@ class SqlBackend(Backend):
     def is_outcome_unknown(self, error: DBAPIError) -> bool:
         """Tell whether a commit that failed so may have been done all the same."""
 
+    @undisturbed
     def create(self, name: str, settings: str, budget: int, created: int) -> None:
         """Keep a new campaign."""
         with self._committing(None) as connection:
@@ -112,6 +115,7 @@ class SqlBackend(Backend):
                     f"there is a campaign named {name!r} already: open it, or give the new one another name"
                 ) from error
 
+    @undisturbed
     def find(self, name: str) -> Record:
         """Return the campaign of that name."""
         with self._reading() as connection:
@@ -120,11 +124,13 @@ class SqlBackend(Backend):
             raise NoSuchCampaign(f"there is no campaign named {name!r} in {self.where}: create it, or see list()")
         return self._record(row)
 
+    @undisturbed
     def list(self) -> Sequence[Record]:
         """Return all campaigns."""
         with self._reading() as connection:
             return [self._record(row) for row in connection.execute(_RECORD.order_by(campaigns.c.id))]
 
+    @undisturbed
     def entries(self, campaign: int, after: int, limit: int) -> Sequence[Entry]:
         """Return a page of the journal."""
         with self._reading() as connection:
@@ -136,23 +142,23 @@ class SqlBackend(Backend):
         with self._committing(campaign) as connection:
             yield SqlTransaction(self, connection, campaign)
 
+    @undisturbed
     def time(self) -> int:
         """Return the time by the database's clock."""
         with self._reading() as connection:
             return self.time_of(connection)
 
+    @undisturbed
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; in a process that was forked off, leave them to its parent."""
         self._is_closed = True
-        self.engine.dispose()
+        self.engine.dispose(close=os.getpid() == self._process)
 
     def check_usable(self) -> None:
         """Raise if nothing can be done with it any more."""
         if self._is_closed:
             raise StoreUnavailable(f"the store {self.where} was closed: open it again")
-        # Connections and locks do not survive a fork.
-        if os.getpid() != self._process:
-            raise StoreUnavailable("the store was opened by another process: open it in each process anew")
+        check_process(self._process)
 
     def _record(self, row: Row[Any]) -> Record:
         try:

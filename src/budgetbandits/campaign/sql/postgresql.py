@@ -20,6 +20,14 @@ _SETTINGS: Final = {
     "synchronous_commit": "on",  # whatever the server's default: what was handed out must be durable
 }
 
+_NETWORK: Final = {  # a server that is gone must not be waited for without end; seconds, but the last in milliseconds
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+
 _INCOMPLETE: Final = ("42P01", "42703")  # there is no such table, or no such column
 _FORBIDDEN: Final = "42501"
 
@@ -41,7 +49,8 @@ class PostgresqlBackend(SqlBackend):
         try:
             engine = create_engine(
                 url.set(drivername="postgresql+psycopg"),
-                connect_args={"options": options, "connect_timeout": 10},
+                connect_args={"options": options}
+                | {name: url.query.get(name, value) for name, value in _NETWORK.items()},
                 paramstyle="format",
                 pool_pre_ping=True,  # a server that was restarted is found again by the next request
             )

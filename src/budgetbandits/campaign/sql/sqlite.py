@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import random
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from budgetbandits.campaign.sql.database import SqlBackend
 from budgetbandits.campaign.sql.line import Line
 from budgetbandits.campaign.sql.schema import migrate
 from budgetbandits.campaign.times import system_clock, timestamp
+from budgetbandits.campaign.undisturbed import undisturbed
 from budgetbandits.errors import InvalidInput, StoreError, StoreUnavailable, WrongStore
 
 __all__ = ["SqliteBackend"]
@@ -45,6 +47,7 @@ class SqliteBackend(SqlBackend):
         self._driver = driver
         try:
             path = _path(url, read_only)
+            _check_inheritance(path)
             _check_file(driver, path)
         except OSError as error:
             raise StoreUnavailable(f"{url} cannot be opened: {error}") from error
@@ -114,6 +117,7 @@ class SqliteBackend(SqlBackend):
         if self._file is not None and self._file != _identity(self._path):
             raise StoreUnavailable(f"{self.where} was removed or replaced since it was opened: open it again")
 
+    @undisturbed
     def close(self) -> None:
         """Close all connections."""
         super().close()
@@ -146,7 +150,13 @@ def _path(url: URL, read_only: bool) -> Path:
         raise StoreUnavailable(f"{url} cannot be opened: there is no file {path}")
     if path.exists() and not path.is_file():
         raise StoreUnavailable(f"{url} cannot be opened: {path} is not a file")
+    if path.exists() and not read_only and not _may_write(path):
+        raise StoreUnavailable(f"{url} may not be written to: allow it, or open it with read_only")
     return path
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _check_file(driver: ModuleType, path: Path) -> None:
@@ -194,11 +204,40 @@ def _address(path: Path, read_only: bool) -> str:
     """Return the address under which SQLite shall open a file."""
     if not read_only:
         mode = "mode=rwc"
-    elif os.access(path.parent, os.W_OK) or _log_of(path).exists():
+    elif _may_write(path.parent) or _log_of(path).exists():
         mode = "mode=rw"  # not "ro": whoever closes a database last has to tidy up beside it
     else:
         mode = "immutable=1"  # where its log cannot be created, nobody else can write to it either
     return f"{path.absolute().as_uri()}?{mode}"
+
+
+_inherited: set[tuple[int, int]] = set()
+"""The files that were open when this process was forked off from another."""
+
+
+def _note_inheritance() -> None:
+    for file in Path("/dev/fd").iterdir():
+        with contextlib.suppress(OSError):  # the listing itself was open
+            status = os.fstat(int(file.name))
+            if stat.S_ISREG(status.st_mode):
+                _inherited.add((status.st_dev, status.st_ino))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_inheritance)
+
+
+def _check_inheritance(path: Path) -> None:
+    """Raise if SQLite has the file open from before a fork.
+
+    What it believes to know of its locks is wrong then: it would delete a log that others write to, and what they were
+    told to be durable would be gone.
+    """
+    if _identity(path) in _inherited:
+        raise StoreUnavailable(
+            f"{path} was open when this process was forked off, and SQLite's locks do not survive that: close the "
+            "store before you start processes, or start them with multiprocessing.get_context('spawn')"
+        )
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -1,0 +1,49 @@
+"""Work that Ctrl-C must not break off in the middle."""
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+__all__ = ["undisturbed"]
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def undisturbed(work: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """Let a function run to its end, whatever signals come meanwhile.
+
+    Signals are heeded in the main thread of a program, and there an exception such as KeyboardInterrupt may be raised
+    between any two steps. A lock that is taken in Python code, like those of a pool of connections, can stay locked for
+    ever by that. So a call from the main thread is performed by another one. Ctrl-C ends the wait for it, and the work
+    goes on to its end by itself.
+    """
+
+    @functools.wraps(work)
+    def call(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        if threading.current_thread() is not threading.main_thread():
+            return work(*args, **kwargs)
+        done = threading.Lock()  # unlike an Event it takes Ctrl-C at any moment
+        done.acquire()
+        answers: list[Answer] = []
+        errors: list[BaseException] = []
+
+        def perform() -> None:
+            try:
+                answers.append(work(*args, **kwargs))
+            except BaseException as error:
+                errors.append(error)
+            finally:
+                done.release()
+
+        try:
+            threading.Thread(target=perform, name="budgetbandits-call", daemon=True).start()
+        except RuntimeError:  # no more threads, as when the program ends
+            return work(*args, **kwargs)
+        done.acquire()
+        if errors:
+            raise errors.pop()
+        return answers.pop()
+
+    return cast(Callable[Given, Answer], call)
