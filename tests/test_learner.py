@@ -813,12 +813,12 @@ class TestPoliciesOfOnesOwn:
         assert (learner.pending, learner.spent, learner.reward_total) == ((pull,), 0, 0)
 
     def test_of_a_cost_as_well(self) -> None:
-        learner = new_learner(InTurn(cost=0.3), costs={"a": (0, 2), "b": 1}, budget=9)
+        learner = new_learner(InTurn(cost=0.3), costs={"a": (0, 2), "b": 1}, budget=9, unit=1)
         pull = asked(learner)
         learner.tell(pull, 0.5, cost=1)
         assert learner.arms[0].cost == pytest.approx(0.3)
         assert learner.spent == 1
-        bad = new_learner(InTurn(cost=2.5), costs={"a": (0, 2), "b": 1}, budget=9)
+        bad = new_learner(InTurn(cost=2.5), costs={"a": (0, 2), "b": 1}, budget=9, unit=1)
         pull = asked(bad)
         with pytest.raises(PolicyError, match=r"learns 2.5 from a cost: cost_lesson must return a number in \[0"):
             bad.tell(pull, 0.5, cost=1)

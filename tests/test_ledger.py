@@ -259,7 +259,7 @@ class TestDecisions:
 
 class TestRepeatedTells:
     def test_a_random_cost_is_told_again_as_well(self) -> None:
-        ledger = new_ledger(costs={"a": ("0.05", "0.25")})
+        ledger = new_ledger(costs={"a": ("0.05", "0.25")}, unit="0.01")
         first, second = ledger.ask(2)
         ledger.tell(first, 0.5, cost="0.25")
         ledger.tell(first, 0.5, cost="0.25")

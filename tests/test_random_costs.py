@@ -369,9 +369,34 @@ class TestLearner:
         assert learner.to_json() == before
 
     def test_what_is_finer_than_the_unit_is_rounded_up(self) -> None:
-        learner = calls()
+        learner = calls(unit="0.01")
         learner.tell(asked(learner), 0.5, cost="0.0501")
         assert learner.spent == 0.06
+
+    @pytest.mark.parametrize(
+        ("costs", "budget", "told", "spent"),
+        [
+            ({"a": (0, 1), "b": 1}, 10, 0.3, 0.3),
+            ({"a": (0, 1)}, 10, "0.1234567", 0.12346),
+            ({"a": ("0.01", "0.25")}, 10, "0.011505", 0.011505),
+            ({"a": ("0.01", "0.25")}, 10, 0.1 + 0.05, 0.150001),
+            ({"a": (0, 1000), "b": 2000}, 10**6, "0.014", 0.02),
+            ({"a": (0, 1)}, 10**13, "0.123", 0.2),
+            ({"a": (0, "0.001")}, 2**40, "0.00015", 0.001),
+        ],
+    )
+    def test_by_default_the_unit_is_fine_enough_for_what_is_told(
+        self, costs: Any, budget: int, told: Any, spent: float
+    ) -> None:
+        learner = calls(costs=costs, budget=budget)
+        pull = learner.ask("a")
+        assert pull is not None
+        learner.tell(pull, 0.5, cost=told)
+        assert learner.spent == spent
+
+    def test_a_unit_that_is_given_is_kept_and_so_are_known_costs(self) -> None:
+        assert calls(unit=1, costs={"a": (0, 1)}, budget=10)._unit.exponent == 0
+        assert calls(costs={"a": 1, "b": (2, 2)}, budget=10)._unit.exponent == 0
 
     def test_the_mean_of_the_costs_told_is_what_it_goes_by(self) -> None:
         learner = calls()
@@ -432,7 +457,7 @@ class TestLearner:
         ],
     )
     def test_damage_is_seen(self, damage: dict[str, Any]) -> None:
-        learner = calls()
+        learner = calls(unit="0.01")
         learner.tell(asked(learner), 0.5, cost="0.10")
         with pytest.raises(InvalidState):
             bb.Learner.from_json(json.dumps(json.loads(learner.to_json()) | damage))

@@ -146,7 +146,8 @@ class Learner:
         Which of the seed's independent streams to use.
     unit
         The smallest amount to count in, a power of ten such as "0.01", if costs that are told may be finer than those
-        that are given here. By default the largest that holds all of these.
+        that are given here. By default the largest that holds all of these; with random costs one that is finer, about
+        a hundred-thousandth of a cost.
     limits
         How often arms may be pulled at most, by name; those left out have no limit. Outstanding pulls count, cancelled
         ones do not.
@@ -185,7 +186,7 @@ class Learner:
     ) -> None:
         names, amounts = named_costs(costs)
         seed = new_seed() if seed is None else seed
-        bill = price_list(amounts, names, budget, unit)
+        bill = price_list(amounts, names, budget, unit, for_tells=True)
         self._set_up(policy, names, bill, limits_of(limits, names), reward_range, seed, run)
 
     @classmethod

@@ -43,6 +43,8 @@ Amount = int | float | str | Decimal
 _DECIMAL_LOOKING_DIGITS: Final = 12
 _FLOAT_BITS: Final = 53
 _PAIR_BITS: Final = 106
+_SAFE_DIGITS: Final = 14  # a number with one digit more is below 2^53
+_TOLD_DIGITS: Final = 5  # of a random cost, below its first one
 _TINY_SHARE: Final = 2.0**-20  # of a greatest cost: the unit of real amounts is no finer than the last bit of this
 
 
@@ -186,6 +188,7 @@ def price_list(
     *,
     also: Sequence[Amount] = (),
     is_real: bool = False,
+    for_tells: bool = False,
 ) -> PriceList:
     """Find the unit that holds every cost and the budget exactly; it is no coarser than the one given.
 
@@ -199,6 +202,9 @@ def price_list(
         More amounts that the unit has to hold, if it is a power of ten.
     is_real
         Take all amounts for real numbers, however they look.
+    for_tells
+        Where costs are random and no unit is given, take one that is fine enough for what pulls will turn out to cost:
+        about a hundred-thousandth of the least of the greatest costs, if the budget can be counted in it.
 
     Examples
     --------
@@ -234,6 +240,8 @@ def price_list(
     details = [_plain(amount, "amount") for amount in also]
     if is_real or any(map(looks_real, chain(amounts, lows or (), details, (whole,)))):
         return _real_prices(amounts, whole, lows)
+    if for_tells and unit is None and lows is not None:
+        least_digits = _digits_for_tells(amounts, whole)
     return _decimal_prices(amounts, whole, least_digits, lows, details)
 
 
@@ -308,6 +316,12 @@ def _decimal_prices(
     prices = np.array(units[:-1], dtype=np.float64)
     low_prices = None if lows is None else np.array([_scaled(low, digits) for low in lows], dtype=np.float64)
     return PriceList(Unit(10, digits), prices, units[-1], low_prices)
+
+
+def _digits_for_tells(costs: Sequence[Number], budget: Number) -> int:
+    decimals = list(map(_as_decimal, costs))
+    largest = max(*decimals, _as_decimal(budget))
+    return min(_TOLD_DIGITS - min(decimals).adjusted(), _SAFE_DIGITS - largest.adjusted())
 
 
 def _as_decimal(amount: Number) -> Decimal:

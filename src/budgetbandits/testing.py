@@ -328,7 +328,8 @@ class StoreContract(ABC):
     def test_of_a_random_cost_the_greatest_is_reserved_and_the_true_one_settled(
         self, store: Store, tmp_path: Path, clock: HandClock
     ) -> None:
-        ads = new_campaign(store, costs={"a": ("0.05", "0.25"), "b": "0.10"}, budget=2, policy=thompson())
+        costs = {"a": ("0.05", "0.25"), "b": "0.10"}
+        ads = new_campaign(store, costs=costs, budget=2, policy=thompson(), unit="0.01")
         pull, other = ads.ask(n=2)
         while pull.arm != "a" or other.arm != "b":
             ads.cancel(pull)
@@ -347,7 +348,7 @@ class StoreContract(ABC):
         ads.verify()
 
     def test_a_random_cost_that_is_told_late_moves_no_money(self, store: Store, clock: HandClock) -> None:
-        ads = new_campaign(store, costs={"a": ("0.05", "0.25")}, budget="0.50")
+        ads = new_campaign(store, costs={"a": ("0.05", "0.25")}, budget="0.50", unit="0.01")
         first, second = ads.ask(n=2)
         ads.tell(first, 0.5, cost="0.05")
         clock.advance(60)
@@ -360,8 +361,8 @@ class StoreContract(ABC):
     def test_a_budget_of_random_costs_is_spent_to_where_no_greatest_cost_fits(self, store: Store) -> None:
         ads = new_campaign(store, costs={"a": (0, "0.25"), "b": ("0.10", "0.40")}, budget=3)
         while pull := ads.ask():
-            ads.tell(pull, 0.5, cost="0.15")
-        assert amounts(ads) == ("2.85", "0.00", "0.15")
+            ads.tell(pull, 0.5, cost="0.15005")  # finer than the amounts given, and settled as it is
+        assert amounts(ads) == ("2.850950", "0.000000", "0.149050")
         ads.verify()
 
     def test_limits_hold_for_all_who_ask(self, store: Store, tmp_path: Path, clock: HandClock) -> None:

@@ -184,7 +184,7 @@ def _least(given: Sequence[int] | None) -> tuple[int, ...] | None:
 
 def _decimal_bill(costs: Costs, budget: Amount, unit: Amount | None) -> tuple[tuple[ArmName, ...], PriceList]:
     names, amounts = named_costs(costs)
-    bill = price_list(amounts, names, budget, unit)
+    bill = price_list(amounts, names, budget, unit, for_tells=True)
     if bill.unit.base == 10:
         return tuple(names), bill
     ends = [(cost.least, cost.greatest) if isinstance(cost, CostRange) else (cost, cost) for cost in amounts]

@@ -162,7 +162,8 @@ class Store:
             What becomes of the money of a pull that is not told in its lease. "charge": it may have been spent, so it
             counts as spent. "release": it is given back, for those who know that it was not.
         unit
-            The smallest amount, such as "0.01", if costs that are told may be finer than those that are given here.
+            The smallest amount, such as "0.01", if costs that are told may be finer than those that are given here. By
+            default the largest that holds all of these; with random costs about a hundred-thousandth of a cost.
 
         Raises
         ------
