@@ -125,6 +125,44 @@ def test_standings_are_geometric_means_over_the_cells() -> None:
     assert standings([cell("x", 0.0), cell("x", 0.5, "b")])[0].mean == 0
 
 
+def test_where_some_regret_is_below_zero_nobody_is_compared() -> None:
+    """The least of all would otherwise have no place, or any."""
+    cells = [cell("x", -0.1), cell("y", 0.5), cell("x", 0.2, "b"), cell("y", 0.9, "b"), cell("y", -1e-12, "c")]
+    cells = [replace(each, origin=OWN if each.policy == "x" else PUBLISHED) for each in cells]
+    rows = standings(cells[:4])
+    assert [(row.policy, row.mean, row.best_in) for row in rows] == [("x", pytest.approx(0.2), 1), ("y", 0.9, 0)]
+    [found] = records(cells[:4], "x")
+    assert found.ratio == pytest.approx(2 / 9)
+    assert (found.smaller_in, found.cells) == (1, 1)
+    assert standings(cells[4:])[0].mean == 0  # rounding is no luck
+
+
+def test_of_random_costs_that_come_cheap_the_report_speaks(tmp_path: Path) -> None:
+    table = tmp_path / "calls.csv"
+    table.write_text("arm,cost,reward\na,0,1\na,2,1\na,1,0\nb,0.2,0\nb,1.8,0\nb,1.0,0.1\n", encoding="utf-8")
+    calls = bb.problem_from_csv(table, reward_range=(0, 1))
+    policies = {"rec": bb.recommended(), "omega": bb.omega_ucb()}
+    problems: dict[str, bb.Problem | bb.Family] = {"calls": calls, "coins": bb.BernoulliFamily(3)}
+    remarks: set[str] = set()
+    for seed in range(1, 6):
+        board = bb.leaderboard(policies, problems, [100, 1000], runs=6, seed=seed, out=tmp_path / str(seed))
+        means = [row.mean for row in board.standings]
+        assert means == sorted(means)
+        assert not any(map(math.isnan, means))
+        remarks.update(remark.split(":")[0] for remark in board.remarks)
+        assert "nan" not in (tmp_path / str(seed) / "report.md").read_text(encoding="utf-8")
+    assert remarks == {"Left out, since some regret is below 0 on average, which is luck and takes more runs to tell"}
+    with pytest.raises(InvalidInput, match="below 0 on average in every cell, which is luck: give more runs"):
+        bb.leaderboard(policies, {"calls": calls}, [100], runs=3, seed=6)
+
+
+def test_two_problems_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "moderate.csv").write_text("arm,cost,reward\na,1,1\nb,2,1\nb,2,0\n", encoding="utf-8")
+    given = ["compare", "--csv", str(tmp_path / "moderate.csv"), "--problems", "moderate", "--budgets", "50"]
+    assert main([*given, "--out", str(tmp_path / "out")]) == 2
+    assert "there are two problems named 'moderate'" in capsys.readouterr().err
+
+
 def test_a_record_is_over_all_cells_with_one_published_policy() -> None:
     cells = [cell("x", 0.1), cell("y", 0.5), cell("x", 0.9, "b"), cell("y", 0.2, "b"), cell("z", 0.3, "b")]
     cells = [replace(each, origin=OWN if each.policy == "x" else PUBLISHED) for each in cells]

@@ -64,7 +64,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A policy over all cells in which KUBE has regret.
+    """A policy over all cells in which KUBE has regret, and no policy's is below 0 by luck.
 
     Attributes
     ----------
@@ -197,11 +197,11 @@ class Leaderboard:
     @property
     def remarks(self) -> list[str]:
         """What has to be said beside the standings: which cells are left out of them, if any are."""
-        without = dict.fromkeys((cell.problem, cell.budget) for cell in self.cells if math.isnan(cell.mean))
-        if not without:
-            return []
-        told = "; ".join(f"{problem}, B = {budget:g}" for problem, budget in without)
-        return [f"Left out, since KUBE has no regret there to compare with: {told}."]
+        reasons = {
+            "KUBE has no regret there to compare with": [cell for cell in self.cells if math.isnan(cell.mean)],
+            "some regret is below 0 on average, which is luck and takes more runs to tell": _lucky(self.cells),
+        }
+        return [f"Left out, since {reason}: {_places(cells)}." for reason, cells in reasons.items() if cells]
 
     @cached_property
     def duels(self) -> Table[Duel]:
@@ -251,7 +251,19 @@ def _beside(sample: Floats, kube: Floats) -> list[float]:
 
 
 def _comparable(cells: Sequence[Cell]) -> list[Cell]:
-    return [cell for cell in cells if not math.isnan(cell.mean)]
+    """Return the cells of which shares can be compared, for all policies or for none."""
+    lucky = {(cell.problem, cell.budget) for cell in _lucky(cells)}
+    return [cell for cell in cells if not math.isnan(cell.mean) and (cell.problem, cell.budget) not in lucky]
+
+
+def _lucky(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with less regret than there can be, as happens where costs are random and came cheap."""
+    return [cell for cell in cells if cell.mean < -_ROUNDING]
+
+
+def _places(cells: Sequence[Cell]) -> str:
+    places = dict.fromkeys((cell.problem, cell.budget) for cell in cells)
+    return "; ".join(f"{problem}, B = {budget:g}" for problem, budget in places)
 
 
 def standings(cells: Sequence[Cell]) -> Table[Standing]:
@@ -300,7 +312,7 @@ def _ratio(first: float, second: float) -> float:
 def _geometric_mean(values: Sequence[float]) -> float:
     # A regret of 0 makes the mean 0, one beside 0 makes it infinite, and both together leave it open.
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.exp(np.mean(np.log(values))))
+        return float(np.exp(np.mean(np.log(np.maximum(values, 0.0)))))
 
 
 def standings_table(rows: Sequence[Standing]) -> Rows:

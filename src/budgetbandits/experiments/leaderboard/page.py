@@ -63,8 +63,9 @@ def _overview(board: Leaderboard, seed: int) -> str:
     first = next(iter(board.runs.values()))
     runs = board.cells[0].runs
     budgets = ", ".join(f"{budget:g}" for budget in first.budgets)
+    problems = "problem" if len(board.runs) == 1 else "problems"
     return (
-        f"{len(first.policies)} policies on {len(board.runs)} problems with budgets of {budgets}: "
+        f"{len(first.policies)} policies on {len(board.runs)} {problems} with budgets of {budgets}: "
         f"{runs} runs of each, from seed {seed}."
     )
 

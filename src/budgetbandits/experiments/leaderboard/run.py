@@ -153,6 +153,10 @@ def contest(
     """
     settings = choice(preset, suite.presets, "preset")
     listed = suite.problems if names is None and not added else names or ()
+    if twice := sorted(set(listed) & set(added or ())):
+        raise InvalidInput(
+            f"there are two problems named {twice[0]!r}: give the one that is not on the list another name"
+        )
     sources = {name: choice(name, suite.problems, "problem") for name in listed} | dict(added or {})
     if not sources:
         raise InvalidInput("there are no problems: give some, or the names of some on the list")
@@ -268,6 +272,11 @@ def _folder(chosen: Contest, out: str | Path) -> Folder:
 
 def _board(chosen: Contest, folder: Folder, machine: Machine | None) -> Leaderboard:
     board = Leaderboard(play(chosen.study, folder, chosen.runs, machine), chosen.origins, chosen.reference)
+    if not board.standings and any(cell.mean < 0 for cell in board.cells):
+        raise InvalidInput(
+            f"with {chosen.runs} runs some regret is below 0 on average in every cell, which is luck: give more runs, "
+            "or greater budgets"
+        )
     if not board.standings:
         raise InvalidInput(
             f"{board.reference} has no regret on any of the problems {', '.join(map(repr, board.runs))}: there is "
