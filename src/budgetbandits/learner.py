@@ -270,7 +270,8 @@ class Learner:
     def ask(self, arm: ArmName | None = None) -> Pull | None:
         """Return the next pull, its cost reserved, or None if the budget left pays no arm below its limit.
 
-        None is final once no pull is outstanding; until then a `cancel` may free money for another pull.
+        None is final once no pull is outstanding; until then a `cancel`, or a cost below the reserved one,
+        may free money.
 
         Parameters
         ----------

@@ -309,9 +309,10 @@ class LearnedRangeKLUCB(ScalarIndex):
       of one that n pulls without do not speak against: the search for them is granted a share of the budget.
 
     An arm never tried is worth ``R + (H - R) max(0, 1 - c (J - 1) / (share B_left))`` to a lazy start: the declared
-    end counts until the share is used up on first tries. So a range declared far too wide costs little more than the
-    share; and with a large budget for each arm even rare rewards, of a size that no other arm pays, are looked for as
-    long as is due. With a small one they are not, and arms may remain untried.
+    end counts until the share would be used up on first tries, if they all cost what this arm does. So a range declared
+    far too wide costs little more than the share; and with a large budget for each arm even rare rewards, of a size
+    that no other arm pays, are looked for as long as is due. With a small one they are not, and arms may remain
+    untried, dear ones first.
 
     Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, with (H - R) p added to its rewards; and
     an arm never tried has its least cost.
