@@ -233,7 +233,7 @@ def test_the_thread_ends_when_there_is_nothing_to_do(monkeypatch: pytest.MonkeyP
     desk = Desk()
     assert desk.submit(1) == 1
     deadline = time.monotonic() + 10
-    while any(thread.name == "budgetbandits-commits" for thread in threading.enumerate()):
+    while desk.group._thread is not None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert desk.submit(2) == 2

@@ -152,6 +152,23 @@ class TestUndisturbed:
         monkeypatch.setattr(threading.Thread, "start", no_more_threads)
         assert undisturbed(threading.current_thread)() is threading.main_thread()
 
+    def test_what_a_signal_raises_is_handed_on_and_the_work_is_done_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        done: list[int] = []
+        start = threading.Thread.start
+
+        def interrupted(thread: threading.Thread) -> None:
+            start(thread)
+            raise RuntimeError("time is up")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", interrupted)
+            with pytest.raises(RuntimeError, match="time is up"):
+                undisturbed(done.append)(1)
+        deadline = time.monotonic() + 20
+        while not done and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert done == [1]
+
 
 def no_more_threads(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")

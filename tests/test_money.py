@@ -190,6 +190,15 @@ class TestPairs:
             assert rounded_down(high, low) == float_at_most(exact)
 
 
+@pytest.mark.parametrize("unit", [Unit(10, 2), Unit(2, 54)])
+def test_what_is_far_below_a_unit_is_one_at_once(unit: Unit) -> None:
+    with decimal.localcontext() as context:
+        context.traps[decimal.FloatOperation] = True  # for those who let no float meet a Decimal
+        for amount in ("1E-999999999", Decimal("3E-400"), 5e-324):
+            assert unit.units_at_least(amount, "cost") == 1
+        assert unit.units_at_least("0E-999999999", "cost") == 0
+
+
 class TestBadAmounts:
     @pytest.mark.parametrize(
         ("cost", "message"),

@@ -58,6 +58,9 @@ class TestAddresses:
     def test_what_is_none(self, url: str, message: str) -> None:
         assert message in refused(url, InvalidInput)
 
+    def test_a_question_mark_in_a_password_is_none_of_a_query(self) -> None:
+        assert "cannot be used now" in refused("postgresql://me:what?@localhost:1/db", StoreUnavailable)
+
     def test_a_driver_that_is_missing_is_named(self) -> None:
         program = """
 import sys

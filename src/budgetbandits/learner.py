@@ -147,7 +147,7 @@ class Learner:
     unit
         The smallest amount to count in, a power of ten such as "0.01", if costs that are told may be finer than those
         that are given here. By default the largest that holds all of these; with random costs one that is finer, about
-        a hundred-thousandth of a cost.
+        a hundred-thousandth of a cost if the budget can be counted in it.
     limits
         How often arms may be pulled at most, by name; those left out have no limit. Outstanding pulls count, cancelled
         ones do not.

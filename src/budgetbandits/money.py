@@ -137,9 +137,10 @@ class Unit:
         numerator, denominator = price.as_integer_ratio()
         return (numerator << self.exponent) // denominator
 
-    def _least(self) -> Decimal | float:
+    def _least(self) -> Decimal:
         """Return the amount of one unit."""
-        return Decimal((0, (1,), -self.exponent)) if self.base == 10 else math.ldexp(1.0, -self.exponent)
+        is_decimal = self.base == 10
+        return Decimal((0, (1,), -self.exponent)) if is_decimal else Decimal.from_float(math.ldexp(1.0, -self.exponent))
 
     def units_at_least(self, amount: Amount, what: str) -> int:
         """Return the least number of units that covers an amount: what is finer than the unit is rounded up.
@@ -150,7 +151,7 @@ class Unit:
         number = _plain(amount, what)
         if not (math.isfinite(number) and number >= 0):
             raise InvalidAmount(f"{what} is {amount}: it must be 0 or more, and finite")
-        if 0 < number < self._least():  # also where an exponent is so low that its power cannot be computed
+        if isinstance(number, Decimal) and 0 < number < self._least():  # its power of ten may be too long to write out
             return 1
         # A float that looks decimal stands for that decimal number: 0.08 is eight hundredths, and not a little more.
         is_decimal_float = self.base == 10 and isinstance(number, float) and not looks_real(number)

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
+from budgetbandits.campaign.undisturbed import try_start
+
 __all__ = ["Group"]
 
 Request = TypeVar("Request")
@@ -66,9 +68,7 @@ class Group(Generic[Request]):
         with self._mutex:
             if self._thread is None:
                 thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:  # no more threads, as when the program ends
+                if not try_start(thread):
                     self._perform_together(self._taken())
                     return
                 self._thread = thread  # not before: Ctrl-C in between must not leave one here that never started

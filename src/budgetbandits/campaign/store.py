@@ -90,7 +90,9 @@ def _parsed(url: str) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise InvalidInput(f"store address {shown!r}: give one such as sqlite:///ads.db") from None
-    if "?" in str(url) and not parsed.query:  # it would be dropped without a word, with what may be a part of a name
+    if (
+        parsed.get_backend_name() == "sqlite" and "?" in str(url) and not parsed.query
+    ):  # it would be dropped without a word, with what may be a part of a name
         raise InvalidInput(f"store address {shown!r}: what follows the ? is no option; leave it out")
     return parsed
 
@@ -163,7 +165,8 @@ class Store:
             counts as spent. "release": it is given back, for those who know that it was not.
         unit
             The smallest amount, such as "0.01", if costs that are told may be finer than those that are given here. By
-            default the largest that holds all of these; with random costs about a hundred-thousandth of a cost.
+            default the largest that holds all of these; with random costs about a hundred-thousandth of a cost if the
+            budget can be counted in it.
 
         Raises
         ------

@@ -1,14 +1,25 @@
-"""Work that Ctrl-C must not break off in the middle."""
+"""Work that Ctrl-C must not break off in the middle, and threads to do it."""
 
 import functools
 import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
-__all__ = ["undisturbed"]
+__all__ = ["try_start", "undisturbed"]
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
+
+
+def try_start(thread: threading.Thread) -> bool:
+    """Start a thread; tell whether there was one to be had: there is none when the program ends, or at a limit."""
+    try:
+        thread.start()
+    except RuntimeError as error:
+        if "new thread" not in str(error):  # then it is a signal's, and the thread may have started
+            raise
+        return False
+    return True
 
 
 def undisturbed(work: Callable[Given, Answer]) -> Callable[Given, Answer]:
@@ -37,9 +48,7 @@ def undisturbed(work: Callable[Given, Answer]) -> Callable[Given, Answer]:
             finally:
                 done.release()
 
-        try:
-            threading.Thread(target=perform, name="budgetbandits-call", daemon=True).start()
-        except RuntimeError:  # no more threads, as when the program ends
+        if not try_start(threading.Thread(target=perform, name="budgetbandits-call", daemon=True)):
             return work(*args, **kwargs)
         done.acquire()
         if errors:

@@ -30,6 +30,7 @@ __all__ = ["Cell", "Duel", "Leaderboard", "Record", "Standing", "records", "stan
 
 
 _ROUNDING: Final = 1e-9  # of the optimum: less regret than that is none
+_NOISE: Final = 1e-6  # of a regret that is some: what rounding may take away
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class Duel:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A policy beside a published one, over all cells in which KUBE has regret.
+    """A policy beside a published one, over the cells of the standings.
 
     Attributes
     ----------
@@ -191,7 +192,7 @@ class Leaderboard:
 
     @cached_property
     def standings(self) -> Table[Standing]:
-        """Every policy over all cells in which KUBE has regret, the least mean first."""
+        """Every policy over all cells that can be compared, the least mean first; see `remarks` for the others."""
         return standings(self.cells)
 
     @property
@@ -258,7 +259,7 @@ def _comparable(cells: Sequence[Cell]) -> list[Cell]:
 
 def _lucky(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells with less regret than there can be, as happens where costs are random and came cheap."""
-    return [cell for cell in cells if cell.mean < -_ROUNDING]
+    return [cell for cell in cells if cell.mean < -_NOISE]
 
 
 def _places(cells: Sequence[Cell]) -> str:
@@ -267,7 +268,7 @@ def _places(cells: Sequence[Cell]) -> str:
 
 
 def standings(cells: Sequence[Cell]) -> Table[Standing]:
-    """Return every policy over all of its cells in which KUBE has regret, the least geometric mean first."""
+    """Return every policy over all of its cells that can be compared, the least geometric mean first."""
     cells = _comparable(cells)
     least: dict[tuple[str, float], float] = {}
     for cell in cells:

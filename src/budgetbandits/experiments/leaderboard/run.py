@@ -274,8 +274,8 @@ def _board(chosen: Contest, folder: Folder, machine: Machine | None) -> Leaderbo
     board = Leaderboard(play(chosen.study, folder, chosen.runs, machine), chosen.origins, chosen.reference)
     if not board.standings and any(cell.mean < 0 for cell in board.cells):
         raise InvalidInput(
-            f"with {chosen.runs} runs some regret is below 0 on average in every cell, which is luck: give more runs, "
-            "or greater budgets"
+            f"with {chosen.runs} runs some regret is below 0 on average in every cell with regret, which is luck: "
+            "give more runs, or greater budgets"
         )
     if not board.standings:
         raise InvalidInput(
