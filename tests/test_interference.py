@@ -1,5 +1,6 @@
 """What the rest of a program may do to a campaign: fork, press Ctrl-C, run out of threads, hand odd things over."""
 
+import _thread
 import os
 import signal
 import subprocess
@@ -149,19 +150,19 @@ class TestUndisturbed:
             divide(6, by=0)
 
     def test_without_another_thread_it_works_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(threading.Thread, "start", no_more_threads)
+        monkeypatch.setattr(_thread, "start_new_thread", no_more_threads)
         assert undisturbed(threading.current_thread)() is threading.main_thread()
 
     def test_what_a_signal_raises_is_handed_on_and_the_work_is_done_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         done: list[int] = []
-        start = threading.Thread.start
+        start = _thread.start_new_thread
 
-        def interrupted(thread: threading.Thread) -> None:
-            start(thread)
+        def interrupted(*work: Any) -> None:
+            start(*work)
             raise RuntimeError("time is up")
 
         with monkeypatch.context() as patch:
-            patch.setattr(threading.Thread, "start", interrupted)
+            patch.setattr(_thread, "start_new_thread", interrupted)
             with pytest.raises(RuntimeError, match="time is up"):
                 undisturbed(done.append)(1)
         deadline = time.monotonic() + 20
@@ -170,7 +171,7 @@ class TestUndisturbed:
         assert done == [1]
 
 
-def no_more_threads(_: threading.Thread) -> None:
+def no_more_threads(*_: object) -> None:
     raise RuntimeError("can't start new thread")
 
 
@@ -180,6 +181,7 @@ def test_without_more_threads_a_campaign_works_in_the_one_there_is(
     ads = new_campaign(store)
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", no_more_threads)
+        patch.setattr(_thread, "start_new_thread", no_more_threads)
         first = asked(ads)
         ads.tell(first, 0.5)
         second = asked(ads)

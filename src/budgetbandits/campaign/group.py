@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
-from budgetbandits.campaign.undisturbed import try_start
+from budgetbandits.campaign.undisturbed import has_started, undisturbed
 
 __all__ = ["Group"]
 
@@ -68,7 +68,7 @@ class Group(Generic[Request]):
         with self._mutex:
             if self._thread is None:
                 thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
-                if not try_start(thread):
+                if not undisturbed(has_started)(thread.start):
                     self._perform_together(self._taken())
                     return
                 self._thread = thread  # not before: Ctrl-C in between must not leave one here that never started

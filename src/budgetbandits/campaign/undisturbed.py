@@ -1,20 +1,21 @@
 """Work that Ctrl-C must not break off in the middle, and threads to do it."""
 
+import _thread
 import functools
 import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
-__all__ = ["try_start", "undisturbed"]
+__all__ = ["has_started", "undisturbed"]
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 
-def try_start(thread: threading.Thread) -> bool:
+def has_started(start: Callable[[], object]) -> bool:
     """Start a thread; tell whether there was one to be had: there is none when the program ends, or at a limit."""
     try:
-        thread.start()
+        start()
     except RuntimeError as error:
         if "new thread" not in str(error):  # then it is a signal's, and the thread may have started
             raise
@@ -48,7 +49,8 @@ def undisturbed(work: Callable[Given, Answer]) -> Callable[Given, Answer]:
             finally:
                 done.release()
 
-        if not try_start(threading.Thread(target=perform, name="budgetbandits-call", daemon=True)):
+        # Not as a Thread: its start waits in Python code, which an interrupt would tear.
+        if not has_started(lambda: _thread.start_new_thread(perform, ())):
             return work(*args, **kwargs)
         done.acquire()
         if errors:
