@@ -70,12 +70,7 @@ class Clerk:
     def look(self, view: Callable[[Ledger], Answer]) -> Answer:
         """Return a view of the ledger as the journal stands; nothing is written."""
         self._check_caller()
-        with self._ledger_lock:
-            self._at_work = threading.get_ident()
-            try:
-                return view(self._caught_up_outside())
-            finally:
-                self._at_work = None
+        return self._alone(lambda: view(self._caught_up_outside()))
 
     def _caught_up_outside(self) -> Ledger:
         try:
@@ -83,6 +78,15 @@ class Clerk:
         except BaseException:
             self._ledger = None  # an entry may have been folded in half
             raise
+
+    def _alone(self, work: Callable[[], Answer]) -> Answer:
+        """Let no other thread use the ledger meanwhile."""
+        with self._ledger_lock:
+            self._at_work = threading.get_ident()
+            try:
+                return work()
+            finally:
+                self._at_work = None
 
     def _check_caller(self) -> None:
         """Raise if the call could never come back."""
@@ -98,12 +102,7 @@ class Clerk:
     def perform(self, requests: Sequence["Request[object]"]) -> None:
         """Perform requests in one transaction, in order; each has its answer, or its error, after that."""
         try:
-            with self._ledger_lock:
-                self._at_work = threading.get_ident()
-                try:
-                    self._transact(requests)
-                finally:
-                    self._at_work = None
+            self._alone(lambda: self._transact(requests))
         except BaseException as error:  # of any kind: whoever waits for an answer must get one
             for request in requests:
                 request.fail(error)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
-from budgetbandits.campaign.undisturbed import has_started, undisturbed
+from budgetbandits.campaign.undisturbed import could_start, undisturbed
 
 __all__ = ["Group"]
 
@@ -68,8 +68,8 @@ class Group(Generic[Request]):
         with self._mutex:
             if self._thread is None:
                 thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
-                if not undisturbed(has_started)(thread.start):
-                    self._perform_together(self._taken())
+                if not undisturbed(could_start)(thread.start):  # the start of a thread must not be broken off, either
+                    self._perform_together(self._taken())  # there is no thread for it but this one
                     return
                 self._thread = thread  # not before: Ctrl-C in between must not leave one here that never started
 

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
-__all__ = ["has_started", "undisturbed"]
+__all__ = ["could_start", "undisturbed"]
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 
-def has_started(start: Callable[[], object]) -> bool:
+def could_start(start: Callable[[], object]) -> bool:
     """Start a thread; tell whether there was one to be had: there is none when the program ends, or at a limit."""
     try:
         start()
@@ -50,7 +50,7 @@ def undisturbed(work: Callable[Given, Answer]) -> Callable[Given, Answer]:
                 done.release()
 
         # Not as a Thread: its start waits in Python code, which an interrupt would tear.
-        if not has_started(lambda: _thread.start_new_thread(perform, ())):
+        if not could_start(lambda: _thread.start_new_thread(perform, ())):
             return work(*args, **kwargs)
         done.acquire()
         if errors:

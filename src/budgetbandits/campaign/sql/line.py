@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from budgetbandits.campaign.undisturbed import has_started
+from budgetbandits.campaign.undisturbed import could_start
 from budgetbandits.errors import StoreUnavailable
 
 __all__ = ["Line", "LockFile"]
@@ -116,7 +116,7 @@ class LockFile:
             return self._is_held
 
     def _has_waited(self, deadline: float) -> bool:
-        if not has_started(threading.Thread(target=self._wait, name="budgetbandits-line", daemon=True).start):
+        if not could_start(threading.Thread(target=self._wait, name="budgetbandits-line", daemon=True).start):
             return False
         self._is_thread_waiting = self._is_wanted = True
         is_granted = self._change.wait_for(
