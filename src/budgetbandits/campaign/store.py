@@ -90,9 +90,8 @@ def _parsed(url: str) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise InvalidInput(f"store address {shown!r}: give one such as sqlite:///ads.db") from None
-    if (
-        parsed.get_backend_name() == "sqlite" and "?" in str(url) and not parsed.query
-    ):  # it would be dropped without a word, with what may be a part of a name
+    # What is no query would be dropped without a word, and with it what may be a part of a file's name.
+    if parsed.get_backend_name() == "sqlite" and "?" in str(url) and not parsed.query:
         raise InvalidInput(f"store address {shown!r}: what follows the ? is no option; leave it out")
     return parsed
 
