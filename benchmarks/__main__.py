@@ -14,7 +14,7 @@ import numpy as np
 import budgetbandits as bb
 from benchmarks.campaigns import campaigns
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
-from budgetbandits.experiments.leaderboard.suite import read_suite
+from budgetbandits.studies.leaderboard.suite import read_suite
 
 LITERAL = 1 / 40
 EVERY_POLICY: dict[str, bb.Policy] = {

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 import budgetbandits as bb
-from budgetbandits.tables import percent
+from budgetbandits.core.tables import percent
 
 POLICIES: Final[Mapping[str, bb.Policy]] = {
     "KUBE": bb.kube(),

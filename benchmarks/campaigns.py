@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import event
 
 import budgetbandits as bb
-from budgetbandits.campaign.sql.database import SqlBackend
+from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.testing import PostgresqlServer
 
 SECONDS = float(os.environ.get("BUDGETBANDITS_SECONDS", "5"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import budgetbandits as bb
-from budgetbandits.changing import Law
+from budgetbandits.problems.changing import Law
 
 ARMS = 10
 BUDGET = 100_000

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 import budgetbandits as bb
-from budgetbandits.figures import Curve, Panel, regret_figure
-from budgetbandits.regrets import RegretRow
+from budgetbandits.analysis.figures import Curve, Panel, regret_figure
+from budgetbandits.analysis.regret import RegretRow
 
 BUDGETS: Final = (1e3, 1e4, 1e5, 1e6)
 PROBLEM: Final = bb.Problem([1, 2, 3], [bb.Bernoulli(0.3), bb.Bernoulli(0.4), bb.Bernoulli(0.5)], reward_range=(0, 1))

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 import budgetbandits as bb
-from budgetbandits.streams import COST, MEAN, uniforms_of_arms
-from budgetbandits.tables import percent
+from budgetbandits.core.streams import COST, MEAN, uniforms_of_arms
+from budgetbandits.core.tables import percent
 
 POLICIES: Final[Mapping[str, bb.Policy]] = {
     "KUBE": bb.kube(),

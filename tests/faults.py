@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
-from budgetbandits.campaign.backend import Backend, Record, Totals, Transaction
-from budgetbandits.campaign.journal import Entry
+from budgetbandits.campaigns.backend import Backend, Record, Totals, Transaction
+from budgetbandits.campaigns.journal import Entry
 from budgetbandits.errors import OutcomeUnknown, StoreUnavailable
 
 STEPS = ("before begin", "after begin", "before insert", "after insert", "before commit", "after commit")

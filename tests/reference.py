@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from scipy import stats
 
-from budgetbandits.streams import CHOICE, COIN, POSTERIOR, uniform, uniform_pair
+from budgetbandits.core.streams import CHOICE, COIN, POSTERIOR, uniform, uniform_pair
 
 Given = int | float | str | Decimal
 """A cost or a budget, as a user gives it."""

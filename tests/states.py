@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from budgetbandits import Arms, Learner, Now, Pull
-from budgetbandits.checks import ArmName
-from budgetbandits.state import UNLIMITED
+from budgetbandits.core.arrays import UNLIMITED
+from budgetbandits.core.checks import ArmName
 
 
 def arms_of(

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
-from budgetbandits.bounds import (
+from budgetbandits.analysis.bounds import (
     AnalysedPolicy,
     Form,
     arm_pulls_upper_bound,
@@ -27,10 +27,10 @@ from budgetbandits.bounds import (
     stray_pull_probability_bound,
     total_pulls_lower_bound,
 )
+from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problem import Problem
-from budgetbandits.rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
-from budgetbandits.state import Floats
+from budgetbandits.problems.laws import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.problems.problem import Problem
 
 POLICIES: tuple[AnalysedPolicy, ...] = get_args(AnalysedPolicy)
 FORMS: tuple[Form, ...] = get_args(Form)

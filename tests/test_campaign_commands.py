@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.campaign.export import export
+from budgetbandits.campaigns.export import export
 from budgetbandits.cli import main
+from budgetbandits.core.specs import Spec
 from budgetbandits.errors import InvalidInput
-from budgetbandits.specs import Spec
 from budgetbandits.testing import new_campaign
 
 

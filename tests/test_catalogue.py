@@ -8,7 +8,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.catalogue import (
+from budgetbandits.studies.catalogue import (
     FAMILIES,
     INDICES,
     LAWS,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.engine.ceilings import play_ceilings
-from budgetbandits.engine.dispatch import call, has_ceilings, play_run
-from budgetbandits.engine.play import play_any
 from budgetbandits.errors import PolicyError
-from budgetbandits.memory import Everything
+from budgetbandits.policies.memory import Everything
+from budgetbandits.simulation.engine.ceilings import play_ceilings
+from budgetbandits.simulation.engine.dispatch import call, has_ceilings, play_run
+from budgetbandits.simulation.engine.play import play_any
 from test_play import GO_ON, NO_MARKS, assert_equal, played_live, some_budget, some_problem, world_of
 
 INDICES = [

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import budgetbandits as bb
-from budgetbandits import optima
-from budgetbandits.changing import Law, mean_at, tabulate_courses
-from budgetbandits.engine.dispatch import call, play_run
-from budgetbandits.engine.play import play_any
 from budgetbandits.errors import InvalidInput
-from budgetbandits.memory import Everything
+from budgetbandits.policies.memory import Everything
+from budgetbandits.problems import optima
+from budgetbandits.problems.changing import Law, mean_at, tabulate_courses
+from budgetbandits.simulation.engine.dispatch import call, play_run
+from budgetbandits.simulation.engine.play import play_any
 from test_play import GO_ON, NO_MARKS, assert_equal, world_of
 
 probabilities = st.floats(0, 1)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.experiments.kube_paper import rules
-from budgetbandits.experiments.kube_paper.claims import CLAIMS, findings
-from budgetbandits.experiments.kube_paper.evidence import Evidence, Finding, Kube, Reading, Verdict
-from budgetbandits.experiments.kube_paper.page import claims_csv, claims_text, summary
-from budgetbandits.state import Floats
+from budgetbandits.core.arrays import Floats
+from budgetbandits.studies.kube_paper import rules
+from budgetbandits.studies.kube_paper.claims import CLAIMS, findings
+from budgetbandits.studies.kube_paper.evidence import Evidence, Finding, Kube, Reading, Verdict
+from budgetbandits.studies.kube_paper.page import claims_csv, claims_text, summary
 
 BUDGETS = (1e3, 1e4, 3e4, 1e5, 3e5, 1e6)
 CASES: tuple[str, ...] = ("homogeneous", "moderate", "extreme")

@@ -13,20 +13,20 @@ import budgetbandits as bb
 PACKAGE = Path(bb.__file__).parent
 OWN_KERNEL = (
     "from budgetbandits import knapsack\n"
-    "from budgetbandits.engine.compiler import compile_entry\n"
+    "from budgetbandits.simulation.engine.compiler import compile_entry\n"
     "entry = compile_entry(knapsack.times, frozenset())\n"
     "print(entry(10.0, 3.0), sum(entry.stats.cache_hits.values()))\n"
 )
 USERS_INDEX = (
     "import mine, numpy as np\n"
-    "from budgetbandits.engine.compiler import classes_of, compile_entry, allocating\n"
+    "from budgetbandits.simulation.engine.compiler import classes_of, compile_entry, allocating\n"
     "entry = compile_entry(mine.slope_of, frozenset(classes_of(mine.Steep())))\n"
     "print(entry(mine.Steep(), 4), sum(entry.stats.cache_hits.values()))\n"
 )
 USERS_MODULE = (
     "from dataclasses import dataclass\n"
     "import budgetbandits as bb\n"
-    "from budgetbandits.engine.compiler import allocating\n"
+    "from budgetbandits.simulation.engine.compiler import allocating\n"
     "@dataclass(frozen=True)\n"
     "class Steep(bb.LinearIndex):\n"
     "    def slope(self, pulls, reward_span):\n"
@@ -71,7 +71,7 @@ def test_machine_code_of_an_older_package_is_never_used(place: Place) -> None:
     assert place.run(OWN_KERNEL) == "3 0"
     assert place.run(OWN_KERNEL) == "3 1"
     # Not in the file of the entry point, which is all that Numba itself would look at.
-    place.edit("budgetbandits/knapsack.py", "return round((budget - budget % cost) / cost)", "return 7")
+    place.edit("budgetbandits/policies/knapsack.py", "return round((budget - budget % cost) / cost)", "return 7")
     assert place.run(OWN_KERNEL) == "7 0"
     assert place.run(OWN_KERNEL) == "7 1"
 

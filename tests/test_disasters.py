@@ -74,7 +74,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 def test_a_database_that_may_not_grow(tmp_path: Path) -> None:
     from sqlalchemy import event, make_url
 
-    from budgetbandits.campaign.sql.sqlite import SqliteBackend
+    from budgetbandits.campaigns.sql.sqlite import SqliteBackend
 
     backend = SqliteBackend(make_url(f"sqlite:///{tmp_path}/a.db"))
     store = bb.Store(backend)

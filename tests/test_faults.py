@@ -16,9 +16,9 @@ from typing import Any
 from sqlalchemy import event, make_url
 
 import budgetbandits as bb
-from budgetbandits.campaign.clerk import Clerk, Request
-from budgetbandits.campaign.ledger import Ledger
-from budgetbandits.campaign.sql.sqlite import SqliteBackend
+from budgetbandits.campaigns.clerk import Clerk, Request
+from budgetbandits.campaigns.ledger import Ledger
+from budgetbandits.campaigns.sql.sqlite import SqliteBackend
 from budgetbandits.errors import BudgetBanditsError, OutcomeUnknown, StoreUnavailable
 from budgetbandits.testing import HandClock
 from faults import STEPS, Faults, FaultyBackend

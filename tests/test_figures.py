@@ -6,8 +6,8 @@ import zlib
 
 import pytest
 
+from budgetbandits.analysis.figures import Curve, Grid, Panel, heat_map, regret_figure
 from budgetbandits.errors import InvalidInput
-from budgetbandits.figures import Curve, Grid, Panel, heat_map, regret_figure
 
 BUDGETS = [1e3, 1e4, 1e5]
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from budgetbandits.experiments.kube_paper.claims import CLAIMS, Claim
-from budgetbandits.experiments.kube_paper.evidence import Finding, Verdict
-from budgetbandits.experiments.kube_paper.page import summary
-from budgetbandits.experiments.leaderboard.board import Cell, Duel, records, standings, standings_table
-from budgetbandits.experiments.leaderboard.page import cell_tables, duel_table, record_table, tally
-from budgetbandits.experiments.leaderboard.suite import read_suite
-from budgetbandits.experiments.own_study.study_file import read
-from budgetbandits.experiments.report import Document, Rows, to_markdown
+from budgetbandits.studies.kube_paper.claims import CLAIMS, Claim
+from budgetbandits.studies.kube_paper.evidence import Finding, Verdict
+from budgetbandits.studies.kube_paper.page import summary
+from budgetbandits.studies.leaderboard.board import Cell, Duel, records, standings, standings_table
+from budgetbandits.studies.leaderboard.page import cell_tables, duel_table, record_table, tally
+from budgetbandits.studies.leaderboard.suite import read_suite
+from budgetbandits.studies.own_study.study_file import read
+from budgetbandits.studies.report import Document, Rows, to_markdown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from budgetbandits.campaign.group import Group
+from budgetbandits.campaigns.group import Group
 
 
 @dataclass(eq=False)
@@ -229,7 +229,7 @@ def test_without_more_threads_whoever_comes_performs(monkeypatch: pytest.MonkeyP
 
 
 def test_the_thread_ends_when_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("budgetbandits.campaign.group._IDLE", 0.01)
+    monkeypatch.setattr("budgetbandits.campaigns.group._IDLE", 0.01)
     desk = Desk()
     assert desk.submit(1) == 1
     deadline = time.monotonic() + 10

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from budgetbandits.analysis.growth import growth, upper_half
+from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.growth import growth, upper_half
-from budgetbandits.state import Floats
 
 BUDGETS = (1e4, 3e4, 1e5, 3e5, 1e6)
 

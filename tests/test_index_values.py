@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import budgetbandits as bb
 import reference
 from budgetbandits import Arms, Now
-from budgetbandits.policies.evidence import IMED, TwoMomentIMED
-from budgetbandits.state import arm_of
+from budgetbandits.policies.minimum_empirical_divergence import IMED, TwoMomentIMED
+from budgetbandits.policies.state import arm_of
 from states import arms_of, now_of
 
 COST = 4.0

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import budgetbandits as bb
+from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput
-from budgetbandits.indices import LinearIndex
-from budgetbandits.indices.kl import bernoulli_divergence, kl_upper, two_moment_divergence, two_moment_upper
-from budgetbandits.state import Floats
+from budgetbandits.policies.indices import LinearIndex
+from budgetbandits.policies.indices.kl import bernoulli_divergence, kl_upper, two_moment_divergence, two_moment_upper
 from states import arms_of, now_of
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.campaign.clerk import Request
-from budgetbandits.campaign.undisturbed import undisturbed
+from budgetbandits.campaigns.clerk import Request
+from budgetbandits.campaigns.undisturbed import undisturbed
 from budgetbandits.errors import InvalidInput, InvalidReward, PolicyError, StoreUnavailable
 from budgetbandits.testing import PostgresqlServer, new_campaign
 
@@ -315,7 +315,7 @@ with bb.open_store({url!r}) as store, store.backend._line.waited(30):
     print("next", flush=True)
     time.sleep(60)
 """
-    monkeypatch.setattr("budgetbandits.campaign.sql.sqlite._PATIENCE", 1.0)
+    monkeypatch.setattr("budgetbandits.campaigns.sql.sqlite._PATIENCE", 1.0)
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "next\n"

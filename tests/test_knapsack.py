@@ -15,9 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from budgetbandits import knapsack
 from budgetbandits.errors import InvalidAmount, InvalidInput, KnapsackTooHard
-from budgetbandits.knapsack import Solution, exact, fractional, greedy
+from budgetbandits.policies import knapsack
+from budgetbandits.policies.knapsack import Solution, exact, fractional, greedy
 from reference import Account, Given, face_value, open_account
 
 SOLVERS = [greedy, fractional, exact]

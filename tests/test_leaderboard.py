@@ -16,9 +16,9 @@ import budgetbandits as bb
 import reference
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput, OutputError
-from budgetbandits.experiments import study
-from budgetbandits.experiments.leaderboard.board import Cell, Leaderboard, Record, _verdict, records, standings
-from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED, read_suite
+from budgetbandits.studies import study
+from budgetbandits.studies.leaderboard.board import Cell, Leaderboard, Record, _verdict, records, standings
+from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED, read_suite
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 OUTPUTS = {"duels.csv", "figure.png", "figure.svg", "leaderboard.csv", "report.html", "report.md"}

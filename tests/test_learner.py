@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits import Learner, Pull
+from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.errors import (
     BudgetBanditsError,
     InvalidAmount,
@@ -33,7 +34,6 @@ from budgetbandits.errors import (
     PullError,
     UnknownPull,
 )
-from budgetbandits.state import Counts, Floats
 from states import asked
 
 COSTS: dict[str, int | str | float] = {"camera": 4, "radio": "2.5", "microphone": 0.1}
@@ -886,7 +886,7 @@ def changed(learner: Learner, **values: Any) -> str:
 class TestJson:
     def test_it_has_a_format_and_a_version(self) -> None:
         data = json.loads(busy_learner().to_json())
-        assert (data["format"], data["version"]) == ("budgetbandits.learner", 5)
+        assert (data["format"], data["version"]) == ("budgetbandits.live.learner", 5)
 
     def test_the_first_version_is_still_read(self) -> None:
         learner = busy_learner()

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetbandits as bb
-from budgetbandits.campaign.journal import Entry, Kind
-from budgetbandits.campaign.ledger import Ledger, replay
-from budgetbandits.campaign.settings import Settings
-from budgetbandits.campaign.times import duration, moment, timestamp
+from budgetbandits.campaigns.journal import Entry, Kind
+from budgetbandits.campaigns.ledger import Ledger, replay
+from budgetbandits.campaigns.settings import Settings
+from budgetbandits.campaigns.times import duration, moment, timestamp
 from budgetbandits.errors import (
     BudgetBanditsError,
     CampaignClosed,

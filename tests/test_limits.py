@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import budgetbandits as bb
-from budgetbandits.engine.dispatch import call, play_run, solve_exactly
-from budgetbandits.engine.play import play_any
+from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.errors import InvalidInput, JournalDamaged, PolicyError
-from budgetbandits.knapsack import exact, fractional, greedy, relaxation
-from budgetbandits.memory import Everything
-from budgetbandits.state import UNLIMITED
+from budgetbandits.policies.knapsack import exact, fractional, greedy, relaxation
+from budgetbandits.policies.memory import Everything
+from budgetbandits.simulation.engine.dispatch import call, play_run, solve_exactly
+from budgetbandits.simulation.engine.play import play_any
 from states import asked
 from test_play import GO_ON, NO_MARKS, assert_equal, some_budget, some_problem, world_of
 
@@ -206,7 +206,7 @@ class TestLearner:
 
     def test_very_many_arms(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The tournament does not know limits."""
-        monkeypatch.setattr("budgetbandits.learner._TOURNAMENT_ARMS", 1)
+        monkeypatch.setattr("budgetbandits.live.learner._TOURNAMENT_ARMS", 1)
         learner = self.learner(limits={"a": 1, "b": 1})
         assert sum(1 for _ in iter(learner.ask, None)) == 2
 
@@ -271,7 +271,7 @@ class TestCampaign:
             store.open("one").verify()
 
     def test_settings_without_limits_are_as_they_were(self) -> None:
-        from budgetbandits.campaign.settings import Settings
+        from budgetbandits.campaigns.settings import Settings
 
         plain, limited = (
             Settings.given(bb.kube(), {"a": 1, "b": 2}, 10, (0, 1), 7, None, "charge", None, limits)
@@ -284,8 +284,8 @@ class TestCampaign:
         assert limited.limits == (None, 3)
 
     def test_a_journal_past_a_limit_is_damaged(self) -> None:
-        from budgetbandits.campaign.ledger import Ledger, replay
-        from budgetbandits.campaign.settings import Settings
+        from budgetbandits.campaigns.ledger import Ledger, replay
+        from budgetbandits.campaigns.settings import Settings
 
         plain, limited = (
             Settings.given(bb.kube(), {"a": 1}, 10, (0, 1), 7, None, "charge", None, limits)

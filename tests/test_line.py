@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from budgetbandits.campaign.sql.line import Line, LockFile
+from budgetbandits.campaigns.sql.line import Line, LockFile
 from budgetbandits.errors import StoreUnavailable
 
 LONG = 60.0  # seconds that no test takes

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetbandits as bb
-from budgetbandits.checks import Costs
-from budgetbandits.engine.dispatch import call, play_run
-from budgetbandits.engine.play import play_any
+from budgetbandits.core.checks import Costs
 from budgetbandits.errors import InvalidInput, InvalidState
-from budgetbandits.experiments.catalogue import POLICIES, make_policy
-from budgetbandits.memory import Everything
+from budgetbandits.policies.memory import Everything
+from budgetbandits.simulation.engine.dispatch import call, play_run
+from budgetbandits.simulation.engine.play import play_any
+from budgetbandits.studies.catalogue import POLICIES, make_policy
 from contract import PolicyContract
 from reference import (
     ForgetfulTwin,

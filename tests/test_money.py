@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.money import PriceList, Unit, pay, price_list, rounded_down
 from budgetbandits.errors import InvalidAmount
-from budgetbandits.money import PriceList, Unit, pay, price_list, rounded_down
-from budgetbandits.state import Floats
 from contract import decimal_money, real_money, whole_money
 from reference import Given, float_at_least, float_at_most, open_account
 

@@ -17,11 +17,11 @@ from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError
 
 import budgetbandits as bb
-from budgetbandits.campaign.backend import Totals
-from budgetbandits.campaign.sql import schema, sqlite
-from budgetbandits.campaign.sql.database import SqlBackend
-from budgetbandits.campaign.sql.postgresql import PostgresqlBackend
-from budgetbandits.campaign.sql.sqlite import SqliteBackend
+from budgetbandits.campaigns.backend import Totals
+from budgetbandits.campaigns.sql import schema, sqlite
+from budgetbandits.campaigns.sql.database import SqlBackend
+from budgetbandits.campaigns.sql.postgresql import PostgresqlBackend
+from budgetbandits.campaigns.sql.sqlite import SqliteBackend
 from budgetbandits.errors import InvalidInput, InvalidState, JournalDamaged, StoreError, StoreUnavailable, WrongStore
 from budgetbandits.testing import PostgresqlServer, asked, new_campaign
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import budgetbandits as bb
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.errors import PolicyError
-from budgetbandits.oracles import draw
-from budgetbandits.state import UNLIMITED, Counts, Floats
+from budgetbandits.policies.oracles import draw
 from states import asked
 
 ORACLES: list[bb.Oracle] = [bb.DensityGreedy(), bb.Fractional(), bb.Exact(), bb.CostBlind()]

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 import budgetbandits as bb
-from budgetbandits.engine.dispatch import play_run
 from budgetbandits.errors import InvalidInput
-from budgetbandits.policies.posterior import beta_draw, coin_fall
+from budgetbandits.policies.thompson_sampling import beta_draw, coin_fall
+from budgetbandits.simulation.engine.dispatch import play_run
 from contract import PolicyContract
 from reference import (
     AboveAverageTwin,
@@ -100,7 +100,7 @@ class Compiled(PolicyContract):
     @staticmethod
     def _always_compiled() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("budgetbandits.learner._COMPILED_ARMS", 1)
+            patch.setattr("budgetbandits.live.learner._COMPILED_ARMS", 1)
             yield
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput, InvalidState, KnapsackTooHard, OutputError
-from budgetbandits.experiments import study
-from budgetbandits.experiments.own_study.run import run_study
-from budgetbandits.experiments.study import Machine
+from budgetbandits.studies import study
+from budgetbandits.studies.own_study.run import run_study
+from budgetbandits.studies.study import Machine
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 OUTPUTS = {"comparison.csv", "figure.png", "figure.svg", "regret.csv", "report.html", "report.md"}

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.changing import Law
-from budgetbandits.engine.dispatch import call, charges_of, play_run
-from budgetbandits.engine.live import CompiledChoice
-from budgetbandits.engine.play import Outcome, World, play_any, play_lines
-from budgetbandits.engine.tournament import grow
-from budgetbandits.memory import Everything
-from budgetbandits.money import Amount, PriceList
-from budgetbandits.state import Floats
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.money import Amount, PriceList
+from budgetbandits.policies.memory import Everything
+from budgetbandits.problems.changing import Law
+from budgetbandits.simulation.engine.dispatch import call, charges_of, play_run
+from budgetbandits.simulation.engine.live import CompiledChoice
+from budgetbandits.simulation.engine.play import Outcome, World, play_any, play_lines
+from budgetbandits.simulation.engine.tournament import grow
 
 NO_MARKS = np.zeros(0)
 GO_ON = np.zeros(1, np.int64)
@@ -182,7 +182,7 @@ def live_story(policy: bb.Policy) -> list[object]:
 @pytest.mark.parametrize("policy", [bb.kube(0.3), bb.fractional_kube(0.3), bb.ucb1(0.3)], ids=repr)
 def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = live_story(policy)
-    monkeypatch.setattr("budgetbandits.learner._TOURNAMENT_ARMS", 1)
+    monkeypatch.setattr("budgetbandits.live.learner._TOURNAMENT_ARMS", 1)
     assert live_story(policy) == plain
 
 
@@ -209,14 +209,14 @@ def test_a_learner_who_decides_compiled_goes_on_as_one_in_python(
         return int(self._choose(self._policy, arms, now, uniform))
 
     monkeypatch.setattr(CompiledChoice, "choose", choose)
-    monkeypatch.setattr("budgetbandits.learner._COMPILED_ARMS", 1)
+    monkeypatch.setattr("budgetbandits.live.learner._COMPILED_ARMS", 1)
     assert live_story(policy) == plain
     assert len(asked) > 100
 
 
 def test_a_policy_of_a_users_own_is_asked_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may look at what changes elsewhere, which compiled code would not see."""
-    monkeypatch.setattr("budgetbandits.learner._COMPILED_ARMS", 1)
+    monkeypatch.setattr("budgetbandits.live.learner._COMPILED_ARMS", 1)
     learner = bb.Learner(bb.IndexPolicy(Fashion(), bb.CostBlind()), [1, 1, 1], 30, (0, 1), seed=1)
     for arm in (0, 1, 2, 0, 2, 1, 1):
         IN_FASHION[0] = arm

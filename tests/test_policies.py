@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import budgetbandits as bb
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies.epsilon import share
-from budgetbandits.policies.knowledge import chance_above
-from budgetbandits.state import Floats
-from budgetbandits.streams import CHOICE, uniform
+from budgetbandits.policies.price_of_knowledge import chance_above
 from contract import PolicyContract
 from reference import (
     EpsilonFirstTwin,
@@ -58,7 +58,7 @@ class ByTournament(PolicyContract):
     @staticmethod
     def _always_by_tournament() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("budgetbandits.learner._TOURNAMENT_ARMS", 1)
+            patch.setattr("budgetbandits.live.learner._TOURNAMENT_ARMS", 1)
             yield
 
 

@@ -10,10 +10,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import budgetbandits as bb
 from budgetbandits import Bernoulli, Beta, Empirical, Learner, Problem, TruncatedGaussian, Uniform
-from budgetbandits.changing import STEADY
+from budgetbandits.core.streams import COST, MEAN, REWARD, uniform
 from budgetbandits.errors import InvalidAmount, InvalidInput
-from budgetbandits.problem import PAPER_COSTS
-from budgetbandits.streams import COST, MEAN, REWARD, uniform
+from budgetbandits.problems.changing import STEADY
+from budgetbandits.problems.problem import PAPER_COSTS
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 import budgetbandits as bb
-from budgetbandits.engine.dispatch import call, has_ceilings, play_run
-from budgetbandits.engine.play import play_any
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
-from budgetbandits.memory import Everything
+from budgetbandits.policies.memory import Everything
+from budgetbandits.simulation.engine.dispatch import call, has_ceilings, play_run
+from budgetbandits.simulation.engine.play import play_any
 from contract import PolicyContract
 from reference import (
     IndexTwin,

@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from budgetbandits.experiments.report import Code, Document, Heading, Image, Rows, Text, to_html, to_markdown
+from budgetbandits.studies.report import Code, Document, Heading, Image, Rows, Text, to_html, to_markdown
 
 PAGE = Document(
     "Regret & more",

@@ -16,11 +16,11 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput, OutputError, SimulationInterrupted
-from budgetbandits.experiments.folder import Folder
-from budgetbandits.experiments.kube_paper.claims import CLAIMS
-from budgetbandits.experiments.kube_paper.readings import WholeCosts
-from budgetbandits.experiments.kube_paper.reproduction import PRESETS, Settings, preset
-from budgetbandits.problem import PaperFamily
+from budgetbandits.problems.problem import PaperFamily
+from budgetbandits.studies.folder import Folder
+from budgetbandits.studies.kube_paper.claims import CLAIMS
+from budgetbandits.studies.kube_paper.readings import WholeCosts
+from budgetbandits.studies.kube_paper.reproduction import PRESETS, Settings, preset
 
 STORED = Path(__file__).parent / "data" / "reproduction.csv"
 SMALL = ["--budget-min", "200", "--budget-max", "5000", "--budget-count", "6", "--arms", "10", "--seed", "7"]
@@ -53,7 +53,7 @@ def one_panel(out: Path, *options: str, runs: int = 2) -> int:
 def quick_times() -> Iterator[None]:
     """Measure the time of a pull with few arms: what comes out is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("budgetbandits.experiments.kube_paper.reproduction._PULL_ARMS", (10, 20))
+        patched.setattr("budgetbandits.studies.kube_paper.reproduction._PULL_ARMS", (10, 20))
         yield
 
 
@@ -195,7 +195,7 @@ def test_an_interrupted_run_goes_on_and_comes_out_the_same(
             raise SimulationInterrupted("stopped", None)
         return bb.simulate(*arguments, **options)
 
-    monkeypatch.setattr("budgetbandits.experiments.study.simulate", interrupted)
+    monkeypatch.setattr("budgetbandits.studies.study.simulate", interrupted)
     assert reproduce(tmp_path / "out") == 130
     assert "the same command goes on where it stopped" in capsys.readouterr().err
     assert not (tmp_path / "out" / "report.html").exists()
@@ -403,7 +403,7 @@ def test_what_cannot_be_written_is_an_error_and_loses_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("budgetbandits.runs.Runs.to_parquet", full)
+        patched.setattr("budgetbandits.simulation.runs.Runs.to_parquet", full)
         assert one_panel(out) == 2
     assert "No space left on device" in capsys.readouterr().err
     assert one_panel(out) == 0

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from budgetbandits.campaign.backend import Backend
-from budgetbandits.campaign.sql.postgresql import PostgresqlBackend
-from budgetbandits.campaign.sql.sqlite import SqliteBackend
+from budgetbandits.campaigns.backend import Backend
+from budgetbandits.campaigns.sql.postgresql import PostgresqlBackend
+from budgetbandits.campaigns.sql.sqlite import SqliteBackend
 from budgetbandits.testing import PostgresqlServer, StoreContract
 
 

@@ -9,9 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from budgetbandits import streams
-from budgetbandits.state import Floats
-from budgetbandits.streams import CHOICE, COST, MEAN, REWARD, Draws, philox, uniform, uniforms, uniforms_of_arms
+from budgetbandits.core import streams
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.streams import CHOICE, COST, MEAN, REWARD, Draws, philox, uniform, uniforms, uniforms_of_arms
 
 Place = tuple[int, int, int, int, int]
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.analysis.regret import mean_interval, ratio_interval, regrets
 from budgetbandits.errors import InvalidInput, InvalidState, PolicyError, SlowPolicyWarning
-from budgetbandits.regrets import mean_interval, ratio_interval, regrets
 
 FAMILY = bb.paper_family("moderate", arms=20)
 POLICIES: dict[str, bb.Policy] = {"KUBE": bb.kube(1 / 40), "eps-first": bb.epsilon_first(0.1)}
@@ -266,7 +266,7 @@ def test_bad_problems_policies_and_budgets_are_refused() -> None:
 
 
 def test_what_does_not_fit_into_memory_is_refused_with_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("budgetbandits.simulation._memory_available", lambda: 2.0**20)
+    monkeypatch.setattr("budgetbandits.simulation.simulate._memory_available", lambda: 2.0**20)
     with pytest.raises(InvalidInput, match=r"GiB, and 0\.000977 GiB are free"):
         study(runs=10_000)
 

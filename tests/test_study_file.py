@@ -7,7 +7,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.own_study.study_file import CASE, StudyFile, read
+from budgetbandits.studies.own_study.study_file import CASE, StudyFile, read
 
 FAMILY = 'family = { name = "moderate", arms = 5 }\n'
 POLICY = 'policies.KUBE = { policy = "kube" }\n'

@@ -6,7 +6,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
-from budgetbandits.experiments.leaderboard.suite import OWN, PUBLISHED, Entrant, Preset, Suite, read_suite
+from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED, Entrant, Preset, Suite, read_suite
 
 EARLIER_SEEDS = {  # of the reproduction, of earlier leaderboards, and of what `recommended` was chosen by
     *(2012, 61, 62, 64, 66, 77),

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetbandits.engine import compiler
-from budgetbandits.engine.tournament import (
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.simulation.engine import compiler
+from budgetbandits.simulation.engine.tournament import (
     FAN,
     Tree,
     affordable,
@@ -26,7 +27,6 @@ from budgetbandits.engine.tournament import (
     play_all,
     play_path,
 )
-from budgetbandits.state import Counts, Floats
 
 CHANGE, LEAVE, BEST, BEST_WITHIN, PLAY_ALL = range(5)
 

@@ -2,7 +2,7 @@
 
 The public names stand in ``__init__.pyi`` and nowhere else. Each is loaded when it is first used, so that
 ``import budgetbandits`` and ``budgetbandits --help`` answer at once: NumPy alone takes longer to load than
-all of this package. `budgetbandits.knapsack`, `budgetbandits.bounds` and `budgetbandits.errors` are public modules.
+all of this package.
 """
 
 import lazy_loader

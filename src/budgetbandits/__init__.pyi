@@ -1,44 +1,11 @@
-from . import bounds, errors, knapsack
-from .campaign.campaign import Campaign, Money
-from .campaign.store import Store, open_store
-from .changing import ChangingLaw, Drifting, Seasonal, Switching
-from .experiments.leaderboard.board import Leaderboard
-from .experiments.leaderboard.run import leaderboard
-from .families import BernoulliFamily, BetaFamily, GaussianFamily, JackpotFamily, RandomCostFamily, WideRange
-from .indices import (
-    CUCB,
-    IUCB,
-    KLUCB,
-    KLUCBSC,
-    MOSS,
-    MUCB,
-    UCB1,
-    UCBB2,
-    UCBBV1,
-    UCBBV2,
-    UCBSC,
-    UCBV,
-    BayesUCB,
-    BudgetUCB,
-    DensityIndex,
-    Index,
-    KLUCBPlus,
-    KLUCBPlusPlus,
-    LearnedRangeKLUCB,
-    LinearIndex,
-    Mean,
-    OmegaUCB,
-    OptimisticRatio,
-    PrimalDual,
-    ScalarIndex,
-    TwoMomentKLUCB,
-    UCBTuned,
-)
-from .learner import Learner, Pull
-from .memory import Discount, Memory, Window
-from .money import CostRange
-from .observations import problem_from_csv
-from .oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
+from . import errors
+from .analysis import bounds
+from .analysis.regret import compare, regret, regret_bounds
+from .campaigns.campaign import Campaign, Money
+from .campaigns.store import Store, open_store
+from .core.arrays import Counts, Floats
+from .core.money import CostRange
+from .live.learner import Learner, Pull
 from .policies import (
     IMED,
     KDE,
@@ -70,6 +37,7 @@ from .policies import (
     kl_ucb_plus,
     kl_ucb_plus_plus,
     kl_ucb_sc,
+    knapsack,
     kube,
     learned_range_kl_ucb,
     m_ucb,
@@ -90,12 +58,47 @@ from .policies import (
     ucb_v,
     variance_aware_thompson,
 )
-from .problem import Family, Problem, paper_family, paper_problem, sensor_problem
-from .regrets import compare, regret, regret_bounds
-from .rewards import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
-from .runs import Runs
-from .simulation import simulate
-from .state import Arm, Arms, Counts, Floats, Now
+from .policies.indices import (
+    CUCB,
+    IUCB,
+    KLUCB,
+    KLUCBSC,
+    MOSS,
+    MUCB,
+    UCB1,
+    UCBB2,
+    UCBBV1,
+    UCBBV2,
+    UCBSC,
+    UCBV,
+    BayesUCB,
+    BudgetUCB,
+    DensityIndex,
+    Index,
+    KLUCBPlus,
+    KLUCBPlusPlus,
+    LearnedRangeKLUCB,
+    LinearIndex,
+    Mean,
+    OmegaUCB,
+    OptimisticRatio,
+    PrimalDual,
+    ScalarIndex,
+    TwoMomentKLUCB,
+    UCBTuned,
+)
+from .policies.memory import Discount, Memory, Window
+from .policies.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
+from .policies.state import Arm, Arms, Now
+from .problems.changing import ChangingLaw, Drifting, Seasonal, Switching
+from .problems.families import BernoulliFamily, BetaFamily, GaussianFamily, JackpotFamily, RandomCostFamily, WideRange
+from .problems.laws import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from .problems.observations import problem_from_csv
+from .problems.problem import Family, Problem, paper_family, paper_problem, sensor_problem
+from .simulation.runs import Runs
+from .simulation.simulate import simulate
+from .studies.leaderboard.board import Leaderboard
+from .studies.leaderboard.run import leaderboard
 
 __version__: str
 

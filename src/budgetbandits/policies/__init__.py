@@ -6,13 +6,11 @@ an index (what is an arm worth?) with an oracle (which set of pulls does the bud
 differ in the oracle alone.
 """
 
-from budgetbandits.policies.average import AboveAverage
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
-from budgetbandits.policies.evidence import IMED, TwoMomentIMED
 from budgetbandits.policies.forgetful import Forgetful
 from budgetbandits.policies.index_policy import IndexPolicy
-from budgetbandits.policies.knowledge import Poker
+from budgetbandits.policies.minimum_empirical_divergence import IMED, TwoMomentIMED
 from budgetbandits.policies.named import (
     above_average,
     b_greedy,
@@ -50,7 +48,9 @@ from budgetbandits.policies.named import (
     ucb_v,
     variance_aware_thompson,
 )
-from budgetbandits.policies.posterior import PosteriorSampling, Thompson, VarianceAwareThompson
+from budgetbandits.policies.price_of_knowledge import Poker
+from budgetbandits.policies.soaav import AboveAverage
+from budgetbandits.policies.thompson_sampling import PosteriorSampling, Thompson, VarianceAwareThompson
 
 __all__ = [
     "IMED",

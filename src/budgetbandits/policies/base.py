@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from budgetbandits.oracles import draw
-from budgetbandits.specs import Spec
-from budgetbandits.state import Arms, Counts, Floats, Now
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.specs import Spec
+from budgetbandits.policies.oracles import draw
+from budgetbandits.policies.state import Arms, Now
 
 __all__ = ["Policy"]
 

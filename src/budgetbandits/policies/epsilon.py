@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from budgetbandits.oracles import DensityGreedy, Fractional, Oracle
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.specs import require, require_spec
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.index_policy import first_fresh
-from budgetbandits.specs import require, require_spec
-from budgetbandits.state import Arms, Counts, Floats, Now, select
+from budgetbandits.policies.oracles import DensityGreedy, Fractional, Oracle
+from budgetbandits.policies.state import Arms, Now, select
 
 __all__ = ["KDE", "BGreedy", "EpsilonFirst", "EpsilonGreedy"]
 

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.specs import require_spec
 from budgetbandits.errors import InvalidInput
-from budgetbandits.memory import Everything, Memory
 from budgetbandits.policies.base import Policy
-from budgetbandits.specs import require_spec
-from budgetbandits.state import Arms, Counts, Floats, Now
+from budgetbandits.policies.memory import Everything, Memory
+from budgetbandits.policies.state import Arms, Now
 
 __all__ = ["Forgetful"]
 

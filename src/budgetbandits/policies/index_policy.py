@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.specs import require_flag, require_spec
 from budgetbandits.errors import PolicyError
-from budgetbandits.indices import UCB1, Index
-from budgetbandits.oracles import DensityGreedy, Oracle
 from budgetbandits.policies.base import Policy
-from budgetbandits.specs import require_flag, require_spec
-from budgetbandits.state import Arms, Counts, Floats, Now, select
+from budgetbandits.policies.indices import UCB1, Index
+from budgetbandits.policies.oracles import DensityGreedy, Oracle
+from budgetbandits.policies.state import Arms, Now, select
 
 __all__ = ["IndexPolicy"]
 

@@ -1,6 +1,8 @@
 """Policies under the names that they are known by."""
 
-from budgetbandits.indices import (
+from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
+from budgetbandits.policies.index_policy import IndexPolicy
+from budgetbandits.policies.indices import (
     CUCB,
     IUCB,
     KLUCB,
@@ -24,13 +26,11 @@ from budgetbandits.indices import (
     TwoMomentKLUCB,
     UCBTuned,
 )
-from budgetbandits.oracles import CostBlind, DensityGreedy, Fractional, Oracle
-from budgetbandits.policies.average import AboveAverage
-from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
-from budgetbandits.policies.evidence import IMED, TwoMomentIMED
-from budgetbandits.policies.index_policy import IndexPolicy
-from budgetbandits.policies.knowledge import Poker
-from budgetbandits.policies.posterior import Thompson, VarianceAwareThompson
+from budgetbandits.policies.minimum_empirical_divergence import IMED, TwoMomentIMED
+from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
+from budgetbandits.policies.price_of_knowledge import Poker
+from budgetbandits.policies.soaav import AboveAverage
+from budgetbandits.policies.thompson_sampling import Thompson, VarianceAwareThompson
 
 __all__ = [
     "above_average",

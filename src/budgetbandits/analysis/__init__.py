@@ -1,0 +1,1 @@
+"""What runs show: regret with intervals, the paper's bounds, growth laws, and figures."""

@@ -1,0 +1,284 @@
+"""Figures, and the only importer of matplotlib.
+
+Colours are those of Okabe and Ito, which the colour-blind can tell apart; markers and dashes tell the curves apart in
+black and white. Heat maps have the colours of cividis, made for the same purpose, and a number in each cell. The
+background is white and opaque, so that a figure can be read on a dark page as well.
+"""
+
+import io
+import math
+import textwrap
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from budgetbandits.core.tables import percent
+from budgetbandits.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Curve", "Grid", "Panel", "Picture", "heat_map", "regret_figure"]
+
+# Colour, marker, dashes. The first is drawn wide and the second over it in dashes: the two KUBEs often coincide.
+_STYLES: Final[Sequence[tuple[str, str, Any]]] = (
+    ("#0072B2", "o", "-"),
+    ("#E69F00", "s", (0, (4, 3))),
+    ("#009E73", "^", "-"),
+    ("#CC79A7", "v", "-"),
+    ("#D55E00", "D", "-"),
+    ("#56B4E9", "P", "-"),
+    ("#000000", "X", "-"),
+    ("#8C6D00", "*", "-"),
+)
+_REFERENCE: Final = "#555555"
+_SPREAD: Final = 1.15  # from the first curve's points to the last one's
+_LONGEST: Final = 40  # letters of a name in the legend
+_SHARES: Final = (0.01, 3.0)  # from the darkest colour of a heat map to the brightest
+_SETTINGS: Final[dict[str, Any]] = {
+    "font.size": 10,
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that the figure is the same everywhere
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "legend.fontsize": 9.5,
+    "svg.hashsalt": "budgetbandits",  # the same figure gives the same file
+    "svg.fonttype": "none",
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A policy's regret over the budget, with its intervals.
+
+    Attributes
+    ----------
+    label
+        The name in the legend.
+    budgets, means, lows, highs
+        The points, and the ends of their bars.
+    """
+
+    label: str
+    budgets: Sequence[float]
+    means: Sequence[float]
+    lows: Sequence[float]
+    highs: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes with its curves."""
+
+    title: str
+    curves: Sequence[Curve]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Shares in rows and columns.
+
+    Attributes
+    ----------
+    rows
+        The names of the rows, and whether each is set off from the others.
+    columns
+        A group and a name for each column; columns of a group stand together.
+    shares
+        One sequence for each row. NaN is left empty.
+    """
+
+    rows: Sequence[tuple[str, bool]]
+    columns: Sequence[tuple[str, str]]
+    shares: Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure in two formats."""
+
+    png: bytes
+    svg: bytes
+
+
+def regret_figure(
+    panels: Sequence[Panel], *, title: str, y_label: str, reference: tuple[str, Sequence[float]] | None = None
+) -> Picture:
+    """Draw regret over the budget, one panel beside the other, both axes logarithmic.
+
+    Parameters
+    ----------
+    panels
+        What to draw; curves of the same name look the same in each.
+    title, y_label
+        The texts.
+    reference
+        The name and the values of a curve to compare with, at the budgets of the first curve.
+
+    Examples
+    --------
+    >>> curve = Curve("KUBE", [1e3, 1e4], [50, 60], [45, 50], [55, 70])
+    >>> picture = regret_figure([Panel("moderate", [curve])], title="Regret", y_label="regret")
+    >>> picture.png[1:4], picture.svg[:5]
+    (b'PNG', b'<?xml')
+    """
+    if not panels or not any(panel.curves for panel in panels):
+        raise InvalidInput("there is nothing to draw: give at least one panel with a curve")
+    from matplotlib.figure import Figure
+
+    with _styled():
+        width, columns = max(7.2, 3.4 * len(panels)), 6 if len(panels) > 1 else 2
+        legend_rows = math.ceil((max(len(panel.curves) for panel in panels) + 1) / columns)
+        size = (width, 4.0 + 0.22 * legend_rows)
+        figure = Figure(figsize=size, layout="constrained", facecolor="white")
+        all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for axes, panel in zip(all_axes, panels, strict=True):
+            _draw(axes, panel, reference)
+        all_axes[0].set_ylabel(y_label)
+        _add_title(figure, title)
+        _add_legend(figure, all_axes[0], columns)
+        return _picture(figure)
+
+
+def heat_map(grid: Grid, *, title: str) -> Picture:
+    """Draw shares as colours on a logarithmic scale, with the percentage in each cell.
+
+    Examples
+    --------
+    >>> grid = Grid([("KUBE", False), ("mine", True)], [("coins", "1e3"), ("coins", "1e4")], [[1, 1], [0.1, 0.02]])
+    >>> b"coins" in heat_map(grid, title="Regret over that of KUBE, in percent").svg
+    True
+    """
+    if not grid.rows or not grid.columns:
+        raise InvalidInput("there is nothing to draw: give at least one row and one column")
+    from matplotlib.figure import Figure
+
+    with _styled():
+        size = (max(5.0, 2.8 + 0.44 * len(grid.columns)), 2.0 + 0.25 * len(grid.rows))
+        figure = Figure(figsize=size, layout="constrained", facecolor="white")
+        axes = figure.subplots()
+        _fill(axes, grid)
+        _name_rows_and_columns(axes, grid)
+        _add_title(figure, title)
+        return _picture(figure)
+
+
+def _fill(axes: "Axes", grid: Grid) -> None:
+    shares = np.array(grid.shares, float)
+    low, high = np.log10(_SHARES)
+    levels = np.log10(np.clip(np.nan_to_num(shares), *_SHARES))
+    axes.imshow(np.ma.masked_array(levels, np.isnan(shares)), "cividis", vmin=low, vmax=high, aspect="auto")
+    for (row, column), share in np.ndenumerate(shares):
+        if not np.isnan(share):
+            is_dark = levels[row, column] < 0.5 * (low + high)
+            color = "white" if is_dark else "black"
+            axes.text(column, row, percent(share), ha="center", va="center", size=7, color=color)
+
+
+def _name_rows_and_columns(axes: "Axes", grid: Grid) -> None:
+    groups = [group for group, _ in grid.columns]
+    starts = [i for i, group in enumerate(groups) if i == 0 or group != groups[i - 1]]
+    middles = [0.5 * (start + end - 1) for start, end in zip(starts, [*starts[1:], len(groups)], strict=True)]
+    axes.set_yticks(range(len(grid.rows)), [_plain(name) for name, _ in grid.rows], size=8.5)
+    for label, (_, is_set_off) in zip(axes.get_yticklabels(), grid.rows, strict=True):
+        label.set_fontweight("bold" if is_set_off else "normal")
+    axes.set_xticks(range(len(groups)), [_plain(name) for _, name in grid.columns], size=8)
+    above = axes.secondary_xaxis("top")
+    above.set_xticks(middles, [_plain(groups[start]) for start in starts], size=9, rotation=30, ha="left")
+    for start in starts[1:]:
+        axes.axvline(start - 0.5, color="white", linewidth=2.5)
+    for side in (axes, above):
+        side.tick_params(length=0)
+        side.spines[:].set_visible(False)
+
+
+@contextmanager
+def _styled() -> Iterator[None]:
+    from matplotlib import style
+
+    with style.context(["default", _SETTINGS]), warnings.catch_warnings():
+        # A user's letters may not be in the font; the tables have them.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        yield
+
+
+def _add_title(figure: "Figure", title: str) -> None:
+    figure.suptitle(textwrap.fill(_plain(title), int(10 * figure.get_figwidth())), fontsize=12)
+
+
+def _picture(figure: "Figure") -> Picture:
+    figure.draw_without_rendering()  # lays it out, once for both formats
+    figure.set_layout_engine("none")
+    return Picture(_rendered(figure, "png"), _rendered(figure, "svg"))
+
+
+def _draw(axes: "Axes", panel: Panel, reference: tuple[str, Sequence[float]] | None) -> None:
+    for number, curve in enumerate(panel.curves):
+        color, marker, dashes = _style(number)
+        means = np.array(curve.means)
+        # A little to the side, so that the bars of several policies do not hide each other.
+        aside = _SPREAD ** (number / max(1, len(panel.curves) - 1) - 0.5)
+        # A bar that reaches below 0 has no end on a logarithmic axis: it is cut at the least value drawn.
+        lows = np.maximum(np.nan_to_num(curve.lows, neginf=0.0), 1e-3 * means)
+        highs = np.minimum(np.nan_to_num(curve.highs, posinf=1e12), 1e3 * means)
+        axes.errorbar(
+            aside * np.array(curve.budgets),
+            means,
+            yerr=np.abs([means - lows, highs - means]),
+            label=_plain(curve.label),
+            color=color,
+            marker=marker,
+            linestyle=dashes,
+            linewidth=3.2 if number == 0 else 1.6,
+            alpha=0.75 if number == 0 else 1.0,
+            markersize=7 if number == 0 else 4.5,
+            capsize=2.5,
+            elinewidth=1,
+        )
+    if reference is not None:
+        label, values = reference
+        axes.plot(panel.curves[0].budgets, values, color=_REFERENCE, linestyle=":", linewidth=1.8, label=label)
+    # A regret of 0, as with a single arm, has no place on a logarithmic axis.
+    has_positive = any(mean > 0 for curve in panel.curves for mean in curve.means)
+    axes.set(xscale="log", yscale="log" if has_positive else "linear", title=_plain(panel.title), xlabel="budget B")
+    axes.grid(which="major", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _style(number: int) -> tuple[str, str, Any]:
+    """Return colour, marker and dashes; after the last colour they begin again with other dashes."""
+    color, marker, dashes = _STYLES[number % len(_STYLES)]
+    again = number // len(_STYLES)
+    return color, marker, dashes if again == 0 else (0, (1 + again, 2))
+
+
+def _plain(text: str) -> str:
+    """Return a text that matplotlib shows as it is: a dollar would begin a formula, an underscore hide a curve."""
+    return (f" {text}" if text.startswith("_") else text).replace("$", r"\$")
+
+
+def _add_legend(figure: "Figure", axes: "Axes", columns: int) -> None:
+    from matplotlib.lines import Line2D
+
+    handles, labels = axes.get_legend_handles_labels()
+    # Curves without bars, such as the one to compare with, come first here and shall come last.
+    order = sorted(range(len(labels)), key=lambda i: isinstance(handles[i], Line2D))
+    handles, labels = [handles[i] for i in order], [labels[i] for i in order]
+    shown = [
+        textwrap.shorten(label, _LONGEST, placeholder="…") if " " in label else label[:_LONGEST] for label in labels
+    ]
+    figure.legend(
+        handles, shown, loc="outside lower center", ncols=min(len(labels), columns), frameon=False, handlelength=3
+    )
+
+
+def _rendered(figure: "Figure", kind: str) -> bytes:
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+    return buffer.getvalue()

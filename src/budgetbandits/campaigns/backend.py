@@ -1,0 +1,169 @@
+"""What a database has to do for campaigns: seven methods, and a transaction with three.
+
+`budgetbandits.campaigns.sql` does it for SQLite and PostgreSQL. Whoever writes a third one derives from `Backend` and
+`Transaction`, hands an instance to `budgetbandits.Store`, and checks it with `budgetbandits.testing`.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple
+
+from budgetbandits.campaigns.journal import Entry
+from budgetbandits.errors import StoreUnavailable
+
+__all__ = ["Backend", "Pages", "Record", "Totals", "Transaction", "check_process", "entries_after"]
+
+PAGE: Final = 5_000  # entries read at a time: long transactions hold others up
+
+
+class Totals(NamedTuple):
+    """What a campaign's journal comes to; kept beside it, so that the database can guard the budget.
+
+    Attributes
+    ----------
+    entries
+        The number of the last entry.
+    spent, reserved
+        Whole units of money.
+    is_closed
+        Whether the campaign was closed.
+    """
+
+    entries: int = 0
+    spent: int = 0
+    reserved: int = 0
+    is_closed: bool = False
+
+
+class Record(NamedTuple):
+    """A campaign as it is found in a database.
+
+    Attributes
+    ----------
+    id
+        What the backend knows it by.
+    name
+        What people know it by; no two campaigns share one.
+    created
+        Microseconds since 1970.
+    settings
+        JSON text.
+    budget
+        Whole units of money.
+    totals
+        What its journal comes to.
+    """
+
+    id: int
+    name: str
+    created: int
+    settings: str
+    budget: int
+    totals: Totals
+
+
+class Transaction(ABC):
+    """What may be done with one campaign while nobody else can append to its journal.
+
+    Attributes
+    ----------
+    totals
+        What the journal comes to.
+    """
+
+    totals: Totals
+
+    @abstractmethod
+    def time(self) -> int:
+        """Return the time, in microseconds since 1970, by the clock that all users of this database share best."""
+
+    @abstractmethod
+    def entries(self, after: int, limit: int) -> Sequence[Entry]:
+        """Return the first entries with numbers greater than `after`, in order, and no more than `limit`."""
+
+    @abstractmethod
+    def append(self, entries: Sequence[Entry], totals: Totals) -> None:
+        """Append entries, and set what the journal comes to with them.
+
+        It must fail if the totals are not those of the beginning of this transaction any more, or if they exceed the
+        budget.
+        """
+
+
+class Backend(ABC):
+    """A database that keeps campaigns. It is used from many threads at once.
+
+    All methods raise `budgetbandits.errors.StoreUnavailable` if the database cannot do it now.
+    """
+
+    @abstractmethod
+    def create(self, name: str, settings: str, budget: int, created: int) -> None:
+        """Keep a new campaign, with an empty journal, durably; it was created so many microseconds after 1970.
+
+        Raises
+        ------
+        CampaignExists
+            If the name is taken.
+        """
+
+    @abstractmethod
+    def find(self, name: str) -> Record:
+        """Return the campaign of that name.
+
+        Raises
+        ------
+        NoSuchCampaign
+            If there is none.
+        """
+
+    @abstractmethod
+    def list(self) -> Sequence[Record]:
+        """Return all campaigns, the oldest first."""
+
+    @abstractmethod
+    def entries(self, campaign: int, after: int, limit: int) -> Sequence[Entry]:
+        """Return the first entries of a campaign with numbers greater than `after`, in order, at most `limit`."""
+
+    @abstractmethod
+    def writing(self, campaign: int) -> AbstractContextManager[Transaction]:
+        """Return a transaction that is the only one to write to that campaign.
+
+        What was appended is durable once the context is left, and gone if it is left by an exception.
+
+        Raises
+        ------
+        OutcomeUnknown
+            If the connection broke while it was committed.
+        """
+
+    @abstractmethod
+    def time(self) -> int:
+        """Return the time as `Transaction.time` does."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of all connections."""
+
+
+Pages = Callable[[int, int], Sequence[Entry]]
+"""Returns entries with numbers greater than the first argument, in order, and no more than the second."""
+
+
+def check_process(process: int) -> None:
+    """Raise if this is not that process, but was forked off: connections, locks and threads do not survive a fork."""
+    if os.getpid() != process:
+        raise StoreUnavailable(
+            "the store was opened before this process was forked off: open it in each process, after the fork"
+        )
+
+
+def entries_after(pages: Pages, after: int) -> Iterator[Entry]:
+    """Return all entries with numbers greater than `after`, page by page.
+
+    That may be done outside a transaction: a journal only ever grows, so a page stays what it is.
+    """
+    while page := pages(after, PAGE):
+        yield from page
+        after = page[-1].number

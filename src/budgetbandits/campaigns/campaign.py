@@ -1,0 +1,347 @@
+"""A campaign: a budget that many workers spend, durably."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import overload
+
+from budgetbandits.campaigns.backend import Backend, Record, Totals, entries_after
+from budgetbandits.campaigns.clerk import Clerk, totals_of
+from budgetbandits.campaigns.journal import Entry
+from budgetbandits.campaigns.ledger import Ledger, Outstanding, replay
+from budgetbandits.campaigns.settings import OnExpire
+from budgetbandits.campaigns.times import Clock, moment, span
+from budgetbandits.core.checks import ArmName
+from budgetbandits.core.money import Amount
+from budgetbandits.core.tables import Table
+from budgetbandits.errors import JournalDamaged
+from budgetbandits.live.learner import ArmRow, Choice, Pull
+from budgetbandits.policies import Policy
+
+__all__ = ["Campaign", "HistoryRow", "Money", "PendingPull"]
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What became of a budget: ``budget = spent + reserved + left``.
+
+    Attributes
+    ----------
+    budget
+        What may be spent in all.
+    spent
+        The cost of all pulls that were told, or that expired and were charged.
+    reserved
+        The cost of all pulls that are outstanding.
+    left
+        What is neither spent nor reserved.
+    """
+
+    budget: Decimal
+    spent: Decimal
+    reserved: Decimal
+    left: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPull:
+    """A pull that is outstanding.
+
+    Attributes
+    ----------
+    id, arm, cost
+        The pull, its arm, and what is reserved for it.
+    age
+        How long ago it was asked for.
+    until
+        When its lease ends, or None if it has none. In the past: it expires with the next request of anyone.
+    """
+
+    id: int
+    arm: ArmName
+    cost: Decimal
+    age: timedelta
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """An entry of the journal, for people.
+
+    Attributes
+    ----------
+    number, time
+        1, 2, 3 and so on, and when it was written.
+    kind
+        asked, told, cancelled, expired, extended or closed.
+    pull, arm
+        The pull that it is about, and its arm.
+    amount
+        What was reserved, if it was asked; what was spent, if not.
+    reward
+        The reward that was told.
+    key
+        The client's key for an ask.
+    """
+
+    number: int
+    time: datetime
+    kind: str
+    pull: int | None
+    arm: ArmName | None
+    amount: Decimal
+    reward: float | None
+    key: str | None
+
+
+class Campaign:
+    """A budget that is spent on arms by many workers, in many threads and processes, and never exceeded.
+
+    `budgetbandits.Store` creates and opens campaigns. Whatever a method returns is durable by then. All methods may be
+    called from many threads at once; their commits are shared.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
+    >>> ads = store.create("spring", policy=bb.kube(), costs={"a": "0.10", "b": "0.25"}, budget="1000.00",
+    ...                    reward_range=(0, 1), lease="10 minutes", seed=7)
+    >>> pull = ads.ask(key="worker-7/42")
+    >>> pull.arm, ads.money.reserved
+    ('a', Decimal('0.10'))
+    >>> ads.ask(key="worker-7/42") == pull
+    True
+    >>> ads.tell(pull.id, reward=0.7, cost="0.08")
+    >>> ads.money
+    Money(budget=Decimal('1000.00'), spent=Decimal('0.08'), reserved=Decimal('0.00'), left=Decimal('999.92'))
+    >>> store.close(); folder.cleanup()
+    """
+
+    def __init__(self, backend: Backend, record: Record, clock: Clock | None) -> None:
+        self._backend = backend
+        self._record = record
+        self._clerk = Clerk(backend, record, clock)
+        self._settings = self._clerk.settings
+
+    # Asking and telling
+
+    @overload
+    def ask(self, key: str | None = None) -> Pull | None: ...
+
+    @overload
+    def ask(self, key: str | None = None, *, n: int) -> list[Pull]: ...
+
+    def ask(self, key: str | None = None, n: int | None = None) -> Pull | list[Pull] | None:
+        """Return the next pull, its cost reserved, or None if the budget left pays no arm.
+
+        None is final once no pull is outstanding; until then money may be given back.
+
+        Parameters
+        ----------
+        key
+            Makes it repeatable: the same key gives the same answer, also in another process. Without one, a pull
+            whose answer got lost stays outstanding until its lease ends. That there was none is not kept. The answer
+            stays the same when the pull is settled, cancelled or expired: who comes back late with a key should tell
+            what it did, not do it again.
+        n
+            Ask for up to so many at once, and get a list.
+
+        Raises
+        ------
+        CampaignClosed
+            If the campaign was closed, and the key is new.
+        KeyReused
+            If the key was used before, for another number of pulls.
+        PolicyError
+            If the policy answers with something other than an affordable arm.
+        """
+        if n is not None:
+            return self._clerk.act(lambda ledger: ledger.ask(n, key))
+        pulls = self._clerk.act(lambda ledger: ledger.ask(1, key))
+        return pulls[0] if pulls else None
+
+    def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
+        """Settle a pull with the reward that it paid. The same again changes nothing.
+
+        Parameters
+        ----------
+        pull
+            The pull, or its id. One that has expired may be told, too: its reward is learned from, and no money moves.
+        reward
+            What it paid.
+        cost
+            What it cost, if that was less than what was reserved: the rest is given back. What is finer than the
+            campaign's unit is rounded up. Needed if the arm's cost is random, unless the pull has expired.
+
+        Raises
+        ------
+        InvalidReward, InvalidAmount
+            If the reward or the cost is not what it may be; the pull stays outstanding.
+        UnknownPull, PullAlreadySettled
+            If there is no such pull, or it was cancelled, or told with another reward or cost.
+        """
+        self._clerk.act(lambda ledger: ledger.tell(pull, reward, cost))
+
+    def cancel(self, pull: Pull | int) -> None:
+        """Give the reservation of a pull back, as if it had not been asked for. The same again changes nothing.
+
+        Raises
+        ------
+        UnknownPull, PullAlreadySettled
+            If there is no such pull, or it was told, or has expired.
+        """
+        self._clerk.act(lambda ledger: ledger.cancel(pull))
+
+    def extend(self, pull: Pull | int) -> datetime | None:
+        """Let the lease of a pull begin anew; return when it ends, or None if this campaign has no leases.
+
+        Raises
+        ------
+        UnknownPull, PullAlreadySettled
+            If there is no such pull, or its lease does not run any more.
+        """
+        until = self._clerk.act(lambda ledger: ledger.extend(pull))
+        return None if until is None else moment(until)
+
+    def close(self) -> None:
+        """Hand out no more pulls; those outstanding can still be settled. The same again changes nothing."""
+        self._clerk.act(Ledger.close)
+
+    # What it shows
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._record.name
+
+    @property
+    def created(self) -> datetime:
+        """When it was created."""
+        return moment(self._record.created)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self._settings.policy
+
+    @property
+    def seed(self) -> int:
+        """The seed, also where it was not given."""
+        return self._settings.seed
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the greatest reward that there can be."""
+        return self._settings.reward_range
+
+    @property
+    def lease(self) -> timedelta | None:
+        """How long a pull may stay outstanding, or None for as long as it likes."""
+        return None if self._settings.lease is None else span(self._settings.lease)
+
+    @property
+    def on_expire(self) -> OnExpire:
+        """What becomes of the money of a pull that is not told in its lease."""
+        return self._settings.on_expire
+
+    @property
+    def money(self) -> Money:
+        """What became of the budget."""
+        totals = self._backend.find(self.name).totals
+        unit, budget = self._settings.unit, self._settings.budget
+        amounts = (budget, totals.spent, totals.reserved, budget - totals.spent - totals.reserved)
+        return Money(*map(unit.decimal, amounts))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it hands out no more pulls."""
+        return self._backend.find(self.name).totals.is_closed
+
+    @property
+    def pulls(self) -> int:
+        """How many pulls were made or are outstanding; those cancelled or released do not count."""
+        return self._clerk.look(lambda ledger: ledger.learner.pulls)
+
+    @property
+    def reward_total(self) -> float:
+        """The sum of all rewards told."""
+        return self._clerk.look(lambda ledger: ledger.learner.reward_total)
+
+    @property
+    def arms(self) -> Table[ArmRow]:
+        """The arms: name, cost, pulls, mean, upper bound and density."""
+        return self._clerk.look(lambda ledger: ledger.learner.arms)
+
+    def best_set(self) -> Table[Choice]:
+        """Return the present solution of the policy's oracle: the arms that may be pulled next, the likeliest first."""
+        return self._clerk.look(lambda ledger: ledger.learner.best_set())
+
+    def pending(self) -> Table[PendingPull]:
+        """Return the outstanding pulls, the oldest first."""
+        now = self._clerk.time()
+        return self._clerk.look(lambda ledger: Table(self._pending(one, now) for one in ledger.outstanding()))
+
+    def history(self) -> Iterator[HistoryRow]:
+        """Return the journal, entry by entry, from the beginning."""
+        return map(self._history_row, self.journal())
+
+    def journal(self) -> Iterator[Entry]:
+        """Return the journal as it is stored, in whole units of money and microseconds."""
+        return entries_after(self._clerk.pages, 0)
+
+    def verify(self) -> Totals:
+        """Replay the journal: check the money, and that every ask was what the policy had to answer.
+
+        Returns
+        -------
+        Totals
+            What the journal comes to, in whole units.
+
+        Raises
+        ------
+        JournalDamaged
+            If it cannot have come about, or does not come to the totals that the database keeps beside it.
+        """
+        ledger, record = Ledger(self._settings), self._backend.find(self.name)
+        while ledger.entries < record.totals.entries:
+            before = ledger.entries
+            replay(self._settings, entries_after(self._clerk.pages, before), with_choices=True, ledger=ledger)
+            record = self._backend.find(self.name)  # others may have gone on meanwhile
+            if ledger.entries == before:
+                break
+        # Nothing may stand beyond what the totals count.
+        replay(self._settings, entries_after(self._clerk.pages, ledger.entries), with_choices=True, ledger=ledger)
+        record = self._backend.find(self.name) if ledger.entries > record.totals.entries else record
+        totals = totals_of(ledger)
+        if totals != record.totals or record.budget != self._settings.budget:
+            raise JournalDamaged(
+                f"the journal of {self.name!r} comes to {totals} of {self._settings.budget}, and its totals say "
+                f"{record.totals} of {record.budget}"
+            )
+        return totals
+
+    def __repr__(self) -> str:
+        settings = self._settings
+        return (
+            f"<Campaign {self.name!r} with {settings.policy!r}: {len(settings.names)} arms, "
+            f"a budget of {settings.unit.decimal(settings.budget)}>"
+        )
+
+    def _pending(self, outstanding: Outstanding, now: int) -> PendingPull:
+        pull, arm, asked, until = outstanding
+        cost = self._settings.unit.decimal(self._settings.prices[arm])
+        return PendingPull(pull.id, pull.arm, cost, span(max(now - asked, 0)), None if until is None else moment(until))
+
+    def _history_row(self, entry: Entry) -> HistoryRow:
+        return HistoryRow(
+            entry.number,
+            moment(entry.time),
+            str(entry.kind),
+            entry.pull,
+            None if entry.arm is None else self._settings.names[entry.arm],
+            self._settings.unit.decimal(entry.amount),
+            entry.reward,
+            entry.key,
+        )

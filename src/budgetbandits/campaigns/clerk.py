@@ -1,0 +1,192 @@
+"""The clerk of a campaign: keeps a ledger in step with the journal, and performs requests in transactions."""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Generic, TypeVar, cast
+
+from budgetbandits.campaigns.backend import Backend, Pages, Record, Totals, check_process, entries_after
+from budgetbandits.campaigns.group import Group
+from budgetbandits.campaigns.ledger import Ledger, TornLedger
+from budgetbandits.campaigns.settings import Settings
+from budgetbandits.campaigns.times import Clock, timestamp
+from budgetbandits.errors import (
+    BudgetBanditsError,
+    InvalidInput,
+    JournalDamaged,
+    OutcomeUnknown,
+    PolicyError,
+    StoreUnavailable,
+)
+
+__all__ = ["Clerk", "Request", "totals_of"]
+
+Answer = TypeVar("Answer")
+
+
+class Clerk:
+    """Performs what a campaign is asked to do; many threads may ask at once.
+
+    Parameters
+    ----------
+    backend
+        The database.
+    record
+        The campaign.
+    clock
+        Tells the time; None for the database's own clock.
+
+    Attributes
+    ----------
+    settings
+        What the campaign is made of.
+    pages
+        The pages of its journal.
+    """
+
+    def __init__(self, backend: Backend, record: Record, clock: Clock | None) -> None:
+        self.settings = Settings.from_json(record.settings)
+        self.pages: Pages = partial(backend.entries, record.id)
+        self._process = os.getpid()
+        self._backend = backend
+        self._campaign = record.id
+        self._clock = clock
+        self._ledger: Ledger | None = None
+        self._ledger_lock = threading.Lock()
+        self._at_work: int | None = None  # the thread that has the lock
+        self._group: Group[Request[object]] = Group(self.perform)
+
+    def act(self, decide: Callable[[Ledger], Answer]) -> Answer:
+        """Let a decision be made on the ledger as it stands, and return its answer once that is durable.
+
+        An error of this package that the decision raises is handed on, and nothing has changed then.
+        """
+        self._check_caller()
+        request = Request(decide)
+        self._group.submit(cast(Request[object], request))
+        return request.answer()
+
+    def look(self, view: Callable[[Ledger], Answer]) -> Answer:
+        """Return a view of the ledger as the journal stands; nothing is written."""
+        self._check_caller()
+        return self._alone(lambda: view(self._caught_up_outside()))
+
+    def _caught_up_outside(self) -> Ledger:
+        try:
+            return self._caught_up(self.pages)
+        except BaseException:
+            self._ledger = None  # an entry may have been folded in half
+            raise
+
+    def _alone(self, work: Callable[[], Answer]) -> Answer:
+        """Let no other thread use the ledger meanwhile."""
+        with self._ledger_lock:
+            self._at_work = threading.get_ident()
+            try:
+                return work()
+            finally:
+                self._at_work = None
+
+    def _check_caller(self) -> None:
+        """Raise if the call could never come back."""
+        # The backend would say so, too; but threads do not live on in a fork, nor do locks know that they are gone.
+        check_process(self._process)
+        if self._at_work == threading.get_ident():
+            raise PolicyError("a policy or a clock must not use the campaign that waits for what it says")
+
+    def time(self) -> int:
+        """Return the time, in microseconds since 1970."""
+        return self._backend.time() if self._clock is None else timestamp(self._clock())
+
+    def perform(self, requests: Sequence["Request[object]"]) -> None:
+        """Perform requests in one transaction, in order; each has its answer, or its error, after that."""
+        try:
+            self._alone(lambda: self._transact(requests))
+        except BaseException as error:  # of any kind: whoever waits for an answer must get one
+            for request in requests:
+                request.fail(error)
+
+    def _transact(self, requests: Sequence["Request[object]"]) -> None:
+        has_begun = is_decided = False
+        try:
+            if self._ledger is None:
+                self._caught_up(self.pages)  # a long journal is read before the transaction, which holds others up
+            with self._backend.writing(self._campaign) as transaction:
+                has_begun = True
+                ledger = self._caught_up(transaction.entries, transaction.totals)
+                ledger.advance(transaction.time() if self._clock is None else timestamp(self._clock()))
+                for request in requests:
+                    request.decide(ledger)
+                if ledger.unsaved:
+                    transaction.append(ledger.unsaved, totals_of(ledger))
+                is_decided = True
+            ledger.unsaved.clear()
+        except BaseException as error:
+            if has_begun:  # else the ledger is as it was: a long journal need not be read again
+                self._ledger = None  # it is ahead of the journal now, or nobody knows
+            if is_decided or isinstance(error, BudgetBanditsError):
+                raise
+            raise StoreUnavailable(f"the request failed ({error!r}). Nothing was changed; try again") from error
+
+    def _caught_up(self, pages: Pages, totals: Totals | None = None) -> Ledger:
+        ledger = self._ledger
+        if ledger is None or (totals is not None and ledger.entries > totals.entries):  # a backup was restored
+            ledger = Ledger(self.settings)
+        if totals is None or ledger.entries < totals.entries:
+            for entry in entries_after(pages, ledger.entries):
+                ledger.apply(entry)
+        if totals is not None and totals_of(ledger) != totals:
+            raise JournalDamaged(f"the journal comes to {totals_of(ledger)}, and the campaign's totals say {totals}")
+        self._ledger = ledger
+        return ledger
+
+
+def totals_of(ledger: Ledger) -> Totals:
+    """Return what a journal comes to."""
+    return Totals(ledger.entries, ledger.spent, ledger.reserved, ledger.is_closed)
+
+
+class Request(Generic[Answer]):
+    """A decision to be made, and what came of it.
+
+    Parameters
+    ----------
+    decision
+        Decides on the ledger; it raises an error of this package only if it has changed nothing.
+    """
+
+    def __init__(self, decision: Callable[[Ledger], Answer]) -> None:
+        self._decision = decision
+        self._answer: Answer | None = None
+        self._error: BaseException | None = None
+
+    def decide(self, ledger: Ledger) -> None:
+        """Make the decision; where it is refused, that is this request's own affair."""
+        try:
+            self._answer = self._decision(ledger)
+        except (JournalDamaged, TornLedger):
+            raise
+        except BudgetBanditsError as error:
+            self._error = error
+        except Exception as error:  # an argument like no other, such as a number too long to be shown
+            self._error = InvalidInput(f"the request cannot be understood ({error!r}). Nothing was changed")
+            self._error.__cause__ = error
+
+    def fail(self, error: BaseException) -> None:
+        """Take note that the whole transaction failed."""
+        # A copy for each thread: a traceback belongs to one.
+        if isinstance(error, BudgetBanditsError):
+            self._error = type(error)(*error.args)
+        else:
+            self._error = OutcomeUnknown(
+                f"the transaction was broken off ({error!r}): whether it was done is not known. "
+                "Repeat it: with the same key, or the same pull, that is safe"
+            )
+        self._error.__cause__ = error
+
+    def answer(self) -> Answer:
+        """Return the answer, or raise."""
+        if self._error is not None:
+            raise self._error
+        return cast(Answer, self._answer)

@@ -1,0 +1,132 @@
+"""The command ``budgetbandits campaign``: list, show, verify and export campaigns.
+
+What a command needs is loaded when it runs, so that ``--help`` answers at once.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from budgetbandits.campaigns.store import Store
+
+__all__ = ["add_parser"]
+
+_DESCRIPTION = """\
+Look into the campaigns of a store. Nothing is written to it, and it may be in use.
+
+A store is named by its address: sqlite:///ads.db, sqlite:////home/me/ads.db (an absolute path), or
+postgresql+psycopg://user@host/database.
+"""
+
+_VERIFY = """\
+Replay the journal of a campaign, or of all: the entries must be complete and in order, the money must add up at each of
+them, and every pull must be the one that the policy with its seed had to choose. The exit status is 1 if something is
+wrong.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add ``campaign`` to the commands of a program."""
+    text = argparse.RawDescriptionHelpFormatter
+    campaign = commands.add_parser(
+        "campaign", help="list, show, verify and export campaigns", description=_DESCRIPTION, formatter_class=text
+    )
+    campaign.add_argument(
+        "--import",
+        dest="modules",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import a module first that defines a policy of your own; may be given several times",
+    )
+    verbs = campaign.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    listing = verbs.add_parser("list", help="list all campaigns", description="List the campaigns of a store.")
+    listing.add_argument("store", help="the address of the store")
+    listing.set_defaults(run=_list)
+
+    show = verbs.add_parser(
+        "show", help="show money, arms and pending pulls", description="Show how a campaign stands."
+    )
+    show.add_argument("store", help="the address of the store")
+    show.add_argument("name", help="the name of the campaign")
+    show.set_defaults(run=_show)
+
+    verify = verbs.add_parser("verify", help="replay and check a journal", description=_VERIFY, formatter_class=text)
+    verify.add_argument("store", help="the address of the store")
+    verify.add_argument("name", nargs="?", help="the name of the campaign; all by default")
+    verify.set_defaults(run=_verify)
+
+    export = verbs.add_parser(
+        "export", help="write a journal to a file", description="Write the journal of a campaign, one row an entry."
+    )
+    export.add_argument("store", help="the address of the store")
+    export.add_argument("name", help="the name of the campaign")
+    export.add_argument("file", type=Path, help="the file: *.jsonl or *.parquet")
+    export.add_argument("--format", choices=["jsonl", "parquet"], help="whatever the file's name says")
+    export.add_argument("--force", action="store_true", help="replace a file that is there already")
+    export.set_defaults(run=_export)
+
+
+def _open(options: argparse.Namespace) -> "Store":
+    from importlib import import_module
+
+    from budgetbandits.campaigns.store import open_store
+    from budgetbandits.errors import InvalidInput
+
+    for module in options.modules:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise InvalidInput(f"--import {module}: it cannot be imported: {error}") from error
+    return open_store(options.store, read_only=True)
+
+
+def _list(options: argparse.Namespace) -> int:
+    with _open(options) as store:
+        print(store.list())
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    with _open(options) as store:
+        ads = store.open(options.name)
+        money, pending = ads.money, ads.pending()
+        print(f"{ads.name}: {ads.policy!r}, seed {ads.seed}, {'closed' if ads.is_closed else 'open'}")
+        print(f"created {ads.created:%Y-%m-%d %H:%M:%S} UTC, lease {ads.lease or 'none'}, on expiry: {ads.on_expire}")
+        print(f"budget {money.budget}: spent {money.spent}, reserved {money.reserved}, left {money.left}")
+        print(f"{ads.pulls} pulls, rewards of {ads.reward_total:g}\n\n{ads.arms}\n")
+        print(f"pending pulls: {len(pending)}")
+        if pending:
+            print(pending)
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from budgetbandits.errors import BudgetBanditsError, StoreUnavailable
+
+    status = 0
+    with _open(options) as store:
+        for name in [options.name] if options.name else [row.name for row in store.list()]:
+            try:
+                totals = store.open(name).verify()
+            except StoreUnavailable:
+                raise
+            except BudgetBanditsError as error:  # the others are verified all the same
+                print(f"budgetbandits: {name}: {error}", file=sys.stderr)
+                status = 1
+            else:
+                money = store.open(name).money
+                print(f"{name}: ok, {totals.entries} entries, spent {money.spent} of {money.budget}")
+    return status
+
+
+def _export(options: argparse.Namespace) -> int:
+    from budgetbandits.campaigns.export import export
+
+    with _open(options) as store:
+        rows = export(store.open(options.name), options.file, options.format, force=options.force)
+    print(f"{options.file}: {rows} entries")
+    return 0

@@ -1,0 +1,102 @@
+"""The history of a campaign as a file, for other programs: JSON lines or Parquet."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Final
+
+from budgetbandits.campaigns.campaign import Campaign, HistoryRow
+from budgetbandits.errors import InvalidInput
+
+__all__ = ["FORMATS", "export"]
+
+FORMATS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_ROWS: Final = 10_000  # written at a time
+
+
+def export(campaign: Campaign, path: Path, kind: str | None = None, *, force: bool = False) -> int:
+    """Write the history of a campaign, one row an entry, and return the number of rows.
+
+    The file is there once it is complete: an export that fails leaves what was there before.
+
+    Parameters
+    ----------
+    campaign
+        The campaign.
+    path
+        The file.
+    kind
+        "jsonl" or "parquet"; by default what the file's name says.
+    force
+        Replace a file that is there already.
+
+    Raises
+    ------
+    InvalidInput
+        If the format is unknown, or the file there already or not to be written.
+    """
+    kind = kind or FORMATS.get(path.suffix)
+    if kind not in FORMATS.values():
+        raise InvalidInput(f"{path} says no format: name the file *.jsonl or *.parquet, or give --format")
+    if path.exists() and not force:
+        raise InvalidInput(f"{path} is there already: give another name, or --force to replace it")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with partial.open("wb") as file:
+            write = _write_parquet if kind == "parquet" else _write_json_lines
+            rows = write(campaign, file)
+        partial.replace(path)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return rows
+
+
+def _write_json_lines(campaign: Campaign, file: IO[bytes]) -> int:
+    count = 0
+    for row in campaign.history():
+        count += 1
+        values = {name: getattr(row, name) for name in HistoryRow.__slots__}
+        values |= {"time": row.time.isoformat(), "amount": str(row.amount)}
+        file.write(json.dumps(values, ensure_ascii=False).encode() + b"\n")
+    return count
+
+
+def _write_parquet(campaign: Campaign, file: IO[bytes]) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    places = -int(campaign.money.budget.as_tuple().exponent)
+    types: dict[str, pa.DataType] = {
+        "number": pa.int64(),
+        "time": pa.timestamp("us", tz="UTC"),
+        "kind": pa.string(),
+        "pull": pa.int64(),
+        "arm": pa.string(),
+        "amount": pa.decimal128(max(places, 16) + 1, places),
+        "reward": pa.float64(),
+        "key": pa.string(),
+    }
+    schema = pa.schema(types)
+    count = 0
+    with pq.ParquetWriter(file, schema) as writer:
+        for rows in _chunks(campaign.history()):
+            columns = {name: [_cell(row, name) for row in rows] for name in types}
+            writer.write_table(pa.table(columns, schema=schema))
+            count += len(rows)
+    return count
+
+
+def _cell(row: HistoryRow, name: str) -> Any:
+    # Arms may be named by numbers, too; a column has one type.
+    value = getattr(row, name)
+    return str(value) if name == "arm" and value is not None else value
+
+
+def _chunks(rows: Iterable[HistoryRow]) -> Iterator[list[HistoryRow]]:
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, _ROWS)):
+        yield chunk

@@ -1,0 +1,131 @@
+"""Many threads, one commit: whoever comes while a transaction is under way goes into the next one together."""
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
+
+from budgetbandits.campaigns.undisturbed import could_start, undisturbed
+
+__all__ = ["Group"]
+
+Request = TypeVar("Request")
+
+_LONGEST_WAIT: Final = 0.005  # seconds for more requests to come
+_IDLE: Final = 10.0  # seconds without requests after which the thread ends
+
+
+class Group(Generic[Request]):
+    """Performs the requests of many threads together, in the order in which they came.
+
+    A thread of the group's own performs them. Ctrl-C is raised in the main thread of a program and nowhere else, so it
+    can end a wait, but never leave the others without someone who performs. The thread begins with the first request
+    and ends when there have been none for a while.
+
+    After some were performed, it waits for as many to come again, but no longer than half of what that took: threads
+    whose requests were performed a moment ago are about to come back, and sharing their commit is worth more than being
+    early. It sleeps until the last of them wakes it: a switch between threads takes as long as a request does.
+
+    Parameters
+    ----------
+    perform
+        Performs requests; whatever it raises goes to all threads whose requests these are.
+    """
+
+    def __init__(self, perform: Callable[[Sequence[Request]], None]) -> None:
+        self._perform = perform
+        self._line: deque[_Place[Request]] = deque()
+        self._awaited = 1  # whoever makes the line that long wakes the thread
+        self._bell = threading.Lock()  # held but for the moment in which it rings
+        self._bell.acquire()
+        self._mutex = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, request: Request) -> None:
+        """Return when the request was performed."""
+        place = _Place(request)
+        try:
+            self._line.append(place)
+            self._ensure_thread()
+            if len(self._line) >= self._awaited:
+                self._ring()
+            place.done.acquire()
+        except BaseException:
+            place.is_abandoned = True  # nobody waits for it: if it has not begun, it shall not
+            raise
+        if place.error is not None:
+            raise place.error
+
+    def _ring(self) -> None:
+        with contextlib.suppress(RuntimeError):  # it rings already
+            self._bell.release()
+
+    def _ensure_thread(self) -> None:
+        if self._thread is not None:  # and it looks at the line once more before it ends
+            return
+        with self._mutex:
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
+                if not undisturbed(could_start)(thread.start):  # the start of a thread must not be broken off, either
+                    self._perform_together(self._taken())  # there is no thread for it but this one
+                    return
+                self._thread = thread  # not before: Ctrl-C in between must not leave one here that never started
+
+    def _work(self) -> None:
+        with self._mutex:
+            if self._thread is not threading.current_thread():
+                return  # Ctrl-C came before it was the group's thread
+        while self._has_requests():
+            places = self._taken()
+            begin = time.perf_counter()
+            performed = self._perform_together(places)
+            self._gather(performed, min((time.perf_counter() - begin) / 2, _LONGEST_WAIT))
+
+    def _taken(self) -> list["_Place[Request]"]:
+        return [self._line.popleft() for _ in range(len(self._line))]
+
+    def _has_requests(self) -> bool:
+        """Wait until somebody waits; return False if the thread is to end."""
+        self._awaited = 1
+        while not self._line:
+            if not self._bell.acquire(timeout=_IDLE):
+                with self._mutex:
+                    me, self._thread = self._thread, None
+                    if not self._line:  # whoever comes from here on finds no thread, and starts one
+                        return False
+                    self._thread = me
+        return True
+
+    def _gather(self, size: int, seconds: float) -> None:
+        """Wait until so many wait, or that time has passed."""
+        deadline = time.perf_counter() + seconds
+        self._awaited = size
+        while len(self._line) < size and (left := deadline - time.perf_counter()) > 0:
+            self._bell.acquire(timeout=left)  # it may ring for the requests before; then it is waited for again
+
+    def _perform_together(self, places: Sequence["_Place[Request]"]) -> int:
+        wanted = [place for place in places if not place.is_abandoned]
+        try:
+            if wanted:
+                self._perform([place.request for place in wanted])
+        except BaseException as error:
+            for place in wanted:
+                place.error = error
+        for place in places:
+            place.done.release()
+        return len(wanted)
+
+
+class _Place(Generic[Request]):
+    """A place in line."""
+
+    __slots__ = ("done", "error", "is_abandoned", "request")
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.is_abandoned = False
+        self.error: BaseException | None = None
+        self.done = threading.Lock()  # held until it is done; unlike an Event it takes Ctrl-C at any moment
+        self.done.acquire()

@@ -1,0 +1,195 @@
+"""What a campaign is made of: everything that is fixed when it is created."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self, get_args
+
+from budgetbandits.campaigns.times import Duration, duration
+from budgetbandits.core.arrays import UNLIMITED
+from budgetbandits.core.checks import ArmName, Costs, Limits, check_range, check_whole, limits_of, named_costs
+from budgetbandits.core.money import Amount, CostRange, PriceList, Unit, looks_real, price_list
+from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
+from budgetbandits.live.learner import Learner, new_seed
+from budgetbandits.policies import Policy
+
+__all__ = ["OnExpire", "Settings"]
+
+OnExpire = Literal["charge", "release"]
+"""What becomes of the money of a pull that is not told in its lease."""
+
+_VERSION: Final = 2
+_OLDEST: Final = 1  # knew neither limits nor random costs; what has none is written so, and older packages read it
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a campaign that never changes.
+
+    Attributes
+    ----------
+    policy, reward_range, seed
+        As in `budgetbandits.Learner`.
+    names, prices
+        The arms, and what a pull of each costs in whole units, at most if that is random.
+    unit
+        The smallest amount, a power of ten.
+    budget
+        What may be spent, in whole units.
+    lease
+        How long a pull may stay outstanding, in microseconds; None for as long as it likes.
+    on_expire
+        What becomes of its money after that.
+    limits
+        How often each arm may be pulled, None for as often as there is money; None if no arm has a limit.
+    least
+        What a pull of each arm costs at least, in whole units; None if all costs are known.
+    """
+
+    policy: Policy
+    names: tuple[ArmName, ...]
+    prices: tuple[int, ...]
+    unit: Unit
+    budget: int
+    reward_range: tuple[float, float]
+    seed: int
+    lease: int | None
+    on_expire: OnExpire
+    limits: tuple[int | None, ...] | None = None
+    least: tuple[int, ...] | None = None
+
+    @classmethod
+    def given(
+        cls,
+        policy: Policy,
+        costs: Costs,
+        budget: Amount,
+        reward_range: tuple[float, float],
+        seed: int | None,
+        lease: Duration | None,
+        on_expire: OnExpire,
+        unit: Amount | None,
+        limits: Limits | None = None,
+    ) -> Self:
+        """Check what a user gave, and return it as settings."""
+        if not isinstance(policy, Policy):
+            raise InvalidInput(f"policy is {policy!r}: give a policy such as kube()")
+        if on_expire not in get_args(OnExpire):
+            raise InvalidInput(f"on_expire is {on_expire!r}: give 'charge', or 'release' if you know better")
+        names, bill = _decimal_bill(costs, budget, unit)
+        settings = cls(
+            policy,
+            names,
+            tuple(int(price) for price in bill.prices),
+            bill.unit,
+            bill.budget,
+            check_range(reward_range),
+            check_whole(new_seed() if seed is None else seed, "seed", 63),
+            None if lease is None else duration(lease, "lease"),
+            on_expire,
+            _limits(limits, names),
+            None if bill.least is None else tuple(int(price) for price in bill.least),
+        )
+        if settings._stored_and_read() != settings:
+            raise InvalidInput(f"policy is {policy!r}: it does not come back from JSON as it was; use plain parameters")
+        return settings
+
+    def _stored_and_read(self) -> Self:
+        try:
+            return self.from_json(self.to_json())
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidInput(f"policy is {self.policy!r}: it cannot be stored as JSON ({error})") from error
+
+    def to_json(self) -> str:
+        """Return the settings as JSON text."""
+        later = {name: value for name, value in (("limits", self.limits), ("least", self.least)) if value is not None}
+        return json.dumps(
+            {
+                "version": _VERSION if later else _OLDEST,
+                "policy": self.policy.to_data(),
+                "names": self.names,
+                "prices": self.prices,
+                "decimal_places": self.unit.exponent,
+                "budget": self.budget,
+                "reward_range": self.reward_range,
+                "seed": self.seed,
+                "lease": self.lease,
+                "on_expire": self.on_expire,
+            }
+            | later,
+            allow_nan=False,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the settings that `to_json` described.
+
+        Raises
+        ------
+        InvalidState
+            If the text is damaged, of another version, or names a policy unknown here.
+        """
+        try:
+            data = json.loads(text)
+            if data["version"] not in (_OLDEST, _VERSION):
+                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 and 2")
+            return cls._restored(data)
+        except InvalidState:
+            raise
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise InvalidState(f"the settings of the campaign are damaged ({error!r})") from error
+
+    @classmethod
+    def _restored(cls, data: dict[str, Any]) -> Self:
+        low, high = data["reward_range"]
+        return cls(
+            Policy.from_data(data["policy"]),
+            tuple(data["names"]),
+            tuple(check_whole(price, "a price", 54) for price in data["prices"]),
+            Unit(10, check_whole(data["decimal_places"], "the number of decimal places", 10)),
+            check_whole(data["budget"], "the budget", 54),
+            (low, high),
+            check_whole(data["seed"], "the seed", 63),
+            None if data["lease"] is None else check_whole(data["lease"], "the lease", 63),
+            data["on_expire"],
+            _limits(data.get("limits"), data["names"]),
+            _least(data.get("least")),
+        )
+
+    @staticmethod
+    def unit_of(text: str) -> Unit:
+        """Return the unit alone, also where the policy is unknown here."""
+        try:
+            return Unit(10, check_whole(json.loads(text)["decimal_places"], "the number of decimal places", 10))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidState(f"the settings of the campaign are damaged ({error!r})") from error
+
+    def learner(self) -> Learner:
+        """Return a learner that has not asked yet."""
+        decimal = self.unit.decimal
+        ranges = zip(self.names, self.least or self.prices, self.prices, strict=True)
+        costs = [(name, decimal(high) if low == high else (decimal(low), decimal(high))) for name, low, high in ranges]
+        budget, unit = self.unit.decimal(self.budget), self.unit.decimal(1)
+        return Learner(self.policy, costs, budget, self.reward_range, self.seed, unit=unit, limits=self.limits)
+
+
+def _limits(given: Limits | None, names: Sequence[ArmName]) -> tuple[int | None, ...] | None:
+    limits = tuple(None if limit == UNLIMITED else limit for limit in limits_of(given, names).tolist())
+    return None if limits.count(None) == len(limits) else limits
+
+
+def _least(given: Sequence[int] | None) -> tuple[int, ...] | None:
+    return None if given is None else tuple(check_whole(price, "a least price", 54) for price in given)
+
+
+def _decimal_bill(costs: Costs, budget: Amount, unit: Amount | None) -> tuple[tuple[ArmName, ...], PriceList]:
+    names, amounts = named_costs(costs)
+    bill = price_list(amounts, names, budget, unit, for_tells=True)
+    if bill.unit.base == 10:
+        return tuple(names), bill
+    ends = [(cost.least, cost.greatest) if isinstance(cost, CostRange) else (cost, cost) for cost in amounts]
+    given = [(f"cost of arm {name!r}", float(end)) for name, pair in zip(names, ends, strict=True) for end in pair]
+    what, amount = next((what, amount) for what, amount in [*given, ("budget", float(budget))] if looks_real(amount))
+    raise InvalidAmount(
+        f"{what} is {amount!r}: the money of a campaign is decimal; give text such as {f'{amount:.2f}'!r}, or round it"
+    )

@@ -1,0 +1,254 @@
+"""What SQLite and PostgreSQL have in common: statements, transactions, and errors in words."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, bindparam, insert, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+
+from budgetbandits.campaigns.backend import Backend, Record, Totals, Transaction, check_process
+from budgetbandits.campaigns.journal import Entry
+from budgetbandits.campaigns.sql.schema import (
+    NEWEST,
+    campaigns,
+    check_version,
+    entries,
+    entry_of,
+    record_of,
+    version_of,
+)
+from budgetbandits.campaigns.undisturbed import undisturbed
+from budgetbandits.errors import (
+    CampaignExists,
+    JournalDamaged,
+    NoSuchCampaign,
+    OutcomeUnknown,
+    StoreError,
+    StoreUnavailable,
+    WrongStore,
+)
+
+__all__ = ["SqlBackend"]
+
+# Statements are built once: that takes SQLAlchemy longer than SQLite needs to run them.
+_RECORD = select(campaigns)
+_TOTALS = select(*(campaigns.c[name] for name in Totals._fields)).where(campaigns.c.id == bindparam("campaign"))
+_PAGE = (
+    select(*list(entries.c)[1:])
+    .where(entries.c.campaign == bindparam("campaign"), entries.c.number > bindparam("after"))
+    .order_by(entries.c.number)
+    .limit(bindparam("most"))
+)
+_SET_TOTALS = (
+    update(campaigns)
+    .where(
+        campaigns.c.id == bindparam("campaign"),
+        campaigns.c.entries == bindparam("known"),
+        campaigns.c.budget >= bindparam("held"),
+    )
+    .values({name: bindparam(f"new_{name}") for name in Totals._fields})
+)
+
+
+class SqlBackend(Backend):
+    """Campaigns in a SQL database.
+
+    Parameters
+    ----------
+    engine
+        The database; its driver takes the values of a statement by their places.
+    where
+        Its address, for people, without a password.
+    read_only
+        Refuse to write.
+    """
+
+    def __init__(self, engine: Engine, where: str, *, read_only: bool) -> None:
+        self.engine = engine
+        self.where = where
+        self._read_only = read_only
+        # Given to the driver as it is: SQLAlchemy would take longer over the values of an entry than the database.
+        self.append_statement = str(insert(entries).compile(dialect=engine.dialect))
+        self._process = os.getpid()
+        self._is_closed = False
+
+    @undisturbed
+    def set_up(self) -> None:
+        """Bring the schema up to date, unless it is; whatever fails, no connection stays open."""
+        try:
+            with self._in_words(), self.engine.connect() as connection:
+                self.check_access(connection)
+                version = version_of(connection)
+                if self._read_only:
+                    check_version(version, self.where)
+                elif version != NEWEST:
+                    connection.rollback()
+                    self.bring_up(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def check_access(self, connection: Connection) -> None:
+        """Raise if what is there cannot be seen, or not be kept as it is."""
+        return  # a database that can be opened can be read
+
+    @abstractmethod
+    def bring_up(self, connection: Connection) -> None:
+        """Bring the schema up to date, and commit."""
+
+    @abstractmethod
+    def begin(self, connection: Connection, campaign: int | None) -> None:
+        """Begin a transaction that is the only one to write to a campaign, or to the list of campaigns."""
+
+    @abstractmethod
+    def time_of(self, connection: Connection) -> int:
+        """Return the time, in microseconds since 1970."""
+
+    @abstractmethod
+    def is_outcome_unknown(self, error: DBAPIError) -> bool:
+        """Tell whether a commit that failed so may have been done all the same."""
+
+    @undisturbed
+    def create(self, name: str, settings: str, budget: int, created: int) -> None:
+        """Keep a new campaign."""
+        with self._committing(None) as connection:
+            contents = {"name": name, "settings": settings, "budget": budget, "created": created}
+            try:
+                connection.execute(insert(campaigns).values(contents | Totals()._asdict()))
+            except IntegrityError as error:
+                raise CampaignExists(
+                    f"there is a campaign named {name!r} already: open it, or give the new one another name"
+                ) from error
+
+    @undisturbed
+    def find(self, name: str) -> Record:
+        """Return the campaign of that name."""
+        with self._reading() as connection:
+            row = connection.execute(_RECORD.where(campaigns.c.name == name)).one_or_none()
+        if row is None:
+            raise NoSuchCampaign(f"there is no campaign named {name!r} in {self.where}: create it, or see list()")
+        return self._record(row)
+
+    @undisturbed
+    def list(self) -> Sequence[Record]:
+        """Return all campaigns."""
+        with self._reading() as connection:
+            return [self._record(row) for row in connection.execute(_RECORD.order_by(campaigns.c.id))]
+
+    @undisturbed
+    def entries(self, campaign: int, after: int, limit: int) -> Sequence[Entry]:
+        """Return a page of the journal."""
+        with self._reading() as connection:
+            return _entries(connection, campaign, after, limit)
+
+    @contextmanager
+    def writing(self, campaign: int) -> Iterator[Transaction]:
+        """Begin a transaction, and commit it unless an exception is raised."""
+        with self._committing(campaign) as connection:
+            yield SqlTransaction(self, connection, campaign)
+
+    @undisturbed
+    def time(self) -> int:
+        """Return the time by the database's clock."""
+        with self._reading() as connection:
+            return self.time_of(connection)
+
+    @undisturbed
+    def close(self) -> None:
+        """Close all connections; in a process that was forked off, leave them to its parent."""
+        self._is_closed = True
+        self.engine.dispose(close=os.getpid() == self._process)
+
+    def check_usable(self) -> None:
+        """Raise if nothing can be done with it any more."""
+        if self._is_closed:
+            raise StoreUnavailable(f"the store {self.where} was closed: open it again")
+        check_process(self._process)
+
+    def _record(self, row: Row[Any]) -> Record:
+        try:
+            return record_of(row)
+        except ValueError as error:
+            raise WrongStore(f"{self.where} is damaged ({error}): restore it from a copy") from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self.check_usable()
+        with self._in_words(), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _committing(self, campaign: int | None) -> Iterator[Connection]:
+        self.check_usable()
+        if self._read_only:
+            raise StoreUnavailable(f"{self.where} was opened for reading only: open it without read_only to write")
+        with self._in_words(), self.engine.connect() as connection:
+            self.begin(connection, campaign)
+            yield connection  # by an exception it is left without a commit: the connection rolls back when it closes
+            try:
+                connection.commit()
+            except DBAPIError as error:
+                if self.is_outcome_unknown(error):
+                    raise OutcomeUnknown(
+                        f"{self.where} broke off during a commit ({error.orig}): whether it was done is not known. "
+                        "Repeat it: with the same key, or the same pull, that is safe. A pull that was asked for "
+                        "without a key may stay outstanding until its lease ends"
+                    ) from error
+                raise
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise self.explained(error) from error
+        except (UnicodeError, OverflowError) as error:  # a text or a number that this program never wrote
+            raise WrongStore(f"{self.where} is damaged ({error}): restore it from a copy") from error
+
+    def explained(self, error: SQLAlchemyError) -> StoreError:
+        """Return an error of SQLAlchemy as one of this package."""
+        reason = getattr(error, "orig", None) or error
+        return StoreUnavailable(f"{self.where} cannot be used now: {reason}. Nothing was changed; try again")
+
+
+class SqlTransaction(Transaction):
+    """A transaction on the journal of one campaign."""
+
+    def __init__(self, backend: SqlBackend, connection: Connection, campaign: int) -> None:
+        self._backend = backend
+        self._connection = connection
+        self._campaign = campaign
+        self.totals = Totals(*connection.execute(_TOTALS, {"campaign": campaign}).one())
+
+    def time(self) -> int:
+        """Return the time by the database's clock."""
+        return self._backend.time_of(self._connection)
+
+    def entries(self, after: int, limit: int) -> Sequence[Entry]:
+        """Return a page of the journal."""
+        return _entries(self._connection, self._campaign, after, limit)
+
+    def append(self, entries: Sequence[Entry], totals: Totals) -> None:
+        """Append entries and set the totals; the budget is checked here and, once more, by the table itself."""
+        rows = [(self._campaign, *entry) for entry in entries]  # the columns stand in the order of the fields
+        self._connection.exec_driver_sql(self._backend.append_statement, rows)
+        known = {"campaign": self._campaign, "known": self.totals.entries, "held": totals.spent + totals.reserved}
+        changed = self._connection.execute(
+            _SET_TOTALS, known | {f"new_{name}": value for name, value in totals._asdict().items()}
+        )
+        if changed.rowcount != 1:
+            raise JournalDamaged(
+                f"the totals of the campaign are not those of its journal, or would exceed its budget: {totals}"
+            )
+        self.totals = totals
+
+
+def _entries(connection: Connection, campaign: int, after: int, limit: int) -> Sequence[Entry]:
+    rows = connection.execute(_PAGE, {"campaign": campaign, "after": after, "most": limit})
+    try:
+        return [entry_of(row) for row in rows]
+    except (ValueError, TypeError) as error:
+        raise JournalDamaged(f"the journal has an entry that cannot be read: {error}") from error

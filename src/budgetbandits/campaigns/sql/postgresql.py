@@ -1,0 +1,116 @@
+"""Campaigns on a PostgreSQL server, for workers on many machines."""
+
+from typing import Final
+
+from sqlalchemy import URL, Connection, create_engine, func, select, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from budgetbandits.campaigns.sql.database import SqlBackend
+from budgetbandits.campaigns.sql.schema import VERSION_TABLE, campaigns, migrate
+from budgetbandits.campaigns.times import timestamp
+from budgetbandits.errors import StoreError, StoreUnavailable, WrongStore
+
+__all__ = ["PostgresqlBackend"]
+
+SCHEMA: Final = "budgetbandits"  # its tables stand apart from those of other programs
+_CREATION: Final = 0x62756462  # an advisory lock: one process at a time sets the database up
+_SETTINGS: Final = {
+    "search_path": SCHEMA,
+    "lock_timeout": "30s",  # a worker that hangs in a transaction must not hang all others for ever
+    "synchronous_commit": "on",  # whatever the server's default: what was handed out must be durable
+}
+
+_NETWORK: Final = {  # a server that is gone must not be waited for without end; seconds, but the last in milliseconds
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+
+_INCOMPLETE: Final = ("42P01", "42703")  # there is no such table, or no such column
+_FORBIDDEN: Final = "42501"
+
+
+class PostgresqlBackend(SqlBackend):
+    """Campaigns on a server.
+
+    Parameters
+    ----------
+    url
+        Its address: ``postgresql+psycopg://user:password@host/database``.
+    read_only
+        Look at what is there, and write nothing.
+    """
+
+    def __init__(self, url: URL, *, read_only: bool = False) -> None:
+        settings = _SETTINGS | {"default_transaction_read_only": "on" if read_only else "off"}
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        try:
+            engine = create_engine(
+                url.set(drivername="postgresql+psycopg"),
+                connect_args={"options": options}
+                | {name: url.query.get(name, value) for name, value in _NETWORK.items()},
+                paramstyle="format",
+                pool_pre_ping=True,  # a server that was restarted is found again by the next request
+            )
+        except ModuleNotFoundError as error:
+            raise StoreUnavailable(
+                f"{error.name} is not installed: PostgreSQL takes pip install 'budgetbandits[postgresql]'"
+            ) from error
+        where = str(url.set(query={}))  # a password may stand in the query, too
+        super().__init__(engine, where, read_only=read_only)
+        self.set_up()
+
+    def check_access(self, connection: Connection) -> None:
+        """Raise if the database cannot hold campaigns, or hides them from this role, as if there were none."""
+        encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
+        if encoding != "UTF8":
+            raise WrongStore(f"{self.where} keeps texts as {encoding}, which lacks characters: give a database in UTF8")
+        may_use = text("SELECT has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = :schema")
+        if connection.execute(may_use, {"schema": SCHEMA}).scalar() is False:
+            raise StoreUnavailable(
+                f"{self.where} cannot be used by this role: it needs the right to the schema {SCHEMA!r}; grant it"
+            )
+
+    def bring_up(self, connection: Connection) -> None:
+        """Create or upgrade the tables, in a schema of their own."""
+        connection.execute(select(func.pg_advisory_xact_lock(_CREATION)))
+        _check_schema(connection, self.where)
+        migrate(connection, self.where)
+        connection.commit()
+
+    def begin(self, connection: Connection, campaign: int | None) -> None:
+        """Begin a transaction; the server lets those who wait for the campaign's row have it in turn."""
+        if campaign is not None:
+            connection.execute(select(campaigns.c.id).where(campaigns.c.id == campaign).with_for_update())
+
+    def time_of(self, connection: Connection) -> int:
+        """Return the time of the server, which is the same for all machines."""
+        return timestamp(connection.execute(select(func.clock_timestamp())).scalar_one())
+
+    def is_outcome_unknown(self, error: DBAPIError) -> bool:
+        """Tell whether the connection broke."""
+        return error.connection_invalidated
+
+    def explained(self, error: SQLAlchemyError) -> StoreError:
+        """Return an error in words: what is missing, or not allowed, will not come by trying again."""
+        reason = getattr(error, "orig", None)
+        state = getattr(reason, "sqlstate", None)
+        if state in _INCOMPLETE:
+            return WrongStore(f"{self.where} is damaged ({reason}): restore it from a copy")
+        if state == _FORBIDDEN:
+            return StoreUnavailable(f"{self.where} cannot be used by this role ({reason}): grant it the rights")
+        return super().explained(error)
+
+
+def _check_schema(connection: Connection, where: str) -> None:
+    """Create the schema, unless there is one; raise if it is another program's."""
+    tables = connection.execute(
+        text("SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = :schema"), {"schema": SCHEMA}
+    ).scalars()
+    names = set(tables)
+    if names and VERSION_TABLE not in names:
+        raise WrongStore(f"{where} has a schema {SCHEMA!r} of another program: give the address of another database")
+    if not names:
+        connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))

@@ -1,0 +1,173 @@
+"""The tables, and how a database comes to have them: by Alembic's migrations, from an empty one or an older version."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Connection,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Row,
+    Table,
+    Text,
+    inspect,
+)
+
+from budgetbandits.campaigns.backend import Record, Totals
+from budgetbandits.campaigns.journal import Entry, Kind
+from budgetbandits.campaigns.times import is_moment
+from budgetbandits.errors import StoreUnavailable, WrongStore
+
+__all__ = [
+    "NEWEST",
+    "VERSION_TABLE",
+    "campaigns",
+    "check_version",
+    "entries",
+    "entry_of",
+    "migrate",
+    "record_of",
+    "version_of",
+]
+
+NEWEST: Final = "0001"
+VERSION_TABLE: Final = "schema_version"
+
+metadata = MetaData()
+
+campaigns = Table(
+    "campaigns",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("created", BigInteger, nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("budget", BigInteger, nullable=False),
+    Column("entries", BigInteger, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("reserved", BigInteger, nullable=False),
+    Column("is_closed", Boolean, nullable=False),
+    CheckConstraint("spent >= 0 AND reserved >= 0 AND spent + reserved <= budget", name="budget_is_kept"),
+)
+
+entries = Table(
+    "entries",
+    metadata,
+    Column("campaign", Integer, ForeignKey("campaigns.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True),
+    Column("time", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("pull", BigInteger),
+    Column("arm", Integer),
+    Column("amount", BigInteger, nullable=False),
+    Column("reward", Double),
+    Column("until", BigInteger),
+    Column("key", Text),
+    Column("part", Integer, nullable=False),
+    Column("wanted", Integer, nullable=False),
+)
+
+# NULL differs from NULL in both databases, so entries without a key do not clash.
+Index("one_answer_a_key", entries.c.campaign, entries.c.key, entries.c.part, unique=True)
+
+
+def record_of(row: Row[Any]) -> Record:
+    """Return a row of `campaigns` as what it means."""
+    numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved)
+    if not all(isinstance(number, int) for number in numbers) or not is_moment(row.created):
+        raise ValueError(f"the campaign {row.name!r} has no numbers where they belong")
+    totals = Totals(row.entries, row.spent, row.reserved, row.is_closed)
+    return Record(row.id, row.name, row.created, row.settings, row.budget, totals)
+
+
+def entry_of(row: Sequence[Any]) -> Entry:
+    """Return a row of `entries`, without its first column, as what it means.
+
+    Raises
+    ------
+    ValueError
+        If there is something in it that is never written: SQLite keeps any value in any column.
+    """
+    entry = Entry(row[0], row[1], Kind(row[2]), *row[3:])
+    numbers = (entry.pull, entry.arm, entry.until)
+    is_sound = (
+        all(isinstance(number, int) for number in (entry.number, entry.time, entry.amount, entry.part, entry.wanted))
+        and all(number is None or isinstance(number, int) for number in numbers)
+        and (entry.reward is None or isinstance(entry.reward, float))
+        and (entry.key is None or isinstance(entry.key, str))
+        and is_moment(entry.time)
+        and (entry.until is None or is_moment(entry.until))
+    )
+    if not is_sound:
+        raise ValueError(f"entry {entry.number!r} has a value of a kind or size that is never written")
+    return entry
+
+
+def version_of(connection: Connection) -> str | None:
+    """Return the version of the schema, or None if there is none yet."""
+    from alembic.migration import MigrationContext
+
+    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+
+
+def check_version(version: str | None, where: str) -> None:
+    """Raise if a database that is only to be read is not of the newest version.
+
+    Raises
+    ------
+    StoreUnavailable
+        If it is empty, or of an older version.
+    WrongStore
+        If it is of a version that this package does not know.
+    """
+    if version is None:
+        raise StoreUnavailable(f"{where} is empty: there are no campaigns to look at")
+    if version > NEWEST:
+        raise _too_new(version, where)
+    if version < NEWEST:
+        raise StoreUnavailable(
+            f"{where} has the schema version {version!r}, and this package reads {NEWEST!r}: open it once for writing, "
+            "which upgrades it"
+        )
+
+
+def _too_new(version: str, where: str) -> WrongStore:
+    return WrongStore(
+        f"{where} has the schema version {version!r}, and this package knows versions up to {NEWEST!r}: "
+        "upgrade budgetbandits"
+    )
+
+
+def migrate(connection: Connection, where: str) -> None:
+    """Bring the database to the newest version, within the transaction of the connection.
+
+    Raises
+    ------
+    WrongStore
+        If it is of a version that this package does not know, or has tables and does not say of which version.
+    """
+    current = version_of(connection)
+    if current == NEWEST:
+        return
+    if current is None and set(inspect(connection).get_table_names()) - {VERSION_TABLE}:
+        raise WrongStore(f"{where} is damaged (its schema version is missing): restore it from a copy")
+    # Loaded only when there is something to do: most stores are up to date.
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", "budgetbandits.campaigns.sql:migrations")
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if current is not None and current not in known:
+        raise _too_new(current, where)
+    command.upgrade(config, "head")

@@ -1,0 +1,293 @@
+"""Campaigns in an SQLite file: embedded, durable, and fair to all processes that share it."""
+
+import contextlib
+import functools
+import os
+import random
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from budgetbandits.campaigns.sql.database import SqlBackend
+from budgetbandits.campaigns.sql.line import Line
+from budgetbandits.campaigns.sql.schema import migrate
+from budgetbandits.campaigns.times import system_clock, timestamp
+from budgetbandits.campaigns.undisturbed import undisturbed
+from budgetbandits.errors import InvalidInput, StoreError, StoreUnavailable, WrongStore
+
+__all__ = ["SqliteBackend"]
+
+_APPLICATION: Final = 0x62756462  # "budb", in the header of every database of this package
+_OLDEST: Final = (3, 51, 3)  # before it, resetting the write-ahead log could corrupt the database
+_SMALLEST: Final = 512  # bytes of a page
+_PATIENCE: Final = 30.0  # seconds to wait for other processes
+_NEXT: Final = 0.0002  # seconds between two looks of the one who is next in line
+
+
+class SqliteBackend(SqlBackend):
+    """Campaigns in a file.
+
+    Parameters
+    ----------
+    url
+        Its address: ``sqlite:///ads.db``, or ``sqlite:////home/me/ads.db`` for an absolute path.
+    read_only
+        Look at what is there, and write nothing.
+    """
+
+    def __init__(self, url: URL, *, read_only: bool = False) -> None:
+        driver = _driver()
+        self._driver = driver
+        try:
+            path = _path(url, read_only)
+            _check_inheritance(path)
+            _check_file(driver, path)
+        except OSError as error:
+            raise StoreUnavailable(f"{url} cannot be opened: {error}") from error
+        connect = functools.partial(
+            driver.connect,
+            _address(path, read_only),
+            uri=True,
+            timeout=_PATIENCE,
+            isolation_level=None,  # no transaction unless this module begins one
+            check_same_thread=False,  # the pool hands a connection to one thread at a time
+        )
+        engine = create_engine(url.set(drivername="sqlite+pysqlite"), module=driver, creator=connect)
+        super().__init__(engine, str(url), read_only=read_only)
+        event.listen(engine, "connect", _set_up_to_read if read_only else _set_up)
+        self._line = Line(None if read_only else path.with_name(f"{path.name}-next"))
+        self._path = path
+        self._file: tuple[int, int] | None = None
+        self.set_up()
+        self._file = _identity(path)
+
+    def bring_up(self, connection: Connection) -> None:
+        """Create or upgrade the tables, and mark the file as one of this package."""
+        _switch_to_wal(connection)
+        self.begin(connection, None)
+        _check_owner(connection.connection.dbapi_connection, self._path)  # once more, with what stands in its log
+        migrate(connection, self.where)
+        connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION}")
+        connection.commit()
+
+    def begin(self, connection: Connection, campaign: int | None) -> None:
+        """Begin a transaction as soon as no other is under way, in turn with other processes."""
+        raw: Any = connection.connection.dbapi_connection
+        with self._line.waited(_PATIENCE) as deadline, _impatient(raw):
+            while not self._has_begun(raw, is_last_try=time.monotonic() > deadline):
+                time.sleep(_NEXT)
+
+    def _has_begun(self, raw: Any, *, is_last_try: bool) -> bool:
+        try:
+            raw.execute("BEGIN IMMEDIATE")
+        except self._driver.OperationalError as error:
+            if _primary_code(error) == self._driver.SQLITE_BUSY and not is_last_try:
+                return False
+            raise StoreUnavailable(
+                f"{self.where} cannot be written now: {error}. Nothing was changed; try again"
+            ) from error
+        return True
+
+    def time_of(self, connection: Connection) -> int:
+        """Return the time of this machine."""
+        return timestamp(system_clock())
+
+    def is_outcome_unknown(self, error: DBAPIError) -> bool:
+        """Tell whether the disk failed: what was written may come back when the log is read again."""
+        return bool(_primary_code(error.orig) == self._driver.SQLITE_IOERR)
+
+    def explained(self, error: SQLAlchemyError) -> StoreError:
+        """Return an error in words: a damaged file is not one to try again."""
+        code = _primary_code(getattr(error, "orig", None))
+        is_incomplete = code == self._driver.SQLITE_ERROR and "no such " in str(error)  # table or column
+        if is_incomplete or code in (self._driver.SQLITE_CORRUPT, self._driver.SQLITE_NOTADB):
+            return _damaged(self.where, error)
+        return super().explained(error)
+
+    def check_usable(self) -> None:
+        """Raise if another file stands where this one was opened: what is written to it would be lost."""
+        super().check_usable()
+        if self._file is not None and self._file != _identity(self._path):
+            raise StoreUnavailable(f"{self.where} was removed or replaced since it was opened: open it again")
+
+    @undisturbed
+    def close(self) -> None:
+        """Close all connections."""
+        super().close()
+        self._line.close()
+
+
+def _driver() -> ModuleType:
+    import pysqlite3
+
+    driver: ModuleType = pysqlite3
+    if driver.sqlite_version_info < _OLDEST:
+        raise StoreUnavailable(
+            f"pysqlite3 brings SQLite {driver.sqlite_version}, and versions before 3.51.3 can corrupt a database: "
+            "pip install --upgrade pysqlite3"
+        )
+    return driver
+
+
+def _path(url: URL, read_only: bool) -> Path:
+    if url.query:
+        raise InvalidInput(f"{url} has options ({', '.join(url.query)}): a store of SQLite takes none; leave them out")
+    if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+        raise InvalidInput(
+            f"{url} names no file: give one, such as sqlite:///ads.db; a campaign must outlive its program"
+        )
+    path = Path(url.database)
+    if not path.parent.is_dir():
+        raise StoreUnavailable(f"{url} cannot be opened: there is no folder {path.parent}; create it")
+    if not path.exists() and read_only:
+        raise StoreUnavailable(f"{url} cannot be opened: there is no file {path}")
+    if path.exists() and not path.is_file():
+        raise StoreUnavailable(f"{url} cannot be opened: {path} is not a file")
+    if path.exists() and not read_only and not _may_write(path):
+        raise StoreUnavailable(f"{url} may not be written to: allow it, or open it with read_only")
+    return path
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _check_file(driver: ModuleType, path: Path) -> None:
+    """Raise if there is a file already that is no store. It is opened for reading only, so nothing is written."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    if path.stat().st_size < _SMALLEST:  # SQLite would take it for an empty one
+        raise _damaged(str(path), ValueError(f"{path.stat().st_size} bytes"))
+    # SQLite leaves a log beside a database that it opens for reading, unless it takes that for immutable. Where there
+    # is a log already, somebody may be writing: only a look through it is safe then, and leaves nothing new.
+    if not _log_of(path).exists():
+        with contextlib.suppress(driver.DatabaseError):  # somebody may have begun to write just now
+            _check_file_as(driver, path, "immutable=1")
+            return
+    try:
+        _check_file_as(driver, path, "mode=ro")
+    except driver.OperationalError as error:
+        raise StoreUnavailable(f"{path} cannot be read: {error}") from error
+    except driver.DatabaseError as error:
+        raise _damaged(str(path), error) from error
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _check_file_as(driver: ModuleType, path: Path, mode: str) -> None:
+    # Not read as plain bytes: closing a file would end the locks that SQLite holds on it in this process.
+    address = f"{path.absolute().as_uri()}?{mode}"
+    with contextlib.closing(driver.connect(address, uri=True, timeout=_PATIENCE)) as connection:
+        _check_owner(connection, path)
+
+
+def _check_owner(connection: Any, path: Path) -> None:
+    """Raise if a database is neither empty nor one of this package."""
+    [application] = connection.execute("PRAGMA application_id").fetchone()
+    if application == _APPLICATION:
+        return
+    [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application or tables:
+        raise WrongStore(f"{path} is the database of another program: give the name of a new file")
+
+
+def _address(path: Path, read_only: bool) -> str:
+    """Return the address under which SQLite shall open a file."""
+    if not read_only:
+        mode = "mode=rwc"
+    elif _may_write(path.parent) or _log_of(path).exists():
+        mode = "mode=rw"  # not "ro": whoever closes a database last has to tidy up beside it
+    else:
+        mode = "immutable=1"  # where its log cannot be created, nobody else can write to it either
+    return f"{path.absolute().as_uri()}?{mode}"
+
+
+_inherited: set[tuple[int, int]] = set()
+"""The files that were open when this process was forked off from another."""
+
+
+def _note_inheritance() -> None:
+    for file in Path("/dev/fd").iterdir():
+        with contextlib.suppress(OSError):  # the listing itself was open
+            status = os.fstat(int(file.name))
+            if stat.S_ISREG(status.st_mode):
+                _inherited.add((status.st_dev, status.st_ino))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_inheritance)
+
+
+def _check_inheritance(path: Path) -> None:
+    """Raise if SQLite has the file open from before a fork.
+
+    What it believes to know of its locks is wrong then: it would delete a log that others write to, and what they were
+    told to be durable would be gone.
+    """
+    if _identity(path) in _inherited:
+        raise StoreUnavailable(
+            f"{path} was open when this process was forked off, and SQLite's locks do not survive that: close the "
+            "store before you start processes, or start them with multiprocessing.get_context('spawn')"
+        )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from all others, whatever its name is now; None if there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _primary_code(error: object) -> int:
+    """Return SQLite's code of an error, without the details in its upper bits."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _damaged(where: str, error: Exception) -> WrongStore:
+    reason = getattr(error, "orig", None) or error
+    return WrongStore(f"{where} is damaged, or no database ({reason}): restore it from a copy, or give a new file")
+
+
+def _set_up(connection: Any, _: object) -> None:
+    for setting in ("synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {setting}").close()
+
+
+def _set_up_to_read(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA query_only = ON").close()
+
+
+@contextmanager
+def _impatient(raw: Any) -> Iterator[None]:
+    """Let SQLite say at once that it is busy: its own way of waiting is to sleep for longer and longer."""
+    raw.execute("PRAGMA busy_timeout = 0").close()
+    try:
+        yield
+    finally:
+        raw.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000:.0f}").close()
+
+
+def _switch_to_wal(connection: Connection) -> None:
+    """Turn the write-ahead log on, unless it is; while others do the same, SQLite says that it is busy, and no more."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL").close()
+        except DBAPIError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0, 0.02))
+        else:
+            connection.rollback()
+            return

@@ -1,0 +1,228 @@
+"""A store: the campaigns in a database."""
+
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Self
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from budgetbandits.campaigns.backend import Backend, Record
+from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.campaigns.settings import OnExpire, Settings
+from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
+from budgetbandits.core.checks import Costs, Limits
+from budgetbandits.core.money import Amount
+from budgetbandits.core.tables import Table
+from budgetbandits.errors import InvalidInput, InvalidState
+from budgetbandits.policies import Policy
+
+__all__ = ["CampaignRow", "Store", "open_store"]
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """A campaign in a list.
+
+    Attributes
+    ----------
+    name, created
+        Its name, and when it was created.
+    budget, spent, reserved
+        Its money; NaN if its settings are damaged.
+    entries
+        The length of its journal.
+    is_closed
+        Whether it hands out no more pulls.
+    """
+
+    name: str
+    created: datetime
+    budget: Decimal
+    spent: Decimal
+    reserved: Decimal
+    entries: int
+    is_closed: bool
+
+
+def open_store(url: str, *, clock: Clock | None = None, read_only: bool = False) -> "Store":
+    """Open the campaigns in a database. An empty one is set up, one of an older version is upgraded.
+
+    Parameters
+    ----------
+    url
+        ``sqlite:///ads.db`` for a file, or ``postgresql+psycopg://user@host/database`` for a PostgreSQL server; that
+        takes ``pip install 'budgetbandits[postgresql]'``.
+    clock
+        Tells the time, as a datetime with a time zone. By default it is this machine's for SQLite, and the server's
+        for PostgreSQL.
+    read_only
+        Look at what is there, and write nothing: one that is not there, empty or of an older version is an error.
+
+    Raises
+    ------
+    InvalidInput
+        If this is no address of a store.
+    WrongStore
+        If it is the database of another program or of a newer version of this one, or damaged. Nothing is written.
+    StoreUnavailable
+        If it cannot be reached, or not be written to.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, bb.open_store(f"sqlite:///{folder}/ads.db") as store:
+    ...     ads = store.create("spring", policy=bb.kube(), costs={"a": 1, "b": 2}, budget=10, reward_range=(0, 1))
+    ...     while pull := ads.ask():
+    ...         ads.tell(pull, reward=0.5)
+    ...     store.open("spring").money.spent
+    Decimal('10')
+    """
+    return Store(_backend(_parsed(url), read_only), clock=clock)
+
+
+def _parsed(url: str) -> URL:
+    # Not the whole address where it may hold a password.
+    shown = f"{str(url).partition('://')[0]}://..." if "@" in str(url) else url
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise InvalidInput(f"store address {shown!r}: give one such as sqlite:///ads.db") from None
+    # What is no query would be dropped without a word, and with it what may be a part of a file's name.
+    if parsed.get_backend_name() == "sqlite" and "?" in str(url) and not parsed.query:
+        raise InvalidInput(f"store address {shown!r}: what follows the ? is no option; leave it out")
+    return parsed
+
+
+def _backend(url: URL, read_only: bool) -> Backend:
+    if url.drivername in ("sqlite", "sqlite+pysqlite"):
+        from budgetbandits.campaigns.sql.sqlite import SqliteBackend
+
+        return SqliteBackend(url, read_only=read_only)
+    if url.drivername in ("postgresql", "postgresql+psycopg"):
+        from budgetbandits.campaigns.sql.postgresql import PostgresqlBackend
+
+        return PostgresqlBackend(url, read_only=read_only)
+    raise InvalidInput(
+        f"store address {url}: there is no store of the kind {url.drivername!r}; give sqlite:///ads.db, "
+        "or postgresql+psycopg://user@host/database"
+    )
+
+
+class Store:
+    """The campaigns in a database. It may be used from many threads; each process opens its own.
+
+    Parameters
+    ----------
+    backend
+        The database. `open_store` finds one by its address.
+    clock
+        Tells the time; by default the backend does.
+
+    Attributes
+    ----------
+    backend
+        The same.
+    """
+
+    def __init__(self, backend: Backend, *, clock: Clock | None = None) -> None:
+        self.backend = backend
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._campaigns: dict[str, Campaign] = {}
+
+    def create(
+        self,
+        name: str,
+        *,
+        policy: Policy,
+        costs: Costs,
+        budget: Amount,
+        reward_range: tuple[float, float],
+        seed: int | None = None,
+        lease: Duration | None = None,
+        on_expire: OnExpire = "charge",
+        unit: Amount | None = None,
+        limits: Limits | None = None,
+    ) -> Campaign:
+        """Create a campaign, durably, and return it.
+
+        Parameters
+        ----------
+        name
+            A printable text that no other campaign of this store has for a name.
+        policy, costs, budget, reward_range, seed, limits
+            As in `budgetbandits.Learner`, ranges of costs included; but money is decimal: an int, text, a Decimal or a
+            float with few digits.
+        lease
+            How long a pull may stay outstanding: text such as "10 minutes", a timedelta or seconds. By default for as
+            long as it likes.
+        on_expire
+            What becomes of the money of a pull that is not told in its lease. "charge": it may have been spent, so it
+            counts as spent. "release": it is given back, for those who know that it was not.
+        unit
+            The smallest amount, such as "0.01", if costs that are told may be finer than those that are given here. By
+            default the largest that holds all of these; with random costs about a hundred-thousandth of a cost if the
+            budget can be counted in it.
+
+        Raises
+        ------
+        CampaignExists
+            If the name is taken.
+        InvalidInput
+            If a value breaks a rule; nothing is written then.
+        """
+        _check_name(name)
+        settings = Settings.given(policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits)
+        created = self.backend.time() if self._clock is None else timestamp(self._clock())
+        self.backend.create(name, settings.to_json(), settings.budget, created)
+        return self.open(name)
+
+    def open(self, name: str) -> Campaign:
+        """Return the campaign of that name.
+
+        Raises
+        ------
+        NoSuchCampaign
+            If there is none.
+        InvalidState
+            If its policy is one of a user's own, and the module that defines it was not imported.
+        """
+        _check_name(name)
+        with self._lock:
+            # One for all threads, so that they share its commits.
+            if name not in self._campaigns:
+                self._campaigns[name] = Campaign(self.backend, self.backend.find(name), self._clock)
+            return self._campaigns[name]
+
+    def list(self) -> Table[CampaignRow]:
+        """Return all campaigns, the oldest first."""
+        return Table(_row(record) for record in self.backend.list())
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not 1 <= len(name) <= 255 or not name.isprintable():
+        raise InvalidInput(f"name is {name!r}: give a printable text of 1 to 255 characters")
+
+
+def _row(record: Record) -> CampaignRow:
+    money = (record.budget, record.totals.spent, record.totals.reserved)
+    try:
+        budget, spent, reserved = map(Settings.unit_of(record.settings).decimal, money)
+    except InvalidState:  # the others are listed all the same, and this one says more when it is opened
+        budget = spent = reserved = Decimal("NaN")
+    return CampaignRow(
+        record.name, moment(record.created), budget, spent, reserved, record.totals.entries, record.totals.is_closed
+    )

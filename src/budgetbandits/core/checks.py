@@ -1,0 +1,168 @@
+"""Checks of what a user hands in, shared by learners and problems."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.money import Amount, CostRange
+from budgetbandits.errors import InvalidAmount, InvalidInput
+
+__all__ = [
+    "ArmName",
+    "Cost",
+    "Costs",
+    "Limits",
+    "check_pulls",
+    "check_range",
+    "check_whole",
+    "limits_of",
+    "named_costs",
+]
+
+_REWARD_MAX: Final = 1e100  # squares of rewards and their sums stay finite
+_PULLS_MOST: Final = 2**53  # float64 counts so far
+
+ArmName = str | int
+Cost = Amount | CostRange | tuple[Amount, Amount]
+"""An amount or, if it is known only afterwards, the least and the greatest that it may be."""
+
+Costs = Mapping[Any, Cost] | Sequence[tuple[ArmName, Cost]] | Sequence[Amount | CostRange] | Floats
+"""Names with costs, as a mapping or as pairs; or costs alone, whose arms are then numbered from 0.
+
+Names of a mapping are checked when they come: type checkers cannot infer a literal such as {"a": 1, "b": "2.5"} from
+several kinds of mapping."""
+
+
+def named_costs(costs: Any) -> tuple[Sequence[ArmName], Sequence[Any] | Floats]:
+    """Split costs into names and amounts, or what else stands for them; arms without a name are numbered from 0.
+
+    A pair of amounts becomes a `CostRange`.
+
+    >>> named_costs({"a": 1, "b": "2.5"})
+    (['a', 'b'], [1, '2.5'])
+    >>> named_costs([1, 2])
+    (range(0, 2), [1, 2])
+    >>> named_costs({"a": ("0.05", "0.25")})
+    (['a'], [CostRange(least='0.05', greatest='0.25')])
+    """
+    is_scalar = isinstance(costs, str | bytes) or (isinstance(costs, np.ndarray) and costs.ndim == 0)
+    if is_scalar or not isinstance(costs, Mapping | Iterable):
+        raise InvalidInput(f"costs are {costs!r}: give names with costs, such as {{'a': 1, 'b': 2.5}}")
+    if isinstance(costs, np.ndarray):
+        return range(len(costs)), costs
+    entries = list(costs.items()) if isinstance(costs, Mapping) else list(costs)
+    pairs = [entry for entry in entries if isinstance(entry, tuple | list) and len(entry) == 2]
+    for entry in entries:
+        if isinstance(entry, tuple | list) and len(pairs) < len(entries):
+            raise InvalidInput(f"costs hold the entry {entry!r}: give pairs (name, cost) only, or costs only")
+    if not pairs:
+        return range(len(entries)), [entry for entry in entries if not isinstance(entry, tuple)]
+    names = [name for name, _ in pairs]
+    _check_names(names)
+    return names, [_cost_of(name, cost) for name, cost in pairs]
+
+
+def _cost_of(name: ArmName, cost: Any) -> Any:
+    """Return a cost as it is, but a pair of amounts as a range."""
+    if not (isinstance(cost, tuple | list) and len(cost) == 2):
+        return cost
+    try:
+        return CostRange(*cost)
+    except InvalidAmount as error:
+        raise InvalidAmount(f"cost of arm {name!r}: {error}") from error
+
+
+def _check_names(names: list[ArmName]) -> None:
+    for name in names:
+        if not isinstance(name, str | int) or isinstance(name, bool):
+            raise InvalidInput(f"arm name {name!r}: a name must be text or a whole number")
+        if isinstance(name, str) and not _is_writable(name):
+            raise InvalidInput(f"arm name {name!r} has half a character, which no file can hold: give another name")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise InvalidInput(f"arm name {name!r} is given {count} times: each arm needs a name of its own")
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+Limits = Mapping[Any, int | None] | Sequence[int | None] | Counts
+"""How often arms may be pulled: by name, those left out being without a limit, or one for each; None for no limit."""
+
+
+def limits_of(limits: Limits | None, names: Sequence[ArmName]) -> Counts:
+    """Return the limit of each arm as an array, or raise.
+
+    >>> limits_of({"b": 100}, ["a", "b"]).tolist()
+    [4611686018427387904, 100]
+    """
+    checked = np.full(len(names), UNLIMITED, np.int64)
+    if limits is None:
+        return checked
+    if isinstance(limits, str) or not isinstance(limits, Mapping | Iterable):
+        raise InvalidInput(f"limits are {limits!r}: give names with limits, such as {{'a': 100}}")
+    if isinstance(limits, Mapping):
+        unknown = [name for name in limits if name not in names]
+        if unknown:
+            raise InvalidInput(
+                f"limits name the arm {unknown[0]!r}, which has no cost: give limits for arms that there are"
+            )
+        given = [limits.get(name) for name in names]
+    else:
+        given = list(limits)
+    if len(given) != len(names):
+        raise InvalidInput(f"{len(names)} costs and {len(given)} limits: give one for each arm, or names with limits")
+    for arm, (name, limit) in enumerate(zip(names, given, strict=True)):
+        if limit is not None:
+            checked[arm] = _checked_limit(name, limit)
+    return checked
+
+
+def _checked_limit(name: ArmName, limit: object) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 1 <= limit <= UNLIMITED:
+        raise InvalidInput(
+            f"limit of arm {name!r} is {limit!r}: give a whole number of pulls from 1 to 2^62; an arm without a limit "
+            "is left out of the limits, and one that must not be pulled out of the arms"
+        )
+    return int(limit)
+
+
+def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
+    """Return the ends of a reward range as floats, or raise."""
+    try:
+        low, high = (math.nan if isinstance(end, str) else float(end) for end in reward_range)
+    except (TypeError, ValueError, OverflowError):
+        low = high = math.nan
+    if not (0 <= low < high <= _REWARD_MAX):
+        raise InvalidInput(
+            f"reward_range is {reward_range!r}: give the least and the greatest possible reward, with "
+            f"0 <= least < greatest <= {_REWARD_MAX:g}; a budget that must be spent makes no sense of negative rewards"
+        )
+    if high - low < 1 / _REWARD_MAX:
+        raise InvalidInput(
+            f"reward_range is {reward_range!r}: it must be {1 / _REWARD_MAX:g} wide or more; take smaller units"
+        )
+    return low, high
+
+
+def check_pulls(value: object, what: str, least: int = 1) -> int:
+    """Return a number of pulls, or of one among them, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _PULLS_MOST:
+        raise InvalidInput(f"{what} is {value!r}: give a whole number of pulls from {least} to 2^53")
+    return int(value)
+
+
+def check_whole(value: int, what: str, bits: int) -> int:
+    """Return a whole number that must fit into so many bits, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 1 << bits:
+        raise InvalidInput(f"{what} is {value!r}: give a whole number from 0 to 2^{bits} - 1")
+    return int(value)

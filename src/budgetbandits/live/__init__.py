@@ -1,0 +1,1 @@
+"""The live learner: which arm to pull next, in memory."""

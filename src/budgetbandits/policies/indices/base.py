@@ -1,0 +1,109 @@
+"""The three kinds of indices: for all arms at once, for one arm, and lines in a clock."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.specs import Spec
+from budgetbandits.policies.state import Arm, Arms, Now, arm_of
+
+__all__ = ["Index", "LinearIndex", "ScalarIndex"]
+
+
+@dataclass(frozen=True)
+class Index(Spec):
+    """The base of all indices.
+
+    Examples
+    --------
+    An index of one's own takes a few lines:
+
+    >>> import budgetbandits as bb
+    >>> @dataclass(frozen=True)
+    ... class Optimist(bb.Index):
+    ...     share: float = 0.5
+    ...
+    ...     def bounds(self, arms, now):
+    ...         return arms.mean + self.share * (now.reward_high - arms.mean) / arms.pulls
+    >>> policy = bb.IndexPolicy(index=Optimist(), oracle=bb.Fractional())
+    """
+
+    def untried(self, cost: Any, now: Now) -> Any:
+        """Return what a lazy start takes an arm for that was never pulled: here, what no reward can exceed.
+
+        For the cost of one arm that is a number; for an array of costs an array, or one number for all.
+        """
+        return now.reward_high
+
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return the most that an arm can be worth, at which `clip` cuts: here, what no reward can exceed.
+
+        Where an index doubts a random cost, it is more: the greatest reward for the least cost, times the mean cost.
+        """
+        return now.reward_high
+
+    def bounds(self, arms: Arms, now: Now) -> Floats:
+        """Return the value of a pull of each arm, in the units of the rewards."""
+        raise NotImplementedError(f"{type(self).__name__} must define bounds(self, arms, now)")
+
+
+@dataclass(frozen=True)
+class ScalarIndex(Index):
+    """An index that says what a pull of one arm is worth, from what is known of that arm alone.
+
+    Two promises let a simulation pass over nearly all arms at nearly every pull: while an arm is not pulled, its value
+    does not fall as the pull number rises, and does not rise as the budget left falls or more arms have been tried. An
+    index that breaks them is still played, but every arm is looked at. A new greatest reward may change any value.
+
+    Examples
+    --------
+    >>> import math
+    >>> import budgetbandits as bb
+    >>> @dataclass(frozen=True)
+    ... class Restless(bb.ScalarIndex):
+    ...     def value(self, arm, now):
+    ...         return arm.mean + (now.reward_high - now.reward_low) * math.log(now.pull) / arm.pulls
+    >>> policy = bb.IndexPolicy(index=Restless(), oracle=bb.Fractional(), lazy=True)
+    """
+
+    def value(self, arm: Arm, now: Now) -> float:
+        """Return the value of a pull of one arm, in the units of the rewards; in plain Python with `math` alone."""
+        raise NotImplementedError(f"{type(self).__name__} must define value(self, arm, now)")
+
+    def bounds(self, arms: Arms, now: Now) -> Floats:
+        """Return the values of all arms, one after the other."""
+        values = np.empty(len(arms.cost))
+        for i in range(len(values)):
+            values[i] = self.value(arm_of(arms, i), now)
+        return values
+
+
+@dataclass(frozen=True)
+class LinearIndex(ScalarIndex):
+    """An index of the form ``mean + slope(n) * clock(t)``, n being the arm's pulls and t the pull number.
+
+    That form lets a tournament find the best of a million arms without looking at all of them, live and simulated. The
+    slope must be 0 or more and not rise with the pulls, the clock must be 0 or more and not fall; an index that breaks
+    this is still played, but without the tournament.
+    """
+
+    def slope(self, pulls: Any, reward_span: float) -> Any:
+        """Return the slope after so many pulls: for one arm a number, for an array of them an array."""
+        raise NotImplementedError(f"{type(self).__name__} must define slope(self, pulls, reward_span)")
+
+    def clock(self, pull: float) -> float:
+        """Return the clock at the pull number t."""
+        raise NotImplementedError(f"{type(self).__name__} must define clock(self, pull)")
+
+    def value(self, arm: Arm, now: Now) -> float:
+        """Return the value of one arm, with the operations in the order in which the tournament does them."""
+        slope = self.slope(arm.pulls, now.reward_high - now.reward_low)
+        return float(arm.mean + slope * self.clock(now.pull))
+
+    def bounds(self, arms: Arms, now: Now) -> Floats:
+        """Return the values, in the same order of operations."""
+        slopes = self.slope(arms.pulls, now.reward_high - now.reward_low)
+        bounds: Floats = arms.mean + slopes * self.clock(now.pull)
+        return bounds

@@ -1,0 +1,366 @@
+"""Indices for random costs: what a pull may bring for its money, with doubt about both.
+
+`OptimisticRatio` makes one of any index for rewards. The others say a density, reward for money, in one formula. There
+rewards are divided by the upper end of their range and costs by the greatest of all arms, so that both lie in [0, 1]; r
+and c are the means so far, n the pulls of the arm and t the number of the pull about to be made. Where pulls are
+forgotten, t - 1 may be less than 1: its logarithm then counts as 0.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.specs import require, require_flag, require_spec
+from budgetbandits.policies.indices.base import Index, ScalarIndex
+from budgetbandits.policies.indices.kl import best_ratio, log_plus
+from budgetbandits.policies.indices.scaled import is_random, saving, saving_range, top_ratio
+from budgetbandits.policies.state import Arm, Arms, Now, arm_of
+
+__all__ = [
+    "CUCB",
+    "IUCB",
+    "KLUCBSC",
+    "MUCB",
+    "UCBB2",
+    "UCBBV1",
+    "UCBBV2",
+    "UCBSC",
+    "BudgetUCB",
+    "DensityIndex",
+    "OptimisticRatio",
+    "PrimalDual",
+]
+
+
+@dataclass(frozen=True)
+class OptimisticRatio(ScalarIndex):
+    """The upper end that an index gives for the reward over the lower end that it gives for the cost.
+
+    The lower end of the cost is what the same index says of a mirrored arm, which pays what is saved of the greatest
+    cost. Neither end leaves its range. Where costs are known, this is the index itself. With `OmegaUCB` it is ω-UCB as
+    published. A proof for the index with known costs does not carry over by itself. An index that
+    doubts random costs by itself (`TwoMomentKLUCB`, `LearnedRangeKLUCB`) would doubt them twice here.
+
+    Parameters
+    ----------
+    index
+        An index of single arms.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> policy = bb.IndexPolicy(bb.OptimisticRatio(bb.KLUCB()), bb.Fractional(), lazy=True)
+    """
+
+    index: ScalarIndex
+
+    def __post_init__(self) -> None:
+        require_spec(self.index, "index", ScalarIndex)
+
+    def value(self, arm: Arm, now: Now) -> float:
+        """Return the upper end of the reward, raised by how much the cost may be below its mean."""
+        upper = self.index.value(arm, now)
+        if not is_random(arm):
+            return upper
+        lower = max(arm.cost - self.index.value(saving(arm), saving_range(arm, now)), arm.cost_low)
+        return min(upper, now.reward_high) * (arm.mean_cost / lower)
+
+    def untried(self, cost: Any, now: Now) -> Any:
+        """Return what the index says."""
+        return self.index.untried(cost, now)
+
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return the greatest reward for the least cost, times the mean cost."""
+        return top_ratio(mean_cost, cost_low, now)
+
+
+@dataclass(frozen=True)
+class DensityIndex(ScalarIndex):
+    """The base of indices that say what a pull may bring for its money.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> @dataclass(frozen=True)
+    ... class Hopeful(bb.DensityIndex):
+    ...     def density(self, reward, cost, arm, now):
+    ...         return reward / cost + 1 / arm.pulls
+    >>> policy = bb.IndexPolicy(index=Hopeful(), oracle=bb.Fractional())
+    """
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return reward for money, from the means of the rewards and of the costs on the scale from 0 to 1."""
+        raise NotImplementedError(f"{type(self).__name__} must define density(self, reward, cost, arm, now)")
+
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return the greatest reward for the least cost, times the mean cost."""
+        return top_ratio(mean_cost, cost_low, now)
+
+    def value(self, arm: Arm, now: Now) -> float:
+        """Return the density times the mean cost, in the units of the rewards: oracles divide by that again."""
+        cost = arm.mean_cost / now.cost_high
+        return self.density(arm.mean / now.reward_high, cost, arm, now) * cost * now.reward_high
+
+
+@dataclass(frozen=True)
+class UCBBV1(DensityIndex):
+    """UCB-BV1 (Ding, Qin, Zhang and Liu 2013): ``r / c + (1 + 1/λ) e / (λ - e)``, e = sqrt(ln(t - 1) / n).
+
+    Infinite while e is λ or more. Its regret is proved to be logarithmic.
+
+    Parameters
+    ----------
+    least
+        λ in (0, 1]: at most the least mean cost of any arm, as a share of the greatest cost that there can be.
+    """
+
+    least: float
+
+    def __post_init__(self) -> None:
+        require_share(self.least)
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the formula's value."""
+        doubt = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
+        if doubt >= self.least:
+            return math.inf
+        return reward / cost + (1.0 + 1.0 / self.least) * doubt / (self.least - doubt)
+
+
+@dataclass(frozen=True)
+class UCBBV2(Index):
+    """UCB-BV2 (Ding, Qin, Zhang and Liu 2013): UCB-BV1 that estimates the least mean cost.
+
+    ``r / c + (1 + 1 / (λ - e)) e / λ`` with λ the least c of the arms that can be paid and were pulled, and
+    e = sqrt(ln(t - 1) / n); infinite while e is λ or more. Its regret is proved to be logarithmic.
+    """
+
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return the greatest reward for the least cost, times the mean cost."""
+        return top_ratio(mean_cost, cost_low, now)
+
+    def bounds(self, arms: Arms, now: Now) -> Floats:
+        """Return the values of all arms."""
+        least = 1.0
+        for i in range(len(arms.cost)):
+            least = min(least, arms.mean_cost[i] / now.cost_high)
+        values = np.empty(len(arms.cost))
+        for i in range(len(values)):
+            arm = arm_of(arms, i)
+            doubt = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
+            cost = arm.mean_cost / now.cost_high
+            density = math.inf
+            if doubt < least:
+                density = arm.mean / now.reward_high / cost + (1.0 + 1.0 / (least - doubt)) * doubt / least
+            values[i] = density * cost * now.reward_high
+        return values
+
+
+@dataclass(frozen=True)
+class BudgetUCB(DensityIndex):
+    """Budget-UCB (Xia, Ding, Zhang, Yu and Qin 2015): doubt about the reward, and about the cost as far as it matters.
+
+    ``r / c + (e / c) (1 + min(r + e, 1) / max(c - e, λ))`` with e = sqrt(2 ln(t - 1) / n). Its regret is proved to be
+    logarithmic.
+
+    Parameters
+    ----------
+    least
+        λ in (0, 1]: at most the least mean cost of any arm, as a share of the greatest cost that there can be.
+    """
+
+    least: float
+
+    def __post_init__(self) -> None:
+        require_share(self.least)
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the formula's value."""
+        doubt = math.sqrt(2.0 * log_plus(now.pull - 1.0) / arm.pulls)
+        return reward / cost + doubt / cost * (1.0 + min(reward + doubt, 1.0) / max(cost - doubt, self.least))
+
+
+@dataclass(frozen=True)
+class _Doubtful(DensityIndex):
+    """What i-, c- and m-UCB (Xia et al. 2017) have in common: doubt of a sqrt(ln(t - 1) / n).
+
+    Parameters
+    ----------
+    a
+        Greater than 0: more explores longer.
+    """
+
+    a: float = 0.25
+
+    def __post_init__(self) -> None:
+        require(self.a, "a", f"it must be greater than 0 and finite; {type(self).a} is usual", above=0)
+
+    def doubt(self, arm: Arm, now: Now) -> float:
+        """Return how far off a mean may be."""
+        return self.a * math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
+
+
+@dataclass(frozen=True)
+class IUCB(_Doubtful):
+    """i-UCB (Xia et al. 2017): ``r / c + a sqrt(ln(t - 1) / n)``, the doubt added to the ratio as a whole.
+
+    Logarithmic regret is proved for an a that fits the least cost; the authors' experiments take 1/4.
+
+    Parameters
+    ----------
+    a
+        Greater than 0: more explores longer.
+    """
+
+    a: float = 0.25
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the formula's value."""
+        return reward / cost + self.doubt(arm, now)
+
+
+@dataclass(frozen=True)
+class CUCB(_Doubtful):
+    """c-UCB (Xia et al. 2017): ``(r + a sqrt(ln(t - 1) / n)) / c``, doubt about the reward and none about the cost.
+
+    Logarithmic regret is proved for an a that fits the least cost; the authors' experiments take 1/8.
+
+    Parameters
+    ----------
+    a
+        Greater than 0: more explores longer.
+    """
+
+    a: float = 0.125
+
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return what no reward can exceed: the cost is not in doubt."""
+        return now.reward_high
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the formula's value."""
+        return (reward + self.doubt(arm, now)) / cost
+
+
+@dataclass(frozen=True)
+class MUCB(_Doubtful):
+    """m-UCB (Xia et al. 2017): ``min(r + e, 1) / (c - e)`` with e = a sqrt(ln(t - 1) / n), doubt about both.
+
+    Infinite while e is c or more. Logarithmic regret is proved for an a that fits the least cost; the authors'
+    experiments take 1/16.
+
+    Parameters
+    ----------
+    a
+        Greater than 0: more explores longer.
+    """
+
+    a: float = 0.0625
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the formula's value."""
+        doubt = self.doubt(arm, now)
+        return min(reward + doubt, 1.0) / (cost - doubt) if doubt < cost else math.inf
+
+
+@dataclass(frozen=True)
+class UCBSC(DensityIndex):
+    """UCB-SC and UCB-SC+ (Watanabe, Komiyama, Nakamura and Kudo 2018): the steepest line through a disc.
+
+    The means (c, r) may be off by sqrt(x), x = ln(t) / (2 n), or ln(t / n) / (2 n) for UCB-SC+. With
+    α = sqrt(x / (r² + c² - x)) the steepest ratio is ``(r + α c) / (c - α r)``; infinite if c is sqrt(x) or less. The
+    regret of UCB-SC is proved to be logarithmic; of UCB-SC+ no proof is known.
+
+    Parameters
+    ----------
+    plus
+        Whether it is UCB-SC+, which explores less.
+    """
+
+    plus: bool = True
+
+    def __post_init__(self) -> None:
+        require_flag(self.plus, "plus")
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the formula's value."""
+        time = now.pull / arm.pulls if self.plus else float(now.pull)
+        room = log_plus(time) / (2.0 * arm.pulls)
+        if cost * cost <= room:
+            return math.inf
+        slope = math.sqrt(room / (reward * reward + cost * cost - room))
+        return (reward + slope * cost) / (cost - slope * reward) if cost > slope * reward else math.inf
+
+
+@dataclass(frozen=True)
+class KLUCBSC(DensityIndex):
+    """KL-UCB-SC (Watanabe, Komiyama, Nakamura and Kudo 2017): the largest ratio that is not ruled out.
+
+    The largest u / y with ``n (kl(r, u) + kl(c, y)) <= ln t``. For 0/1 rewards and costs its authors prove it to be
+    asymptotically optimal, with a little more exploration.
+    """
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the largest ratio."""
+        reward, saved = min(reward, 1.0), max(1.0 - cost, 0.0)
+        level = math.log(now.pull) / arm.pulls
+        return best_ratio(reward, reward * (1.0 - reward), 0.0, saved, saved * (1.0 - saved), 1.0, level)
+
+
+@dataclass(frozen=True)
+class UCBB2(DensityIndex):
+    """UCB-B2 (Cayci, Eryilmaz and Srikant 2020): bounds that know the variances of rewards and of costs.
+
+    ``r / c + 1.4 (ε + η r / c) / c`` where ε and η are sqrt(2 V α ln t / n) + 3 α ln t / n with V the variance of the
+    rewards, or of the costs. Logarithmic regret is proved for α above 2 and with one more rule, that an arm whose cost
+    is not known well enough comes first. It is left out here: it would spend small budgets on a few arms.
+
+    Parameters
+    ----------
+    alpha
+        Greater than 0: more explores longer.
+    """
+
+    alpha: float = 2.01
+
+    def __post_init__(self) -> None:
+        require(self.alpha, "alpha", "it must be greater than 0 and finite; 2.01 is usual", above=0)
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the formula's value."""
+        rate = self.alpha * math.log(now.pull) / arm.pulls
+        reward_variance = cost_variance = 0.0
+        if arm.told > 0:
+            reward_variance = arm.reward_squares / arm.told / (now.reward_high * now.reward_high) - reward * reward
+        if arm.told > 0 and is_random(arm):
+            cost_variance = arm.cost_squares / arm.told / (now.cost_high * now.cost_high) - cost * cost
+        reward_doubt = math.sqrt(2.0 * max(reward_variance, 0.0) * rate) + 3.0 * rate
+        cost_doubt = math.sqrt(2.0 * max(cost_variance, 0.0) * rate) + 3.0 * rate
+        return reward / cost + 1.4 * (reward_doubt + reward / cost * cost_doubt) / cost
+
+
+@dataclass(frozen=True)
+class PrimalDual(DensityIndex):
+    """Primal-dual bandits with knapsacks (Badanidiyuru, Kleinberg and Slivkins 2013) where the budget is all there is.
+
+    ``min(r + rad(r), 1) / (c - rad(c))`` with rad(x) = sqrt(C x / n) + C / n and C the logarithm of the number of arms
+    times what the budget buys of this one; infinite while the denominator is 0 or less. The published algorithm weighs
+    several resources against each other; with one there is nothing to weigh. Its regret is proved to be of the order of
+    a root of the budget, on all problems alike.
+    """
+
+    def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the formula's value."""
+        rate = max(math.log(now.arm_count * now.budget / arm.mean_cost), 0.0) / arm.pulls
+        lower = cost - math.sqrt(rate * cost) - rate
+        if lower <= 0.0:
+            return math.inf
+        return min(reward + math.sqrt(rate * reward) + rate, 1.0) / lower
+
+
+def require_share(least: float) -> None:
+    """Raise unless this may be the least mean cost as a share of the greatest cost."""
+    require(least, "least", "it must lie in (0, 1], a share of the greatest cost", above=0, at_most=1)

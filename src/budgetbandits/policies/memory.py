@@ -1,0 +1,363 @@
+"""What is remembered of the past, for rewards that change: the last pulls only, or all of them, fading.
+
+A policy decides by how often each arm was pulled and what it paid. What has been forgotten is left out of these
+numbers, as if it had never been: that turns any policy into one that follows changes, without a word of its own.
+`Window` remembers the last pulls, `Discount` counts each pull for a little less with every one that follows.
+
+The age of a pull is how many were asked for after it. A pull that was cancelled leaves a gap and makes the others no
+younger; and a reward that is told late counts for what its pull still counts for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.specs import Spec, require
+from budgetbandits.errors import InvalidInput, InvalidState
+from budgetbandits.policies.knapsack import exact_sum
+from budgetbandits.policies.state import Arms
+
+__all__ = ["Discount", "Everything", "Memory", "Past", "Window", "restore_past", "saved_past"]
+
+_LONGEST: Final = 10_000_000  # places of a window: a learner keeps them all
+_FORGOTTEN: Final = 1e-9  # a pull that counts for less, or an arm whose pulls do so together, is as if it never was
+_NOBODY: Final = -1
+
+
+class Past(NamedTuple):
+    """What is remembered, and what it takes to forget.
+
+    Attributes
+    ----------
+    arms
+        The arms as a policy sees them: their pulls, rewards and sums are those that are remembered.
+    prices
+        The greatest price of each arm, also at its limit.
+    pulls
+        One number: how many pulls are remembered of all arms.
+    rounding
+        What the four sums of each arm (rewards, costs and their squares) are rounded off by, a row each: so that what
+        is forgotten leaves no trace in them.
+    place_arm, place_reward, place_cost
+        Of a window, the arm of each pull, its reward and its cost. The arm is -1 where there is no pull, and the reward
+        NaN where it is not known.
+    reward_low
+        The low end of the reward range.
+    is_random
+        Whether costs are random: known ones need not be remembered.
+    """
+
+    arms: Arms
+    prices: Floats
+    pulls: Floats
+    rounding: Floats
+    place_arm: Counts
+    place_reward: Floats
+    place_cost: Floats
+    reward_low: float
+    is_random: bool
+
+
+def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> Past:
+    """Return a past in which nothing has happened yet."""
+    size = len(arms.cost)
+    seen = Arms(
+        arms.cost,
+        arms.pulls_left,
+        np.zeros(size),  # not whole numbers: a pull may count for a part
+        np.zeros(size),
+        np.full(size, reward_low),
+        np.zeros(size),
+        np.zeros(size),
+        arms.cost_low,
+        arms.mean_cost.copy(),
+        np.zeros(size),
+        np.zeros(size),
+        arms.notes,  # what the policy writes down is its own affair
+    )
+    nobody = np.full(places, _NOBODY, np.int64)
+    unknown, costs = np.full(places, np.nan), np.zeros(places)
+    return Past(seen, arms.cost.copy(), np.zeros(1), np.zeros((4, size)), nobody, unknown, costs, reward_low, is_random)
+
+
+def divide(past: Past, arm: int) -> None:
+    """Let the means of an arm follow from its sums."""
+    arms, told = past.arms, past.arms.told[arm]
+    arms.mean[arm] = arms.reward_sum[arm] / told if told > 0.0 else past.reward_low
+    if past.is_random:
+        cost = arms.cost_sum[arm] / told if told > 0.0 else arms.cost_low[arm]
+        arms.mean_cost[arm] = min(max(cost, arms.cost_low[arm]), past.prices[arm])
+
+
+def add_exactly(sums: Floats, rounding: Floats, arm: int, amount: float) -> None:
+    """Add to the sum of an arm, as a pair of floats: what is added and taken away again leaves nothing behind."""
+    total, error = exact_sum(sums[arm], amount)
+    sums[arm], rounding[arm] = exact_sum(total, error + rounding[arm])
+
+
+@dataclass(frozen=True)
+class Memory(Spec):
+    """What is remembered of the past: `Window` and `Discount` are the kinds there are.
+
+    The number of a pull is that of its ask, from 1; `asked` is the number of the last one.
+    """
+
+    def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
+        """Return a past in which nothing has happened yet, for so many pulls at most; prices are those of the arms."""
+        raise NotImplementedError(f"{type(self).__name__} must define fresh(self, arms, most, reward_low, is_random)")
+
+    def next_pull(self, past: Past, pull: int) -> float:
+        """Return the pull number t as the memory has it, where it is really this one."""
+        return float(past.pulls[0] + 1.0)
+
+    def begin(self, past: Past, arm: int, number: int) -> int:
+        """Let a pull of an arm begin: all others grow older by one. Return the arm that it forgets a pull of."""
+        raise NotImplementedError(f"{type(self).__name__} must define begin(self, past, arm, number)")
+
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
+        """Let the reward and the cost of a pull enter, as far as the pull is remembered."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define learn(self, past, arm, number, asked, reward, cost)"
+        )
+
+    def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
+        """Let a pull whose reward is not known count again (1) or no longer (-1), as far as it is remembered."""
+        raise NotImplementedError(f"{type(self).__name__} must define count(self, past, arm, number, asked, sign)")
+
+
+@dataclass(frozen=True)
+class Everything(Memory):
+    """All is remembered, for ever: what policies do that do not forget.
+
+    There is nothing to do, then: what is remembered are the arms as they are.
+    """
+
+    def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
+        """Return the arms themselves."""
+        none = np.zeros(1)
+        return Past(arms, none, none, np.zeros((4, 1)), np.zeros(1, np.int64), none, none, reward_low, is_random)
+
+    def next_pull(self, past: Past, pull: int) -> int:
+        """Return the pull number."""
+        return pull
+
+    def begin(self, past: Past, arm: int, number: int) -> int:
+        """Do nothing."""
+        return _NOBODY
+
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
+        """Do nothing."""
+
+    def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Window(Memory):
+    """Only the last pulls are remembered, as in SW-UCB (Garivier and Moulines 2011).
+
+    Parameters
+    ----------
+    pulls
+        How many, at least 1. Good for changes that are some times farther apart; and some times the number of
+        arms, or most of it is spent on trying all of them again and again.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> bb.Forgetful(bb.kube(), bb.Window(1000)).memory
+    Window(pulls=1000)
+    """
+
+    pulls: int
+
+    def __post_init__(self) -> None:
+        value: object = self.pulls
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LONGEST:
+            raise InvalidInput(f"pulls is {value!r}: a window must hold a whole number of pulls from 1 to {_LONGEST:,}")
+
+    def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
+        """Return a past with one place for each pull that may be remembered."""
+        return fresh_past(arms, max(1, min(self.pulls, most)), reward_low, is_random)
+
+    def begin(self, past: Past, arm: int, number: int) -> int:
+        """Take the place of the pull that leaves the window."""
+        arms, place = past.arms, number % len(past.place_arm)
+        old = int(past.place_arm[place])
+        if old >= 0:
+            arms.pulls[old] -= 1.0
+            past.pulls[0] -= 1.0
+            self._forget_reward(past, old, place)
+        past.place_arm[place] = arm
+        arms.pulls[arm] += 1.0
+        past.pulls[0] += 1.0
+        return old
+
+    def _forget_reward(self, past: Past, arm: int, place: int) -> None:
+        reward = past.place_reward[place]
+        if not np.isnan(reward):
+            self._add(past, arm, -1.0, reward, past.place_cost[place])
+            past.place_reward[place], past.place_cost[place] = np.nan, 0.0
+
+    def _add(self, past: Past, arm: int, sign: float, reward: float, cost: float) -> None:
+        """Add a reward and a cost to the sums of an arm, or take them away."""
+        arms = past.arms
+        arms.told[arm] += sign
+        add_exactly(arms.reward_sum, past.rounding[0], arm, sign * reward)
+        add_exactly(arms.reward_squares, past.rounding[1], arm, sign * (reward * reward))
+        if past.is_random:
+            add_exactly(arms.cost_sum, past.rounding[2], arm, sign * cost)
+            add_exactly(arms.cost_squares, past.rounding[3], arm, sign * (cost * cost))
+        divide(past, arm)
+
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
+        """Let the reward of a pull enter if the pull is in the window."""
+        if number > asked - len(past.place_arm):
+            place = number % len(past.place_arm)
+            past.place_reward[place], past.place_cost[place] = reward, cost
+            self._add(past, arm, 1.0, reward, cost)
+
+    def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
+        """Give a pull its place in the window, or leave the place empty."""
+        if number > asked - len(past.place_arm):
+            past.place_arm[number % len(past.place_arm)] = arm if sign > 0 else _NOBODY
+            past.arms.pulls[arm] += sign
+            past.pulls[0] += sign
+
+
+@dataclass(frozen=True)
+class Discount(Memory):
+    """A pull counts for less with every pull after it, as in D-UCB (Kocsis and Szepesvári 2006).
+
+    Parameters
+    ----------
+    factor
+        What it counts for after one more pull, in (0, 1): 0.999 remembers about as much as a window of 1000.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> bb.Forgetful(bb.thompson(), bb.Discount(0.999)).memory
+    Discount(factor=0.999)
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        require(self.factor, "factor", "a discount must lie in (0, 1), such as 0.999", above=0, below=1)
+
+    def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
+        """Return a past with a single place: no pull is kept, only what all of them count for together."""
+        return fresh_past(arms, 1, reward_low, is_random)
+
+    def begin(self, past: Past, arm: int, number: int) -> int:
+        """Let all that was before fade."""
+        arms = past.arms
+        kept = np.where(arms.pulls * self.factor >= _FORGOTTEN, self.factor, 0.0)
+        np.multiply(arms.pulls, kept, arms.pulls)
+        np.multiply(arms.told, kept, arms.told)
+        np.multiply(arms.reward_sum, kept, arms.reward_sum)
+        np.multiply(arms.reward_squares, kept, arms.reward_squares)
+        np.multiply(arms.cost_sum, kept, arms.cost_sum)
+        np.multiply(arms.cost_squares, kept, arms.cost_squares)
+        # A mean does not fade: it is that of the last reward, and not divided anew, which might turn its last bit.
+        arms.mean[:] = np.where(arms.told > 0.0, arms.mean, past.reward_low)
+        if past.is_random:
+            arms.mean_cost[:] = np.where(arms.told > 0.0, arms.mean_cost, arms.cost_low)
+        past.pulls[0] = past.pulls[0] * self.factor + 1.0
+        arms.pulls[arm] += 1.0
+        return _NOBODY
+
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
+        """Let a reward enter with the weight that its pull has by now, unless that is forgotten."""
+        arms, weight = past.arms, self.factor ** (asked - number)
+        if weight < _FORGOTTEN:
+            return
+        arms.told[arm] += weight
+        arms.reward_sum[arm] += weight * reward
+        arms.reward_squares[arm] += weight * (reward * reward)
+        if past.is_random:
+            arms.cost_sum[arm] += weight * cost
+            arms.cost_squares[arm] += weight * (cost * cost)
+        divide(past, arm)
+
+    def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
+        """Add the weight that the pull has by now, or take it away."""
+        weight = sign * self.factor ** (asked - number)
+        pulls = past.arms.pulls[arm] + weight
+        # What rounding leaves of an arm's only pull must not count as one.
+        past.arms.pulls[arm] = pulls if pulls >= _FORGOTTEN else 0.0
+        past.pulls[0] = max(past.pulls[0] + weight, 0.0)
+
+
+# Saving and restoring
+
+_REMEMBERED: Final = (
+    "pulls",
+    "told",
+    "mean",
+    "reward_sum",
+    "reward_squares",
+    "mean_cost",
+    "cost_sum",
+    "cost_squares",
+)
+"""What a past has of its own of the arms."""
+
+
+def saved_past(past: Past) -> dict[str, Any]:
+    """Return all that a past holds as JSON can hold it."""
+    arms = past.arms
+    taken = np.flatnonzero(past.place_arm >= 0).tolist()
+    rewards = [None if np.isnan(reward) else reward for reward in past.place_reward[taken].tolist()]
+    return {name: getattr(arms, name).tolist() for name in _REMEMBERED} | {
+        "pulls_in_all": float(past.pulls[0]),
+        "rounding": past.rounding.tolist(),
+        "places": [
+            list(row)
+            for row in zip(taken, past.place_arm[taken].tolist(), rewards, past.place_cost[taken].tolist(), strict=True)
+        ],
+    }
+
+
+def restore_past(memory: Memory, past: Past, data: Mapping[str, Any], reward_high: float) -> None:
+    """Bring a fresh past into the state that `saved_past` returned, or raise if that makes no sense."""
+    arms = past.arms
+    for name in _REMEMBERED:
+        getattr(arms, name)[:] = np.array(data[name], np.float64)
+    past.pulls[0] = data["pulls_in_all"]
+    past.rounding[:] = data["rounding"]
+    for place, arm, reward, cost in data["places"]:
+        past.place_arm[place] = arm
+        past.place_reward[place] = np.nan if reward is None else reward
+        past.place_cost[place] = cost
+    if not _is_sane(past, reward_high) or (isinstance(memory, Window) and not _is_window(past)):
+        raise InvalidState("the saved learner is damaged: what it remembers makes no sense")
+
+
+def _is_window(past: Past) -> bool:
+    """Tell whether pulls and rewards are as many as the places of a window say."""
+    taken = past.place_arm >= 0
+    pulls = np.bincount(past.place_arm[taken], minlength=len(past.arms.pulls))
+    told = np.bincount(past.place_arm[taken & ~np.isnan(past.place_reward)], minlength=len(past.arms.pulls))
+    return np.array_equal(pulls, past.arms.pulls) and np.array_equal(told, past.arms.told)
+
+
+def _is_sane(past: Past, reward_high: float) -> bool:
+    arms, slack = past.arms, 1e-9 * reward_high
+    is_sane = (
+        (arms.told >= 0)
+        & (arms.told <= arms.pulls * (1 + 1e-9) + _FORGOTTEN)
+        & (arms.mean >= past.reward_low - slack)
+        & (arms.mean <= reward_high + slack)
+        & (abs(arms.reward_sum - arms.told * arms.mean) <= slack * (1 + arms.told))
+        & (arms.reward_squares >= -slack * reward_high)
+        & (arms.reward_squares < np.inf)
+        & (arms.mean_cost >= arms.cost_low)
+        & (arms.mean_cost <= past.prices)
+        & (arms.cost_squares < np.inf)
+    )
+    return bool(is_sane.all() and abs(past.pulls[0] - arms.pulls.sum()) <= 1e-6 * (1 + past.pulls[0]))

@@ -1,0 +1,195 @@
+"""What a policy may look at when it chooses: the arms as they stand, and the moment.
+
+Both are plain tuples of arrays and numbers, so that the same policy code runs in Python and compiled. Amounts are
+prices (see `budgetbandits.core.money.Unit`): exact, and comparable with each other.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from budgetbandits.core.arrays import Counts, Floats
+
+__all__ = ["Arm", "Arms", "Now"]
+
+_LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
+
+
+class Arms(NamedTuple):
+    """What is known of the arms: one array each, one entry an arm.
+
+    Attributes
+    ----------
+    cost
+        The price of a pull, the greatest one where it is random: what has to be reserved. Infinite for an arm that has
+        reached its limit, which no money can pay.
+    pulls_left
+        How many more pulls the arm's limit allows; `UNLIMITED` or nearly that if it has none.
+    pulls
+        How often the arm was pulled, pulls still outstanding included. For a policy that forgets (`Forgetful`), this
+        and all below is what it remembers, and may be no whole number.
+    told
+        How many rewards the policy has learned from.
+    mean
+        The mean of these, and the low end of the reward range while there are none.
+    reward_sum, reward_squares
+        The sum of these rewards and of their squares.
+    cost_low
+        The least price of a pull, and at least a millionth of the greatest; the price where costs are known.
+    mean_cost
+        The mean of the costs told with these rewards, and `cost_low` while there are none; the price where costs are
+        known.
+    cost_sum, cost_squares
+        The sum of these costs and of their squares; 0 where costs are known.
+    notes
+        One number for each arm that the policy may write, in `Policy.take_note`, to remember what the above does not
+        tell; 0 at first.
+    """
+
+    cost: Floats
+    pulls_left: Counts
+    pulls: Counts | Floats
+    told: Counts | Floats
+    mean: Floats
+    reward_sum: Floats
+    reward_squares: Floats
+    cost_low: Floats
+    mean_cost: Floats
+    cost_sum: Floats
+    cost_squares: Floats
+    notes: Floats
+
+
+class Arm(NamedTuple):
+    """What is known of one arm; the fields are those of `Arms` of the same name."""
+
+    cost: float
+    pulls: float
+    told: float
+    mean: float
+    reward_sum: float
+    reward_squares: float
+    cost_low: float
+    mean_cost: float
+    cost_sum: float
+    cost_squares: float
+
+
+class Now(NamedTuple):
+    """The moment at which an arm is chosen.
+
+    Attributes
+    ----------
+    pull
+        t, the number of the pull about to be made, from 1. For a policy that forgets, one more than the pulls that it
+        remembers.
+    budget, budget_left
+        The prices of the whole budget and of what is left of it.
+    reward_low, reward_high
+        The declared range of the rewards.
+    arm_count
+        K, the number of all arms, affordable or not.
+    cost_high
+        The greatest price of any of them.
+    arms_tried
+        How many of them were pulled at least once, whether that is remembered or not.
+    reward_seen
+        The greatest reward learned from so far, remembered or not; `reward_low` before the first.
+    """
+
+    pull: float
+    budget: float
+    budget_left: float
+    reward_low: float
+    reward_high: float
+    arm_count: int
+    cost_high: float
+    arms_tried: int
+    reward_seen: float
+
+
+def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, reward_low: float) -> Arms:
+    """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
+    size = len(prices)
+    cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices.copy()
+    return Arms(
+        cost=prices.copy(),
+        pulls_left=limits.copy(),
+        pulls=np.zeros(size, np.int64),
+        told=np.zeros(size, np.int64),
+        mean=np.full(size, reward_low),
+        reward_sum=np.zeros(size),
+        reward_squares=np.zeros(size),
+        cost_low=cost_low,
+        mean_cost=cost_low.copy(),
+        cost_sum=np.zeros(size),
+        cost_squares=np.zeros(size),
+        notes=np.zeros(size),
+    )
+
+
+def read_only(arms: Arms) -> Arms:
+    """Return the same arms, but as arrays that cannot be written: so they are shown to policies."""
+    views = {name: array.view() for name, array in arms._asdict().items()}
+    for view in views.values():
+        view.flags.writeable = False
+    return Arms(**views)
+
+
+def use_up(arms: Arms, arm: int) -> bool:
+    """Let one pull of an arm be used; return whether that was the last that its limit allows."""
+    arms.pulls_left[arm] -= 1
+    if arms.pulls_left[arm] > 0:
+        return False
+    arms.cost[arm] = np.inf
+    return True
+
+
+def learn(arms: Arms, arm: int, reward: float) -> None:
+    """Let one reward of an arm enter the estimates."""
+    arms.told[arm] += 1
+    arms.reward_sum[arm] += reward
+    arms.reward_squares[arm] += reward * reward
+    arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm]
+
+
+def learn_cost(arms: Arms, arm: int, cost: float, greatest: float) -> None:
+    """Let what a pull cost enter the estimates, after its reward; at its limit, `cost` is no longer the greatest."""
+    arms.cost_sum[arm] += cost
+    arms.cost_squares[arm] += cost * cost
+    # Rounding may carry the mean a step beyond its range, and a known cost has to stay what it is.
+    arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), greatest)
+
+
+def select(arms: Arms, chosen: Counts) -> Arms:
+    """Return some of the arms only."""
+    return Arms(
+        arms.cost[chosen],
+        arms.pulls_left[chosen],
+        arms.pulls[chosen],
+        arms.told[chosen],
+        arms.mean[chosen],
+        arms.reward_sum[chosen],
+        arms.reward_squares[chosen],
+        arms.cost_low[chosen],
+        arms.mean_cost[chosen],
+        arms.cost_sum[chosen],
+        arms.cost_squares[chosen],
+        arms.notes[chosen],
+    )
+
+
+def arm_of(arms: Arms, arm: int) -> Arm:
+    """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
+    return Arm(
+        float(arms.cost[arm]),
+        float(arms.pulls[arm]),
+        float(arms.told[arm]),
+        float(arms.mean[arm]),
+        float(arms.reward_sum[arm]),
+        float(arms.reward_squares[arm]),
+        float(arms.cost_low[arm]),
+        float(arms.mean_cost[arm]),
+        float(arms.cost_sum[arm]),
+        float(arms.cost_squares[arm]),
+    )

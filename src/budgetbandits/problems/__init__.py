@@ -1,0 +1,1 @@
+"""Problems to study policies on: reward and cost laws, arms, families of problems, and what the best policy earns."""

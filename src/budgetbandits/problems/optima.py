@@ -1,0 +1,173 @@
+"""What the best policy earns that knows all laws, or what it earns at most.
+
+Where rewards do not change that is a knapsack: `exact_optimum` solves it, and `upper_optimum` is its relaxation, in
+which pulls may be divided.
+
+Where they change with the pull number, the best that one could do is a hard problem. What it can be at most is not.
+Say that λ is what a unit of money is worth. Then a pull t of arm i gains μ_i(t) - λ c_i over what its money is worth,
+the budget B is worth λ B, and so no policy earns more than
+
+    λ B + Σ_t max(0, max_i (μ_i(t) - λ c_i)),    t = 1 ... B / c_min,
+
+whatever λ is. The least of these is the value of a linear programme, in which a pull may be divided among arms and left
+out in part. If nothing changes, it is B times the best density, as above.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.policies.knapsack import exact_counts, relaxed_value
+from budgetbandits.problems.changing import Courses
+
+__all__ = ["changing_optimum", "exact_optimum", "upper_optimum"]
+
+_ENTRIES: Final = 2**19  # of the table of means, which is what the time goes into
+_POINTS: Final = (2**8, 2**17)  # at which means are looked at, at least and at most
+_STEPS: Final = 200  # towards the least value; a few dozen are enough
+_CLOSE: Final = 1e-13
+
+
+def exact_optimum(
+    means: Floats, costs: Floats, budget: float, limits: Counts, solve: Callable[..., Counts] = exact_counts
+) -> float:
+    """Return the value of the exact knapsack on the means; `solve` may be a compiled `exact_counts`."""
+    counts = solve(means, costs, budget, limits)
+    return float(counts @ means)
+
+
+def upper_optimum(
+    means: Floats, courses: Courses, costs: Floats, budget: float, limits: Counts, least_cost: float
+) -> float:
+    """Return what no policy exceeds: the relaxation of the knapsack or, where rewards change, the bound above.
+
+    Random costs enter by their means; `least_cost` is the least that any pull can cost.
+    """
+    if len(courses.begins) == 0:
+        return relaxed_value(means, costs, budget, limits)
+    # One bound takes changes into account, and the other one limits: both hold, and so does the lower.
+    highest = np.maximum.reduceat(courses.means.max(axis=1), courses.begins[:-1])
+    with_limits = relaxed_value(highest, costs, budget, limits)
+    if not least_cost > 0.0:
+        return with_limits  # for there is no end to the number of pulls
+    return min(changing_optimum(courses, costs, budget, budget / least_cost), with_limits)
+
+
+def changing_optimum(courses: Courses, costs: Floats, budget: float, pulls: float) -> float:
+    """Return the bound above for the best λ, if there can be so many pulls at most.
+
+    Where means stand still, pulls are taken together. Where they move, a block of pulls is taken for as good as its two
+    ends on average, which for straight lines is never too little, and exact for blocks of one or two; a little is added
+    where a mean swings. So the result is a bound in any case, and nearly the least one.
+
+    Examples
+    --------
+    >>> from budgetbandits.problems.changing import Switching, tabulate_courses
+    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> courses, _ = tabulate_courses([Bernoulli(0.5), Switching([(1, Bernoulli(0)), (51, Bernoulli(1))])])
+    >>> changing_optimum(courses, np.array([1.0, 1.0]), budget=100.0, pulls=100.0)
+    75.0
+    """
+    if not budget > 0.0:
+        return 0.0
+    means, weights = _sampled(courses, pulls)
+    # Between two values of λ, one where money is worth too little and one where it is worth too much, the tangents to
+    # this convex function meet below its least value. Where they meet is the next λ; in the end, one of them holds
+    # there.
+    low, high = 0.0, float(np.max(means / costs))
+    low_value, low_slope = _value(means, weights, costs, budget, low)
+    high_value, high_slope = high * budget, budget
+    least = min(low_value, high_value)
+    for _ in range(_STEPS):
+        if low_slope >= 0.0:
+            break
+        middle = (high_value - low_value + low_slope * low - high_slope * high) / (low_slope - high_slope)
+        value, slope = _value(means, weights, costs, budget, middle)
+        least = min(least, value)
+        if value <= (low_value + low_slope * (middle - low)) * (1.0 + _CLOSE):
+            break
+        if slope < 0.0:
+            low, low_value, low_slope = middle, value, slope
+        else:
+            high, high_value, high_slope = middle, value, slope
+    return least
+
+
+def _value(means: Floats, weights: Floats, costs: Floats, budget: float, worth: float) -> tuple[float, float]:
+    """Return the bound for one λ, and its slope there."""
+    gains = means - worth * costs
+    best = np.argmax(gains, axis=1)
+    gain = np.maximum(gains[np.arange(len(gains)), best], 0.0)
+    spent = weights @ np.where(gain > 0.0, costs[best], 0.0)
+    return worth * budget + float(weights @ gain), budget - float(spent)
+
+
+def _sampled(courses: Courses, pulls: float) -> tuple[Floats, Floats]:
+    """Return the means of all arms at some pull numbers, one row each, and how many pulls each row stands for."""
+    edges = _edges(courses, pulls)
+    bends = _bends(courses, edges[:-1])
+    is_moving = np.any(~np.isnan(bends), axis=1)
+    points = min(max(_ENTRIES // (len(courses.begins) - 1), _POINTS[0]), _POINTS[1])
+    size = max(1, math.ceil(2 * int(np.diff(edges)[is_moving].sum()) / points))
+    starts, ends, stretches = [], [], []
+    for number, (begin, beyond) in enumerate(itertools.pairwise(edges.tolist())):
+        blocks = np.arange(begin, beyond, size if is_moving[number] else beyond - begin)
+        starts.append(blocks)
+        ends.append(np.append(blocks[1:], beyond) - 1)
+        stretches.append(np.full(len(blocks), number))
+    start, end, stretch = np.concatenate(starts), np.concatenate(ends), np.concatenate(stretches)
+    weights = 0.5 * (end - start + 1)
+    weights[-1] -= 0.5 * (edges[-1] - 1 - pulls)  # the last pull may be paid in part only
+    # Within a block, a mean that bends exceeds the straight line between the ends by no more than this.
+    swings = np.abs(courses.means[:, 1] - courses.means[:, 0])[_pieces(courses, start)]
+    slack = np.minimum(np.nan_to_num(bends)[stretch] * (end - start)[:, np.newaxis] ** 2 / 8.0, swings)
+    means = np.concatenate([_means(courses, start) + slack, _means(courses, end) + slack])
+    return means, np.concatenate([weights, weights])
+
+
+def _edges(courses: Courses, pulls: float) -> Counts:
+    """Return the pull numbers at which some arm begins to move otherwise, from 1 to the one after the last pull."""
+    end = math.ceil(pulls) + 1
+    corners = courses.shift[courses.shift[:, 2] == 0.0, :2].astype(np.int64).ravel()
+    # The last pull is on its own: it may count for less than one.
+    inside = np.concatenate([courses.first, corners, [end - 1]])
+    return np.unique(np.concatenate([[1], inside[(inside > 1) & (inside < end)], [end]]))
+
+
+def _bends(courses: Courses, numbers: Counts) -> Floats:
+    """Return how much the mean of each arm may bend in the stretches that begin so; NaN where it stands still."""
+    pieces = _pieces(courses, numbers)
+    start, end, period = np.moveaxis(courses.shift[pieces], 2, 0)
+    change = np.abs(courses.means[pieces, 1] - courses.means[pieces, 0])
+    is_line = (start <= numbers[:, np.newaxis]) & (numbers[:, np.newaxis] < end) & (period == 0.0)
+    bends = np.where(is_line & (change > 0.0), 0.0, math.nan)
+    is_wave = (period > 0.0) & (change > 0.0)
+    bends[is_wave] = 0.5 * change[is_wave] * (2.0 * math.pi / period[is_wave]) ** 2
+    return bends
+
+
+def _pieces(courses: Courses, numbers: Counts) -> Counts:
+    """Return the piece of each arm's course, a column each, at each pull number."""
+    begins = courses.begins.tolist()
+    columns = [
+        begin + np.searchsorted(courses.first[begin:end], numbers, side="right") - 1
+        for begin, end in itertools.pairwise(begins)
+    ]
+    return np.column_stack(columns)
+
+
+def _means(courses: Courses, numbers: Counts) -> Floats:
+    """Return the mean of each arm at each pull number: `budgetbandits.problems.changing.mean_at`, many at a time."""
+    pieces = _pieces(courses, numbers)
+    start, end, period = np.moveaxis(courses.shift[pieces], 2, 0)
+    since = numbers[:, np.newaxis] - start
+    with np.errstate(divide="ignore", invalid="ignore"):
+        line = np.where(end > start, np.clip(since / (end - start), 0.0, 1.0), 0.0)
+        wave = 0.5 - 0.5 * np.cos(2.0 * math.pi * (since / period))
+    before, after = np.moveaxis(courses.means[pieces], 2, 0)
+    means: Floats = before + np.where(period > 0.0, wave, line) * (after - before)
+    return means

@@ -1,0 +1,618 @@
+"""Problems: arms with costs and reward laws, for studying what a policy would do.
+
+A learner never sees a problem's laws. They are there to draw rewards, and costs where these are random, to say what the
+best possible policy would earn, and to evaluate the bounds of the paper.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.checks import ArmName, Limits, check_pulls, check_range, check_whole, limits_of, named_costs
+from budgetbandits.core.money import Amount, CostRange, PriceList, drawn_price, price_list
+from budgetbandits.core.streams import CHARGE, COST, MEAN, REWARD, uniform, uniforms_of_arms
+from budgetbandits.errors import InvalidAmount, InvalidInput
+from budgetbandits.problems.changing import (
+    STEADY,
+    ChangingLaw,
+    Courses,
+    Law,
+    changing_reward,
+    mean_at,
+    tabulate_courses,
+)
+from budgetbandits.problems.laws import (
+    Bernoulli,
+    Beta,
+    Empirical,
+    RewardLaw,
+    TruncatedGaussian,
+    Uniform,
+    symmetric_cut,
+    tabulate,
+)
+from budgetbandits.problems.optima import exact_optimum, upper_optimum
+
+__all__ = [
+    "PAPER_COSTS",
+    "Family",
+    "PaperFamily",
+    "Problem",
+    "Tables",
+    "paper_family",
+    "paper_problem",
+    "sensor_problem",
+]
+
+
+Laws = Sequence[Law] | Sequence[RewardLaw] | Mapping[Any, Law] | Mapping[Any, RewardLaw]
+ProblemCosts = (
+    Mapping[Any, Amount | RewardLaw]
+    | Sequence[tuple[ArmName, Amount | RewardLaw]]
+    | Sequence[Amount]
+    | Sequence[Amount | RewardLaw]
+    | Floats
+)
+"""Names with costs, as in `budgetbandits.core.checks.Costs`; a cost is an amount or a law."""
+
+
+class ChargeTables(NamedTuple):
+    """Random costs as arrays.
+
+    Attributes
+    ----------
+    means
+        The true mean cost of each arm.
+    kinds, parameters, data
+        The laws of the costs, see `budgetbandits.problems.laws.tabulate`; a known cost is a law with one value.
+    values
+        All costs that there can be, or None if a law is continuous: then costs are real numbers.
+    """
+
+    means: Floats
+    kinds: Counts
+    parameters: Floats
+    data: Floats
+    values: tuple[float, ...] | None
+
+
+class Tables(NamedTuple):
+    """A problem as arrays, the form in which compiled code reads it.
+
+    Attributes
+    ----------
+    amounts
+        The costs as they were given.
+    means
+        The true mean rewards; NaN if any of them changes.
+    kinds, parameters, data
+        The reward laws, see `budgetbandits.problems.laws.tabulate`.
+    reward_low, reward_high
+        The declared range.
+    courses
+        How the laws change, see `budgetbandits.problems.changing.tabulate_courses`.
+    limits
+        How often each arm may be pulled.
+    charges
+        The laws of the costs; None if all costs are known.
+    """
+
+    amounts: Sequence[Amount | CostRange] | Floats
+    means: Floats
+    kinds: Counts
+    parameters: Floats
+    data: Floats
+    reward_low: float
+    reward_high: float
+    courses: Courses
+    limits: Counts
+    charges: ChargeTables | None = None
+
+    def price_list(self, budget: Amount, names: Sequence[ArmName] | None = None) -> PriceList:
+        """Return the costs and a budget in one exact unit; errors say the names of arms, or their numbers."""
+        names = range(len(self.means)) if names is None else names
+        if self.charges is None:
+            return price_list(self.amounts, names, budget)
+        values = self.charges.values
+        return price_list(self.amounts, names, budget, also=values or (), is_real=values is None)
+
+    def mean_costs(self, bill: PriceList) -> Floats:
+        """Return the true mean cost of each arm, as an amount."""
+        if self.charges is not None:
+            return self.charges.means
+        if bill.unit.base == 2:
+            return bill.prices
+        return np.array([bill.unit.amount(int(price)) for price in bill.prices])
+
+    def least_cost(self, bill: PriceList) -> float:
+        """Return the least amount that a pull can cost."""
+        least = float((bill.prices if bill.least is None else bill.least).min())
+        return least if bill.unit.base == 2 else bill.unit.amount(int(least))
+
+    def fractional_optimum(self, bill: PriceList, budget: float) -> float:
+        """Return what no policy exceeds on average with a budget, at most that of the price list."""
+        return upper_optimum(
+            self.means, self.courses, self.mean_costs(bill), budget, self.limits, self.least_cost(bill)
+        )
+
+
+def is_changing(tables: Tables) -> bool:
+    """Tell whether some reward law changes with the pull number."""
+    return len(tables.courses.begins) > 0
+
+
+class Problem:
+    """Arms with their costs and reward laws.
+
+    Parameters
+    ----------
+    costs
+        What a pull of each arm costs: an amount, as in `Learner`, or a law. A law may draw 0, but not always.
+    rewards
+        The reward law of each arm: a sequence in the order of the costs, or a mapping by name. Laws may change with the
+        pull number, see `ChangingLaw`.
+    reward_range
+        The range that learners are told; by default from the least to the greatest reward that any of the laws can pay.
+    limits
+        How often arms may be pulled at most, as in `Learner`.
+
+    Attributes
+    ----------
+    names
+        The names of the arms.
+    costs
+        The cost of each arm; its true mean, if it is random.
+    limits
+        How often each arm may be pulled; `UNLIMITED` for those without a limit.
+    rewards
+        The reward laws.
+    cost_laws
+        For each arm the law of its costs, or None if its cost is known.
+    reward_range
+        The declared range.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> problem = bb.Problem({"a": 1, "b": "2.5"}, {"a": bb.Bernoulli(0.3), "b": bb.Uniform(0.5, 1)})
+    >>> problem.densities
+    array([0.3, 0.3])
+    >>> [round(problem.optimum(9.5), 6), round(problem.fractional_optimum(9.5), 6)]
+    [2.85, 2.85]
+
+    With random costs there is no exact optimum, and no policy earns more on average than the fractional one:
+
+    >>> problem = bb.Problem({"a": bb.Uniform(1, 3), "b": 2}, {"a": bb.Bernoulli(0.3), "b": bb.Bernoulli(0.2)})
+    >>> problem.costs, round(problem.fractional_optimum(10), 6)
+    (array([2., 2.]), 1.5)
+    """
+
+    def __init__(
+        self,
+        costs: ProblemCosts,
+        rewards: Laws,
+        reward_range: tuple[float, float] | None = None,
+        *,
+        limits: Limits | None = None,
+    ) -> None:
+        self.names, given = named_costs(costs)
+        self.cost_laws = _cost_laws(given, self.names)
+        self._amounts: Sequence[Amount | CostRange] | Floats = given.copy() if isinstance(given, np.ndarray) else given
+        if self.has_random_costs:
+            pairs = zip(given, self.cost_laws, strict=True)
+            self._amounts = [amount if law is None else CostRange(*law.support) for amount, law in pairs]
+        self.rewards = _ordered(rewards, self.names)
+        self.limits = limits_of(limits, self.names)
+        is_real = any(law is not None and law.values_drawn is None for law in self.cost_laws)
+        bill = price_list(self._amounts, self.names, 0, is_real=is_real)
+        greatest = [bill.unit.amount(bill.unit.units(price)) for price in bill.prices.tolist()]
+        laws = zip(greatest, self.cost_laws, strict=True)
+        self.costs: Floats = np.array([cost if law is None else law.true_mean for cost, law in laws])
+        low = min(law.support[0] for law in self.rewards)
+        high = max(law.support[1] for law in self.rewards)
+        if reward_range is None and low == high:
+            raise InvalidInput(f"all arms pay {low} and nothing else: declare a wider reward_range")
+        self.reward_range = check_range((low, high) if reward_range is None else reward_range)
+        for name, law in zip(self.names, self.rewards, strict=True):
+            if not (self.reward_range[0] <= law.support[0] and law.support[1] <= self.reward_range[1]):
+                raise InvalidInput(
+                    f"arm {name!r} pays rewards in {law.support}: they must lie in the reward range "
+                    f"{self.reward_range}; declare a wider one"
+                )
+        for array in (self.costs, self.limits):
+            array.flags.writeable = False
+
+    def with_reward_range(self, reward_range: tuple[float, float]) -> "Problem":
+        """Return the same problem, of which learners are told another range of rewards.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> bb.Problem([1, bb.Uniform(1, 3)], [bb.Bernoulli(0.3), bb.Bernoulli(0.2)]).with_reward_range((0, 4))
+        <Problem with 2 arms, costs 1 to 2, rewards in (0.0, 4.0)>
+        """
+        laws = zip(self._amounts, self.cost_laws, strict=True)
+        costs = [amount if law is None else law for amount, law in laws]
+        limits = [None if limit == UNLIMITED else limit for limit in self.limits.tolist()]
+        named = costs if isinstance(self.names, range) else dict(zip(self.names, costs, strict=True))
+        return Problem(named, self.rewards, reward_range, limits=limits)
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def __repr__(self) -> str:
+        costs = f"costs {self.cost_min:g} to {self.cost_max:g}"
+        return f"<Problem with {len(self)} arms, {costs}, rewards in {self.reward_range}>"
+
+    @cached_property
+    def _numbers(self) -> dict[ArmName, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    @property
+    def has_random_costs(self) -> bool:
+        """Whether the cost of any arm is random."""
+        return any(law is not None for law in self.cost_laws)
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether some reward law changes with the pull number."""
+        return any(isinstance(law, ChangingLaw) for law in self.rewards)
+
+    @cached_property
+    def means(self) -> Floats:
+        """The true mean reward of each arm.
+
+        Raises
+        ------
+        InvalidInput
+            If some law changes: then there is no such thing, but `means_at` a pull number.
+        """
+        for name, law in zip(self.names, self.rewards, strict=True):
+            if isinstance(law, ChangingLaw):
+                raise InvalidInput(f"the rewards of arm {name!r} change: it has no one mean; use means_at(pull)")
+        means = np.array([law.true_mean for law in self.rewards if isinstance(law, RewardLaw)])
+        means.flags.writeable = False
+        return means
+
+    def means_at(self, pull: int) -> Floats:
+        """Return the true mean reward of each arm at the pull number t, from 1.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> law = bb.Switching([(1, bb.Bernoulli(0.2)), (501, bb.Bernoulli(0.8))])
+        >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).means_at(501).tolist()
+        [0.5, 0.8]
+        """
+        number = check_pulls(pull, "pull")
+        if not self.is_changing:
+            return self.means
+        return np.array([mean_at(self.tables.courses, arm, number) for arm in range(len(self))])
+
+    @cached_property
+    def densities(self) -> Floats:
+        """The true mean reward of each arm over its cost."""
+        densities: Floats = self.means / self.costs
+        densities.flags.writeable = False
+        return densities
+
+    @property
+    def cost_min(self) -> float:
+        """The least cost, on average if they are random."""
+        return float(self.costs.min())
+
+    @property
+    def cost_max(self) -> float:
+        """The greatest cost, on average if they are random."""
+        return float(self.costs.max())
+
+    @property
+    def best_arm(self) -> int:
+        """I*, the number of the arm with the largest true density; the lower one on a tie."""
+        return int(np.argmax(self.densities))
+
+    @property
+    def density_gaps(self) -> Floats:
+        """d_j: how far the density of each arm is below the best arm's."""
+        gaps: Floats = self.densities[self.best_arm] - self.densities
+        return gaps
+
+    @property
+    def d_min(self) -> float:
+        """d_min: the least density gap of any arm but the best; infinite if there is no other."""
+        return float(np.delete(self.density_gaps, self.best_arm).min(initial=np.inf))
+
+    @property
+    def mean_gaps(self) -> Floats:
+        """Δ_j: how far the mean of each arm is below the best arm's; it may be negative."""
+        gaps: Floats = self.means[self.best_arm] - self.means
+        return gaps
+
+    @property
+    def cost_gaps(self) -> Floats:
+        """δ_j: how much more each arm costs than the best arm; it may be negative."""
+        gaps: Floats = self.costs - self.costs[self.best_arm]
+        return gaps
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The problem as arrays."""
+        courses, laws = tabulate_courses(self.rewards)
+        means = np.full(len(self), math.nan) if self.is_changing else self.means
+        charges = self._charges() if self.has_random_costs else None
+        return Tables(self._amounts, means, *tabulate(laws), *self.reward_range, courses, self.limits, charges)
+
+    def _charges(self) -> ChargeTables:
+        laws = [Empirical([cost]) if law is None else law for law, cost in zip(self.cost_laws, self.costs, strict=True)]
+        values = [law.values_drawn for law in laws]
+        is_real = any(value is None for value in values)
+        held = None if is_real else tuple(sorted({number for value in values for number in value or ()}))
+        return ChargeTables(self.costs, *tabulate(laws), held)
+
+    def price_list(self, budget: Amount) -> PriceList:
+        """Return the costs and a budget in one exact unit; of random costs the greatest.
+
+        Costs that a continuous law draws are real numbers, and the unit is a power of two then.
+        """
+        return self.tables.price_list(budget, self.names)
+
+    def optimum(self, budget: Amount) -> float:
+        """Return what the best policy earns on average that knows all means: the exact knapsack on the means.
+
+        Arms with limits make it a bounded knapsack.
+
+        Raises
+        ------
+        InvalidInput
+            If costs are random, since which pull is best then depends on what the pulls before have cost; or if rewards
+            change.
+        """
+        if self.has_random_costs or self.is_changing:
+            what = "costs are random" if self.has_random_costs else "rewards change"
+            raise InvalidInput(
+                f"{what}, and there is no exact optimum: take fractional_optimum(budget), which no policy "
+                "exceeds on average"
+            )
+        bill = self.price_list(budget)
+        return exact_optimum(self.means, bill.prices, bill.unit.price(bill.budget), self.limits)
+
+    def fractional_optimum(self, budget: Amount) -> float:
+        """Return what no policy exceeds on average: the optimum if pulls could be divided.
+
+        That is budget * best density, or with limits the relaxation of the bounded knapsack. Where rewards change, it
+        is the bound of `budgetbandits.problems.optima`, which equals these if nothing changes.
+
+        With random costs no policy earns more on average, either: whatever it pulls, its mean reward is at most the
+        best density times its mean cost, and all costs together are never more than the budget.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> law = bb.Switching([(1, bb.Bernoulli(0)), (51, bb.Bernoulli(1))])
+        >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).fractional_optimum(100)
+        75.0
+        """
+        bill = self.price_list(budget)
+        return self.tables.fractional_optimum(bill, bill.unit.amount(bill.budget))
+
+    def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0, pull: int | None = None) -> float:
+        """Return what an arm, by name or number, pays at its pull number `count`, from 0.
+
+        It is always the same for the same arguments, whoever asks. Where rewards change, `pull` is needed as well: t,
+        the number of the pull among those of all arms, from 1.
+
+        Examples
+        --------
+        >>> problem = sensor_problem()
+        >>> problem.reward("take a picture", 0, seed=7) == problem.reward("take a picture", 0, seed=7)
+        True
+        """
+        number = self._number(arm)
+        position = None if pull is None else check_pulls(pull, "pull")
+        law, chance = self.rewards[number], _uniform_of(REWARD, number, count, seed, run)
+        if isinstance(law, RewardLaw):
+            return law.quantile(chance)
+        if position is None:
+            raise InvalidInput(f"the rewards of arm {arm!r} change: say at which pull number, such as pull=1")
+        laws = self.tables
+        return changing_reward(laws.courses, laws.kinds, laws.parameters, laws.data, number, position, chance)
+
+    def cost(self, arm: ArmName, count: int, *, seed: int, run: int = 0) -> float:
+        """Return what an arm, by name or number, costs at its pull number `count`, from 0; it need not be random.
+
+        Rewards and costs are independent of each other.
+
+        Examples
+        --------
+        >>> problem = Problem({"a": Uniform(1, 3), "b": 2}, [Bernoulli(0.3), Bernoulli(0.2)])
+        >>> problem.cost("a", 0, seed=7) == problem.cost("a", 0, seed=7), problem.cost("b", 0, seed=7)
+        (True, 2.0)
+        """
+        number = self._number(arm)
+        law = self.cost_laws[number]
+        if law is None:
+            return float(self.costs[number])
+        amount = law.quantile(_uniform_of(CHARGE, number, count, seed, run))
+        if self.tables.charges is None or self.tables.charges.values is not None:
+            return amount
+        return drawn_price(amount, self.price_list(0).unit.grain, False, *law.support)
+
+    def _number(self, arm: ArmName) -> int:
+        number = self._numbers.get(arm, arm)
+        if not isinstance(number, int | np.integer) or not 0 <= number < len(self):
+            raise InvalidInput(f"there is no arm {arm!r}: the arms are {_some(self.names)}")
+        return int(number)
+
+
+def _uniform_of(purpose: int, arm: int, count: int, seed: int, run: int) -> float:
+    count, seed, run = check_whole(count, "count", 56), check_whole(seed, "seed", 63), check_whole(run, "run", 32)
+    return uniform(seed, purpose, run, arm, count)
+
+
+def _some(names: Sequence[ArmName]) -> str:
+    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+
+
+def _ordered(rewards: Laws, names: Sequence[ArmName]) -> tuple[Law, ...]:
+    if isinstance(rewards, Mapping):
+        by_name: dict[ArmName, Law] = dict(rewards.items())
+        if set(by_name) != set(names):
+            odd = sorted(map(str, set(by_name) ^ set(names)))
+            raise InvalidInput(f"arms {odd} have a cost or a reward law but not both: give one of each for every arm")
+        laws = tuple(by_name[name] for name in names)
+    elif isinstance(rewards, Iterable):
+        laws = tuple(rewards)
+    else:
+        raise InvalidInput(f"rewards are {rewards!r}: give a reward law for each arm")
+    if len(laws) != len(names):
+        raise InvalidInput(f"{len(names)} costs and {len(laws)} reward laws: give one of each for every arm")
+    for name, law in zip(names, laws, strict=True):
+        if not isinstance(law, Law):
+            raise InvalidInput(f"reward law of arm {name!r} is {law!r}: give a law such as Bernoulli(0.3)")
+    return laws
+
+
+def _cost_laws(given: Sequence[Any] | Floats, names: Sequence[ArmName]) -> tuple[RewardLaw | None, ...]:
+    if isinstance(given, np.ndarray):
+        return (None,) * len(given)
+    for name, cost in zip(names, given, strict=True):
+        if isinstance(cost, CostRange):
+            raise InvalidInput(f"cost of arm {name!r} is {cost!r}: a problem draws its costs; give a law or an amount")
+        if isinstance(cost, RewardLaw) and not (cost.support[0] >= 0 and cost.true_mean > 0):
+            raise InvalidAmount(
+                f"cost of arm {name!r} is {cost!r}: a law must draw costs of 0 or more, and more than 0 on average"
+            )
+    return tuple(cost if isinstance(cost, RewardLaw) else None for cost in given)
+
+
+PaperCase = Literal["homogeneous", "moderate", "extreme"]
+
+PAPER_COSTS: Final[Mapping[str, tuple[float, float]]] = {
+    "homogeneous": (5.0, 10.0),
+    "moderate": (1.0, 10.0),
+    "extreme": (1.0, 20.0),
+}
+"""Between which costs the arms of the paper's three test cases lie (section 5)."""
+
+
+def paper_problem(family: PaperCase, arms: int = 100, *, seed: int, run: int = 0) -> Problem:
+    """Draw an instance of the paper's section 5.
+
+    Costs are uniform in [5, 10] (homogeneous), [1, 10] (moderate) or [1, 20] (extreme). Mean rewards μ are uniform in
+    [10, 20], and the rewards follow a Gaussian with variance μ / 2 cut to [0, 2 μ]. The range is declared as (0, 40).
+
+    Parameters
+    ----------
+    family
+        How diverse the costs are.
+    arms
+        K, the number of arms.
+    seed, run
+        The instance is a function of these two alone.
+
+    Examples
+    --------
+    >>> paper_problem("moderate", seed=1)
+    <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
+    """
+    _check_paper_case(family, arms)
+    seed, run = check_whole(seed, "seed", 63), check_whole(run, "run", 32)
+    costs, means = _paper_numbers(family, int(arms), seed, run)
+    laws = [TruncatedGaussian(mean, mean / 2, 0.0, 2 * mean) for mean in means.tolist()]
+    return Problem(costs, laws, reward_range=(0, 40))
+
+
+def _paper_numbers(family: str, arms: int, seed: int, run: int) -> tuple[Floats, Floats]:
+    low, high = PAPER_COSTS[family]
+    costs: Floats = low + (high - low) * uniforms_of_arms(seed, COST, run, arms)
+    means: Floats = 10.0 + 10.0 * uniforms_of_arms(seed, MEAN, run, arms)
+    return costs, means
+
+
+@runtime_checkable
+class Family(Protocol):
+    """Problems that differ from run to run. Whatever has this method will do."""
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the problem of a run: the same whenever seed and run are the same."""
+        ...
+
+
+@dataclass(frozen=True)
+class PaperFamily:
+    """The paper's section 5, with an instance of its own for each run; see `paper_family`."""
+
+    name: PaperCase
+    arms: int
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the instance of a run."""
+        return paper_problem(self.name, self.arms, seed=seed, run=run)
+
+    def tables(self, seed: int, run: int) -> Tables:
+        """Return what ``problem(seed, run).tables`` is, without an object for each arm."""
+        costs, means = _paper_numbers(self.name, self.arms, seed, run)
+        cuts = [symmetric_cut(math.sqrt(mean / 2), mean) for mean in means.tolist()]
+        parameters = np.column_stack([means, np.array(cuts), np.zeros(self.arms), 2 * means])
+        kinds = np.full(self.arms, TruncatedGaussian.KIND)
+        limits = np.full(self.arms, UNLIMITED)
+        return Tables(costs, means, kinds, parameters, np.zeros(1), 0.0, 40.0, STEADY, limits)
+
+
+def paper_family(name: PaperCase, arms: int = 100) -> PaperFamily:
+    """Return the paper's section 5 with an instance of its own for each run, drawn from the seed and the run alone.
+
+    Examples
+    --------
+    >>> family = paper_family("moderate", arms=100)
+    >>> family.problem(seed=1, run=0)
+    <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
+    """
+    _check_paper_case(name, arms)
+    return PaperFamily(name, arms)
+
+
+def _check_paper_case(name: str, arms: int) -> None:
+    if name not in PAPER_COSTS:
+        raise InvalidInput(f"family is {name!r}: it must be one of {', '.join(map(repr, PAPER_COSTS))}")
+    if check_whole(arms, "arms", 32) == 0:
+        raise InvalidInput("arms is 0: give at least one arm")
+
+
+def sensor_problem() -> Problem:
+    """Return the tasks of a wireless sensor node, which the paper's introduction motivates.
+
+    Each task costs energy, in millijoules, and pays some value of information between 0 and 1; the budget is what the
+    battery holds. A cheap reading is worth little, a dear picture much, but which task is worth its energy
+    has to be found out.
+
+    Examples
+    --------
+    >>> problem = sensor_problem()
+    >>> problem.names[problem.best_arm]
+    'relay a packet'
+    """
+    return Problem(
+        costs={
+            "read temperature": "0.8",
+            "read vibration": "1.5",
+            "listen for sound": "3.2",
+            "relay a packet": "4.1",
+            "take a picture": "12.5",
+            "long-range uplink": "30",
+        },
+        rewards={
+            "read temperature": Bernoulli(0.06),
+            "read vibration": Beta(2, 14),
+            "listen for sound": Beta(1.5, 4),
+            "relay a packet": Uniform(0.2, 0.8),
+            "take a picture": TruncatedGaussian(0.7, 0.04, 0, 1),
+            "long-range uplink": Bernoulli(0.9),
+        },
+        reward_range=(0, 1),
+    )

@@ -1,0 +1,292 @@
+"""Which compiled function plays which policy, and what it is handed."""
+
+import contextlib
+import functools
+import itertools
+import math
+import re
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Final, TypeGuard
+
+import numba
+import numpy as np
+from numba.core import event
+
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.money import PriceList
+from budgetbandits.core.specs import Spec
+from budgetbandits.errors import SlowPolicyWarning
+from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
+from budgetbandits.policies.indices import UCB1, Index, LinearIndex, ScalarIndex
+from budgetbandits.policies.knapsack import exact_counts
+from budgetbandits.policies.memory import Discount, Everything, Memory
+from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
+from budgetbandits.policies.state import Arm, Now
+from budgetbandits.problems.problem import Tables
+from budgetbandits.simulation.engine.ceilings import play_ceilings
+from budgetbandits.simulation.engine.compiler import classes_of, compile_entry
+from budgetbandits.simulation.engine.play import Charges, Outcome, World, is_changing, play_any, play_lines
+from budgetbandits.simulation.engine.tournament import Tree, grow
+
+__all__ = ["SteadyCall", "call", "is_tournament", "play_run", "solve_exactly"]
+
+
+_EVERYTHING: Final = Everything()
+_PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
+
+
+def play_run(
+    policy: Policy, tables: Tables, bill: PriceList, seed: int, run: int, marks: Floats, stop: Counts
+) -> Outcome:
+    """Play one run: compiled if that is possible, in plain Python if not."""
+    budget, rest = bill.unit.pair(bill.budget)
+    world = World(
+        _usual(bill.prices),
+        _usual(tables.means),
+        tables.kinds,
+        tables.parameters,
+        tables.data,
+        tables.courses,
+        _usual_counts(tables.limits),
+        budget,
+        rest,
+        tables.reward_low,
+        tables.reward_high,
+        seed,
+        run,
+        marks,
+        stop,
+        charges_of(tables, bill),
+    )
+    outcome: Outcome = _play(policy, world, bill.prices)
+    return outcome
+
+
+def charges_of(tables: Tables, bill: PriceList) -> Charges:
+    """Return what pulls cost, where that is random."""
+    laws = tables.charges
+    least = _usual(bill.prices if bill.least is None else bill.least)
+    is_decimal = bill.unit.base == 10
+    if laws is None:
+        return Charges(False, least, np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), bill.unit.grain, is_decimal)
+    return Charges(True, least, laws.kinds, laws.parameters, laws.data, bill.unit.grain, is_decimal)
+
+
+def _play(policy: Policy, world: World, prices: Floats) -> Any:
+    if isinstance(policy, Forgetful):
+        # Of this very class: a user's subclass may decide and learn otherwise than the policy in it.
+        played = policy.policy if type(policy) is Forgetful else policy
+        return _play_by_memory(played, policy.memory, world)
+    if is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
+        return _play_by_memory(policy, _EVERYTHING, world)
+    if is_tournament(policy):
+        field = _field(prices, policy.oracle)
+        return call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
+    if type(policy) is EpsilonFirst and takes_best_first(policy.exploit):
+        unused = UCB1()  # so that the machine code of KUBE serves here, too
+        field = _field(prices, policy.exploit)
+        return call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
+    return _play_by_memory(policy, _EVERYTHING, world)
+
+
+def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
+    if is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
+        is_blind, is_greedy = isinstance(policy.oracle, CostBlind), isinstance(policy.oracle, DensityGreedy)
+        # With random costs the greedy's set has an arm with the least mean cost, which changes: it is scanned for.
+        if not (is_greedy and world.charges.is_random):
+            return call(play_ceilings, (policy, memory), policy, policy.index, memory, world, is_blind, is_greedy)
+    return call(play_any, (policy, memory), policy, memory, world)
+
+
+def solve_exactly(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
+    """Return the counts of an exact knapsack, compiled."""
+    counts: Counts = call(exact_counts, (), _usual(values), _usual(costs), budget, _usual_counts(limits))
+    return counts
+
+
+def _usual(array: Floats) -> Floats:
+    """Return an array in one piece that may be written to: to Numba any other is of another type, to compile anew."""
+    return np.require(array, requirements=["C", "W"])
+
+
+def _usual_counts(array: Counts) -> Counts:
+    return np.require(array, requirements=["C", "W"])
+
+
+def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
+    """Tell whether a tournament makes the decisions of a policy."""
+    return is_best_first(policy) and not policy.clip and not policy.lazy and has_lines(policy.index)
+
+
+def is_best_first(policy: Policy) -> TypeGuard[IndexPolicy]:
+    """Tell whether a policy has an index, and an oracle that begins with the best arm by it."""
+    # Of this very class: a user's subclass may do anything.
+    return type(policy) is IndexPolicy and takes_best_first(policy.oracle)
+
+
+@functools.cache
+def has_lines(index: Index) -> bool:
+    """Tell whether an index is nothing but lines in a clock, and keeps what `LinearIndex` promises.
+
+    The promises are tried out at a few points. An index that breaks them is played without the tournament.
+    """
+    if not isinstance(index, LinearIndex) or type(index).bounds is not LinearIndex.bounds:
+        return False
+    slopes = [float(index.slope(pulls, 1.0)) for pulls in _PROBES]
+    clocks = [float(index.clock(pull)) for pull in _PROBES]
+    return all(0 <= value < math.inf for value in slopes + clocks) and (
+        slopes == sorted(slopes, reverse=True) and clocks == sorted(clocks)
+    )
+
+
+@functools.cache
+def has_ceilings(index: Index) -> bool:
+    """Tell whether an index says the value of one arm and, as far as a few tries show, keeps what it promises."""
+    if not isinstance(index, ScalarIndex) or type(index).bounds not in (ScalarIndex.bounds, LinearIndex.bounds):
+        return False
+    return all(
+        _never_falls([_tried(index, pulls, mean, pull, 1e4) for pull in _PROBES if pull > pulls])
+        and _never_falls([_tried(index, pulls, mean, 2 * pulls, float(left)) for left in _PROBES])
+        and _never_falls([_tried(index, pulls, mean, 2 * pulls, 1e4, arms_tried) for arms_tried in (10, 4, 1)])
+        for pulls in _PROBES[:-1]
+        for mean in (0.0, 0.3, 0.9, 1.0)
+    ) and all(
+        _never_falls([_untried(index, cost, pull, 1e4) for pull in _PROBES])
+        and _never_falls([_untried(index, cost, 100, float(left)) for left in _PROBES])
+        and _never_falls([_untried(index, cost, 100, 1e4, arms_tried) for arms_tried in (10, 4, 1)])
+        for cost in (0.5, 2.0)
+    )
+
+
+def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float, arms_tried: int = 4) -> float:
+    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows, at random costs."""
+    squares = mean * mean + 0.5 * mean * (1.0 - mean)
+    arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares, 0.5, 1.2, pulls * 1.2, pulls * 1.6)
+    return float(index.value(arm, _moment(pull, left, arms_tried)))
+
+
+def _untried(index: ScalarIndex, cost: float, pull: int, left: float, arms_tried: int = 4) -> float:
+    return float(index.untried(cost, _moment(pull, left, arms_tried)))
+
+
+def _moment(pull: int, left: float, arms_tried: int) -> Now:
+    return Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10, 3.0, arms_tried, 0.9)
+
+
+def _never_falls(values: list[float]) -> bool:
+    return all(later >= earlier - 1e-9 * abs(earlier) for earlier, later in itertools.pairwise(values))
+
+
+def takes_best_first(oracle: Oracle) -> bool:
+    """Tell whether an oracle begins with the densest arm, or the most valuable one: then the rest can wait."""
+    return type(oracle) in (DensityGreedy, Fractional, CostBlind)
+
+
+def _field(prices: Floats, oracle: Oracle) -> tuple[Tree, Counts, bool]:
+    tree = grow(prices, is_blind=isinstance(oracle, CostBlind))
+    place = np.empty(len(prices), np.int64)
+    place[tree.leaves["arm"]] = np.arange(len(prices))
+    return tree, place, isinstance(oracle, DensityGreedy)
+
+
+def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any) -> Any:
+    """Call a registered function compiled, or as it is if one of the specs cannot be compiled."""
+    classes = frozenset(cls for spec in specs for cls in classes_of(spec))
+    if classes in _slow:
+        return function(*arguments)
+    entry: Any = compile_entry(function, classes)
+    if entry.signatures:
+        return entry(*arguments)
+    # One thread compiles for all.
+    with _compiling:
+        if classes in _slow:
+            return function(*arguments)
+        try:
+            with _announcement():
+                return entry(*arguments)
+        except Exception as error:
+            if not _arose_in_compiler(error):
+                raise
+            _slow.add(classes)
+            what = " and ".join(map(repr, specs)) or function.__name__
+            warnings.warn(
+                f"{what} cannot be compiled and runs in plain Python, a hundred times slower: {_reason(error)}",
+                SlowPolicyWarning,
+                stacklevel=2,
+            )
+    return function(*arguments)
+
+
+_compiling = threading.RLock()
+_COMPLAINT: Final = re.compile(
+    r"unknown attribute|cannot|untyped|unsupported|not supported|invalid use|no implementation", re.I
+)
+
+
+def _arose_in_compiler(error: Exception) -> bool:
+    """Tell whether Numba gave up on a policy, which it does with errors of any kind, or the policy itself failed."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").startswith("numba.") for frame, _ in frames)
+
+
+def _reason(error: Exception) -> str:
+    """Return the innermost complaint in Numba's long story."""
+    complaints = [line.strip() for line in str(error).splitlines() if _COMPLAINT.search(line)]
+    return complaints[-1] if complaints else type(error).__name__
+
+
+class SteadyCall:
+    """Calls a registered function whose arguments have the same types each time.
+
+    Numba looks at the types of all arguments at each call, which for a tournament takes a hundred times longer than
+    what it is asked to do. So the machine code of the first call is called directly from then on.
+    """
+
+    def __init__(self, function: Callable[..., Any], *specs: Spec) -> None:
+        self._function = function
+        self._specs = specs
+        self._machine_code: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the function."""
+        if self._machine_code is not None:
+            return self._machine_code(arguments)
+        answer = call(self._function, self._specs, *arguments)
+        classes = frozenset(cls for spec in self._specs for cls in classes_of(spec))
+        if classes not in _slow:
+            entry: Any = compile_entry(self._function, classes)
+            wanted = tuple(map(numba.typeof, arguments))
+            versions = [code for (packed,), code in entry.overloads.items() if tuple(packed) == wanted]
+            self._machine_code = versions[0].entry_point
+        return answer
+
+
+_slow: set[frozenset[type[Spec]]] = set()
+
+
+@contextlib.contextmanager
+def _announcement() -> Iterator[None]:
+    """Say so on a terminal if something is compiled, which takes seconds."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with event.install_listener("numba:compile", _Announcer()):
+        yield
+
+
+class _Announcer(event.Listener):
+    """Prints one line for a whole compilation, and none if it was found on disk."""
+
+    said: ClassVar[bool] = False
+
+    def on_start(self, event: Any) -> None:
+        if not _Announcer.said:
+            print("budgetbandits: compiling; this takes some seconds, the first time only", file=sys.stderr)
+        _Announcer.said = True
+
+    def on_end(self, event: Any) -> None:
+        pass

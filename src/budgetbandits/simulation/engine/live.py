@@ -1,0 +1,139 @@
+"""Decisions of a live learner that has many arms: by a tournament, which does not look at each of them, or compiled."""
+
+import math
+from typing import TypeGuard
+
+import numpy as np
+
+from budgetbandits.core.arrays import Floats
+from budgetbandits.policies import IndexPolicy, Policy
+from budgetbandits.policies.indices import LinearIndex
+from budgetbandits.policies.oracles import CostBlind, DensityGreedy
+from budgetbandits.policies.state import Arms, Now
+from budgetbandits.simulation.engine.compiler import allocating, classes_of
+from budgetbandits.simulation.engine.dispatch import SteadyCall, call, is_tournament
+from budgetbandits.simulation.engine.play import draw_leaf
+from budgetbandits.simulation.engine.tournament import (
+    Tree,
+    affordable,
+    best,
+    best_within,
+    enter,
+    grow,
+    play_all,
+    play_path,
+)
+
+__all__ = ["CompiledChoice", "LiveTournament"]
+
+
+class LiveTournament:
+    """Makes the decisions of an index policy; it has to be told of every change of an arm.
+
+    Parameters
+    ----------
+    policy
+        A policy for which `LiveTournament.serves` is true.
+    arms
+        What is known of the arms.
+    now
+        The moment.
+    """
+
+    @staticmethod
+    def serves(policy: Policy) -> TypeGuard[IndexPolicy]:
+        """Tell whether a policy can be played by a tournament."""
+        return is_tournament(policy)
+
+    def __init__(self, policy: IndexPolicy, arms: Arms, now: Now) -> None:
+        self._index = policy.index
+        self._is_greedy = isinstance(policy.oracle, DensityGreedy)
+        self._tree = grow(arms.cost, is_blind=isinstance(policy.oracle, CostBlind))
+        self._place = np.empty(len(arms.cost), np.int64)
+        self._place[self._tree.leaves["arm"]] = np.arange(len(arms.cost))
+        self._span = now.reward_high - now.reward_low
+        order = self._tree.leaves["arm"]
+        self._tree.leaves["pulls"] = arms.pulls[order]
+        self._choose = SteadyCall(choose, self._index)
+        self._change = SteadyCall(change_line, self._index)
+        call(set_lines, (self._index,), self._index, self._tree, arms.mean[order], self._span, now.pull)
+
+    def choose(self, now: Now, uniform: float) -> int:
+        """Return the arm to pull."""
+        return int(self._choose(self._index, self._tree, now.pull, now.budget_left, uniform, self._is_greedy))
+
+    def change(self, arms: Arms, arm: int, now: Now) -> None:
+        """Take note that an arm was pulled, or one of its rewards told; the pull number has not fallen since."""
+        pulls, mean = int(arms.pulls[arm]), float(arms.mean[arm])
+        self._change(self._index, self._tree, int(self._place[arm]), pulls, mean, self._span, now.pull)
+
+
+class CompiledChoice:
+    """Makes the decisions of a policy of this package, compiled: the very same as in Python, and sooner.
+
+    Parameters
+    ----------
+    policy
+        A policy for which `CompiledChoice.serves` is true.
+    """
+
+    @staticmethod
+    def serves(policy: Policy) -> bool:
+        """Tell whether a policy is of this package in all its parts: a user's may look at what changes elsewhere."""
+        return all(cls.is_packaged() for cls in classes_of(policy))
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._choose = SteadyCall(choose_any, policy)
+
+    def choose(self, arms: Arms, now: Now, uniform: float) -> int:
+        """Return the arm to pull."""
+        return int(self._choose(self._policy, arms, now, uniform))
+
+
+@allocating
+def choose_any(policy: Policy, arms: Arms, now: Now, uniform: float) -> int:
+    """Return the arm that a policy chooses."""
+    return policy.choose(arms, now, uniform)
+
+
+@allocating
+def set_lines(index: LinearIndex, tree: Tree, means: Floats, reward_span: float, pull: int) -> int:
+    """Set the lines of all leaves and play the whole tournament."""
+    for leaf in range(len(means)):
+        set_line(index, tree, leaf, means[leaf], reward_span)
+    play_all(tree, index.clock(pull))
+    return 0
+
+
+@allocating
+def change_line(
+    index: LinearIndex, tree: Tree, leaf: int, pulls: int, mean: float, reward_span: float, pull: int
+) -> int:
+    """Set the line of a leaf and play its path again."""
+    tree.leaves[leaf]["pulls"] = pulls
+    set_line(index, tree, leaf, mean, reward_span)
+    play_path(tree, leaf, index.clock(pull))
+    return 0
+
+
+@allocating
+def set_line(index: LinearIndex, tree: Tree, leaf: int, mean: float, reward_span: float) -> None:
+    """Set the line of a leaf: infinite for an arm never pulled."""
+    pulls = tree.leaves[leaf]["pulls"]
+    tree.leaves[leaf]["intercept"] = mean if pulls > 0 else math.inf
+    tree.leaves[leaf]["slope"] = index.slope(pulls, reward_span) if pulls > 0 else 0.0
+    enter(tree, leaf)
+
+
+@allocating
+def choose(index: LinearIndex, tree: Tree, pull: int, budget_left: float, uniform: float, is_greedy: bool) -> int:
+    """Return the arm that `IndexPolicy.choose` would."""
+    leaves = tree.leaves
+    now = index.clock(pull)
+    dearest = leaves[len(leaves) - 1]["price"]
+    leaf = best(tree, now) if budget_left >= dearest else best_within(tree, affordable(tree, budget_left), now)
+    if is_greedy and leaves[leaf]["intercept"] < math.inf:
+        leaf = draw_leaf(tree, leaf, budget_left, uniform, now)
+    arm: int = leaves[leaf]["arm"]
+    return arm

@@ -1,0 +1,258 @@
+"""The result of a simulation: one row for each run, policy and budget."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from budgetbandits.errors import InvalidInput, InvalidState
+from budgetbandits.policies import Policy
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["COLUMNS", "Runs", "array_of"]
+
+_FORMAT: Final = "budgetbandits.simulation.runs"
+_VERSION: Final = 1
+_KEY: Final = b"budgetbandits"
+COLUMNS: Final = (
+    "run",
+    "policy",
+    "budget",
+    "reward",
+    "expected_reward",
+    "pulls",
+    "spent",
+    "optimum",
+    "fractional_optimum",
+    "cost_min",
+)
+_LISTS: Final = ("arm_pulls", "trace_spent", "trace_regret")
+
+
+class Runs:
+    """The rows of a simulation, sorted by run, policy and budget; `budgetbandits.simulate` makes them.
+
+    The columns are run, policy, budget, reward, expected_reward (the sum of the true means of what was pulled), pulls,
+    spent, optimum (exact), fractional_optimum and cost_min; on request also arm_pulls (the pulls of each arm) and
+    trace_spent with trace_regret (against the best density, along the spending).
+
+    Parameters
+    ----------
+    columns
+        The columns as arrays; that of the policies has their names.
+    policies
+        The policies by name.
+    seed
+        The seed of the simulation.
+    source
+        The problem or family that was simulated, where it is at hand.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, NDArray[Any]], policies: Mapping[str, Policy], seed: int, source: object = None
+    ) -> None:
+        self._columns = dict(columns)
+        self.policies = dict(policies)
+        self.seed = seed
+        self.source = source
+
+    __iter__ = None  # rows or columns? `rows` gives the one, `[...]` the other
+
+    def __len__(self) -> int:
+        return len(self._columns["run"])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Runs: {len(self)} rows, {len(np.unique(self['run']))} runs, "
+            f"{len(self.policy_names)} policies, {len(self.budgets)} budgets>"
+        )
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Give the rows one by one, each by the names of its columns.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> runs = bb.simulate(bb.Problem([1], [bb.Bernoulli(1)], (0, 1)), bb.kube(), 3, runs=2)
+        >>> [(row["run"], row["reward"]) for row in runs.rows()]
+        [(0, 3.0), (1, 3.0)]
+        """
+        for values in zip(*(column.tolist() for column in self._columns.values()), strict=True):
+            yield dict(zip(self._columns, values, strict=True))
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        if column not in self._columns:
+            raise InvalidInput(f"there is no column {column!r}: the columns are {', '.join(self._columns)}")
+        return self._columns[column]
+
+    @property
+    def policy_names(self) -> tuple[str, ...]:
+        """The names of the policies, in the order in which they were given."""
+        return tuple(self.policies)
+
+    @property
+    def budgets(self) -> tuple[float, ...]:
+        """The budgets, rising."""
+        return tuple(np.unique(self["budget"]).tolist())
+
+    def of(self, column: str, policy: str, budget: float) -> NDArray[Any]:
+        """Return a column for one policy and one budget, in the order of the runs."""
+        if policy not in self.policies:
+            raise InvalidInput(f"there is no policy {policy!r}: the policies are {', '.join(map(repr, self.policies))}")
+        chosen = (self["policy"] == policy) & (self["budget"] == budget)
+        if not chosen.any():
+            raise InvalidInput(f"there is no budget {budget!r}: the budgets are {', '.join(map(repr, self.budgets))}")
+        values: NDArray[Any] = self[column][chosen]
+        return values
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Runs":
+        """Return the chosen rows.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> runs = bb.simulate(bb.paper_family("moderate", arms=5), bb.kube(), [100], runs=10)
+        >>> runs.where(runs["run"] < 3)
+        <Runs: 3 rows, 3 runs, 1 policies, 1 budgets>
+        """
+        columns = {name: array[chosen] for name, array in self._columns.items()}
+        return Runs(columns, self.policies, self.seed, self.source)
+
+    # Other forms
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the rows as a pyarrow table; the policies and the seed go along as metadata."""
+        import pyarrow as pa
+
+        arrays = {name: self._columns[name] for name in COLUMNS if name != "policy"}
+        columns: dict[str, Any] = {name: pa.array(array) for name, array in arrays.items()}
+        columns["policy"] = pa.array(self["policy"].tolist(), pa.string()).dictionary_encode()
+        for name in _LISTS:
+            if name in self._columns:
+                columns[name] = _list_column(self._columns[name])
+        table = pa.table({name: columns[name] for name in (*COLUMNS, *_LISTS) if name in columns})
+        facts = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "seed": self.seed,
+            "policies": {name: policy.to_data() for name, policy in self.policies.items()},
+        }
+        return table.replace_schema_metadata({_KEY: json.dumps(facts).encode()})
+
+    @classmethod
+    def from_arrow(cls, table: "pa.Table") -> Self:
+        """Return the rows of a table that `to_arrow` made."""
+        try:
+            facts = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
+        except ValueError as error:
+            raise InvalidState(f"the metadata of these runs is damaged: {error}") from error
+        if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
+            raise InvalidState("this table has no runs of budgetbandits: it lacks their metadata")
+        if facts.get("version") != _VERSION:
+            raise InvalidState(
+                f"these runs have the format version {facts.get('version')!r}; this package reads {_VERSION}"
+            )
+        absent = [name for name in COLUMNS if name not in table.column_names]
+        if absent or not {"policies", "seed"} <= facts.keys():
+            raise InvalidState(f"these runs are damaged: they lack {', '.join(absent) or 'their policies or seed'}")
+        columns: dict[str, NDArray[Any]] = {}
+        for name in table.column_names:
+            column = table.column(name).combine_chunks()
+            if name in _LISTS:
+                columns[name] = _array_of_lists(column)
+            else:
+                columns[name] = np.asarray(column.to_pylist() if name == "policy" else column.to_numpy())
+        policies = {name: Policy.from_data(data) for name, data in facts["policies"].items()}
+        return cls(columns, policies, facts["seed"])
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the rows to a Parquet file; a file that is there is replaced only once the new one is complete."""
+        import pyarrow.parquet as pq
+
+        target = Path(path)
+        partial = target.with_name(f".{target.name}.partial")
+        try:
+            pq.write_table(self.to_arrow(), partial, write_page_checksum=True)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    @classmethod
+    def from_parquet(cls, path: str | Path) -> Self:
+        """Read the rows that `to_parquet` wrote.
+
+        Raises
+        ------
+        InvalidState
+            If the file is damaged, or is no file of this kind.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            table = pq.read_table(path, page_checksum_verification=True)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidState(f"{str(path)!r} cannot be read as runs: {error}") from error
+        return cls.from_arrow(table)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the rows as a pandas data frame; pandas has to be installed."""
+        return self.to_arrow().to_pandas()
+
+    def __add__(self, other: "Runs") -> "Runs":
+        """Return these runs and others of the same policies and budgets."""
+        mine = (self.policies, self.seed, self._columns.keys(), self.budgets)
+        if mine != (other.policies, other.seed, other._columns.keys(), other.budgets):
+            raise InvalidInput("only runs of the same policies, budgets, seed and columns can be put together")
+        if self.source is not None and other.source is not None and self.source != other.source:
+            raise InvalidInput("these runs are of different problems: only runs of the same one can be put together")
+        shared = np.intersect1d(self["run"], other["run"])
+        if len(shared) > 0:
+            raise InvalidInput(f"run {shared[0]} is on both sides: give the second simulation another first_run")
+        order = np.argsort(np.concatenate([self["run"], other["run"]]), kind="stable")
+        columns = {name: _joined(array, other[name])[order] for name, array in self._columns.items()}
+        return Runs(columns, self.policies, self.seed, self.source)
+
+
+def _list_column(rows: NDArray[Any]) -> "pa.Array[Any]":
+    """Return one list for each row; without a Python object for each number where all are of one length."""
+    import pyarrow as pa
+
+    column: pa.Array[Any]
+    if rows.ndim == 2:
+        ends = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(rows.shape[1])
+        column = pa.ListArray.from_arrays(pa.array(ends), pa.array(rows.reshape(-1)))
+    else:
+        column = pa.array([row.tolist() for row in rows])
+    return column
+
+
+def _array_of_lists(column: "pa.Array[Any]") -> NDArray[Any]:
+    import pyarrow.compute as pc
+
+    lengths = np.unique(pc.list_value_length(column).to_numpy())
+    if len(lengths) == 1:
+        values: NDArray[Any] = pc.list_flatten(column).to_numpy().reshape(len(column), lengths[0])
+        return values
+    return array_of(column.to_pylist())
+
+
+def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    is_alike = first.shape[1:] == second.shape[1:]
+    return np.concatenate([first, second]) if is_alike else array_of([*first, *second])
+
+
+def array_of(values: Iterable[Any]) -> NDArray[Any]:
+    """Return values as an array; lists of several lengths (problems may differ in their arms) as an array of them."""
+    entries = list(values)
+    if len({len(entry) for entry in entries if isinstance(entry, list | np.ndarray)}) <= 1:
+        return np.array(entries)
+    array = np.empty(len(entries), object)
+    array[:] = [np.asarray(entry) for entry in entries]
+    return array

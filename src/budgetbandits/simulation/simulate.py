@@ -1,0 +1,396 @@
+"""Many runs of many policies, on this machine's cores or on a cluster.
+
+Every row of the result is a function of the problem, the policy, the budget, the seed and the run alone. So it does not
+depend on the number of workers, on how the work is cut, on the engine, or on what else was asked for; and since the
+n-th reward of an arm in a run is the same for every policy, differences between policies are paired.
+"""
+
+import contextlib
+import functools
+import itertools
+import math
+import os
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.checks import check_whole
+from budgetbandits.core.money import Amount, PriceList
+from budgetbandits.core.progress import Progress, advancing
+from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, SimulationInterrupted
+from budgetbandits.policies import Policy
+from budgetbandits.policies.knapsack import exact_counts
+from budgetbandits.problems.optima import exact_optimum
+from budgetbandits.problems.problem import Family, PaperFamily, Problem, Tables, is_changing
+from budgetbandits.simulation.runs import COLUMNS, Runs, array_of
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["simulate", "worker_count"]
+
+Source = Problem | Family
+
+_BYTES_PER_ARM: Final = 400  # of a run in progress
+_BYTES_PER_ROW: Final = 1000  # as Python numbers, before they become columns
+_ARMS_TO_COMPILE: Final = 200_000  # arms in all exact optima: more take longer in Python than compiling the solver
+_RUNS_PER_TASK: Final = 16  # of a cluster, at most
+
+
+def simulate(
+    problem: Source,
+    policies: Mapping[str, Policy] | Policy,
+    budgets: Sequence[Amount] | Amount,
+    runs: int = 100,
+    seed: int = 0,
+    *,
+    workers: int | None = None,
+    engine: "str | Client | None" = None,
+    arm_pulls: bool = False,
+    trace: int = 0,
+    progress: Progress = None,
+    first_run: int = 0,
+    exact_optimum: bool = True,
+) -> Runs:
+    """Play every policy with every budget in every run.
+
+    Parameters
+    ----------
+    problem
+        A `Problem`, the same in each run, or a family such as `paper_family("moderate")`, whose instance differs from
+        run to run.
+    policies
+        Policies by the names that they shall have in the result, or a single one.
+    budgets
+        One or more budgets. Each is a run of its own: policies know their budget.
+    runs
+        The number of runs.
+    seed
+        Decides all random numbers, together with the number of the run.
+    workers
+        The number of threads, by default one for each core. Compiled policies run side by side.
+    engine
+        None for this machine, or a Dask cluster: its address as "dask://host:port", or a `distributed.Client`.
+    arm_pulls
+        Whether to keep the number of pulls of each arm.
+    trace
+        At how many points, evenly spread over the spending, to keep the regret so far; 0 for none.
+    progress
+        Whether to show a bar with the time left, by default on a terminal only; or a function that is called with 1
+        after each run, for a bar of one's own.
+    first_run
+        The number of the first run: more runs can be added later to those that there are.
+    exact_optimum
+        Whether to solve for the exact optimum; without, and where costs are random or rewards change, that column is
+        NaN, and regret is against the fractional one.
+
+    Returns
+    -------
+    Runs
+        One row for each run, policy and budget.
+
+    Raises
+    ------
+    SimulationInterrupted
+        On Ctrl-C; it says what was finished and carries those runs.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> problem = bb.Problem([1, 2], [bb.Bernoulli(0.3), bb.Bernoulli(0.8)])
+    >>> runs = bb.simulate(problem, {"KUBE": bb.kube(), "eps-first": bb.epsilon_first(0.1)}, [50, 100], runs=10, seed=1)
+    >>> len(runs), runs.policy_names, runs.budgets
+    (40, ('KUBE', 'eps-first'), (50.0, 100.0))
+    """
+    plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum)
+    _check_memory(plan, worker_count(workers))
+    _check_budgets(plan)
+    if engine is None:
+        return _collect(plan, _on_threads(plan, worker_count(workers)), progress)
+    with _client(engine) as client:
+        return _collect(plan, _on_cluster(plan, client), progress)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that decides the result."""
+
+    source: Source
+    policies: tuple[tuple[str, Policy], ...]
+    budgets: tuple[Amount, ...]
+    runs: range
+    seed: int
+    arm_pulls: bool
+    trace: int
+    exact_optimum: bool
+
+    def tables(self, run: int) -> Tables:
+        """Return the problem of a run as arrays."""
+        if isinstance(self.source, Problem):
+            return self.source.tables
+        if isinstance(self.source, PaperFamily):
+            return self.source.tables(self.seed, run)
+        problem = self.source.problem(self.seed, run)
+        if not isinstance(problem, Problem):
+            raise InvalidInput(f"the family gave {problem!r} for run {run}: it must give a Problem")
+        return problem.tables
+
+
+class Batch(NamedTuple):
+    """The rows of one run."""
+
+    run: int
+    columns: dict[str, list[Any]]
+
+
+def _plan(
+    problem: Source,
+    policies: Mapping[str, Policy] | Policy,
+    budgets: Sequence[Amount] | Amount,
+    runs: int,
+    seed: int,
+    arm_pulls: bool,
+    trace: int,
+    first_run: int,
+    exact_optimum: bool,
+) -> Plan:
+    if not isinstance(problem, Problem | Family):
+        raise InvalidInput(f"problem is {problem!r}: give a Problem, or a family such as paper_family('moderate')")
+    named = {"policy": policies} if isinstance(policies, Policy) else policies
+    if not isinstance(named, Mapping) or not named:
+        raise InvalidInput(f"policies are {policies!r}: give policies with names, such as {{'KUBE': kube()}}")
+    for name, policy in named.items():
+        if not isinstance(name, str):
+            raise InvalidInput(f"policy name {name!r}: a name must be text")
+        if not isinstance(policy, Policy):
+            raise InvalidInput(f"policy {name!r} is {policy!r}: give a policy such as kube()")
+    if isinstance(budgets, bytes):
+        raise InvalidInput(f"budgets are {budgets!r}: give numbers, or text such as '2.50'")
+    if isinstance(budgets, np.ndarray):
+        budgets = budgets.reshape(-1).tolist()
+    amounts = tuple(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str) else (budgets,)
+    if not amounts:
+        raise InvalidInput("there are no budgets: give at least one")
+    if check_whole(runs, "runs", 32) == 0:
+        raise InvalidInput("runs is 0: give at least one")
+    first = check_whole(first_run, "first_run", 32)
+    if first + runs > 1 << 32:
+        raise InvalidInput(f"first_run is {first} with {runs} runs: there are 2^32 runs of a seed, from 0 on")
+    return Plan(
+        problem,
+        tuple(named.items()),
+        amounts,
+        range(first, first + runs),
+        check_whole(seed, "seed", 63),
+        arm_pulls,
+        check_whole(trace, "trace", 20),
+        exact_optimum,
+    )
+
+
+def _check_budgets(plan: Plan) -> None:
+    tables = plan.tables(plan.runs[0])
+    bills = [tables.price_list(budget) for budget in plan.budgets]
+    if len({bill.unit.amount(bill.budget) for bill in bills}) < len(bills):
+        raise InvalidInput(f"budgets are {plan.budgets!r}: one of them is there twice")
+
+
+def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
+    """Play all policies and budgets of one run."""
+    from budgetbandits.simulation.engine import NOBODY, play_run
+
+    tables = plan.tables(run)
+    columns: dict[str, list[Any]] = {}
+    bills = [tables.price_list(budget) for budget in plan.budgets]
+    optima = [_optimum(plan, tables, bill) for bill in bills]
+    for name, policy in plan.policies:
+        for budget, bill, (optimum, fractional) in zip(plan.budgets, bills, optima, strict=True):
+            marks = _marks(bill, plan.trace)
+            try:
+                outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop)
+            except PolicyError as error:
+                raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {run}: {error}") from error
+            if outcome.culprit != NOBODY and not stop[0]:
+                raise PolicyError(
+                    f"policy {name!r} ({policy!r}) chose arm {outcome.culprit} in run {run} after "
+                    f"{outcome.pulls.sum()} pulls: a policy may choose affordable arms only"
+                )
+            unit = bill.unit
+            left = unit.units(outcome.left) + unit.units(outcome.left_rest)
+            row = {
+                "run": run,
+                "policy": name,
+                "budget": float(budget),  # as given: a run's own unit may hold a little less
+                "reward": outcome.reward,
+                "expected_reward": outcome.expected,
+                "pulls": int(outcome.pulls.sum()),
+                "spent": unit.amount(bill.budget - left),
+                "optimum": optimum,
+                "fractional_optimum": fractional,
+                "cost_min": float(tables.mean_costs(bill).min()),
+            }
+            if plan.arm_pulls:
+                row["arm_pulls"] = outcome.pulls
+            if plan.trace:
+                row["trace_spent"], row["trace_regret"] = _trace(bill, tables, outcome.trace)
+            for column, value in row.items():
+                columns.setdefault(column, []).append(value)
+    return Batch(run, columns)
+
+
+def _optimum(plan: Plan, tables: Tables, bill: PriceList) -> tuple[float, float]:
+    """Return the exact optimum, NaN if there is none, and the fractional one."""
+    from budgetbandits.simulation.engine import solve_exactly
+
+    fractional = tables.fractional_optimum(bill, bill.unit.amount(bill.budget))
+    if not plan.exact_optimum or tables.charges is not None or is_changing(tables):
+        return math.nan, fractional
+    solves = len(plan.budgets) * len(plan.runs)
+    solve = solve_exactly if solves * len(tables.means) > _ARMS_TO_COMPILE else exact_counts
+    try:
+        return exact_optimum(tables.means, bill.prices, bill.unit.price(bill.budget), tables.limits, solve), fractional
+    except KnapsackTooHard as error:
+        raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) goes on without") from error
+
+
+def _marks(bill: PriceList, count: int) -> Floats:
+    """Return the prices of the budget left at so many points, evenly spread over the spending."""
+    whole = bill.unit.price(bill.budget)
+    return np.array([whole * (1.0 - (i + 1) / count) for i in range(count)])
+
+
+def _trace(bill: PriceList, tables: Tables, trace: Floats) -> tuple[Floats, Floats]:
+    """Return what was spent at each mark, and the regret by then: against the best that so much money could earn."""
+    prices = bill.unit.price(bill.budget) - trace[:, 1]
+    spent = prices if bill.unit.base == 2 else prices / 10.0**bill.unit.exponent
+    return spent, np.array([tables.fractional_optimum(bill, amount) for amount in spent.tolist()]) - trace[:, 0]
+
+
+# Workers
+
+
+def worker_count(workers: int | None) -> int:
+    """Return the number of threads: so many as were asked for, or one for each core."""
+    if workers is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if check_whole(workers, "workers", 16) == 0:
+        raise InvalidInput("workers is 0: give at least one, or None for one on each core")
+    return workers
+
+
+def _on_threads(plan: Plan, workers: int) -> Generator[Batch, None, None]:
+    stop = np.zeros(1, np.int64)
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="budgetbandits")
+    try:
+        # Not all at once: a million futures would take longer than the first results.
+        waiting = iter(plan.runs)
+        under_way = {pool.submit(play_run_of_plan, plan, run, stop) for run in itertools.islice(waiting, 2 * workers)}
+        while under_way:
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            under_way |= {
+                pool.submit(play_run_of_plan, plan, run, stop) for run in itertools.islice(waiting, len(done))
+            }
+            for future in done:
+                yield future.result()
+    finally:
+        stop[0] = 1
+        pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _client(engine: "str | Client") -> "Generator[Client, None, None]":
+    """Give the client of a cluster; one that was opened here is closed afterwards."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InvalidInput(
+            f"engine is {engine!r}, which needs Dask: install it with pip install 'budgetbandits[cluster]'"
+        ) from error
+    if isinstance(engine, Client):
+        yield engine
+        return
+    if not isinstance(engine, str) or not engine.startswith("dask://"):
+        raise InvalidInput(f"engine is {engine!r}: give 'dask://host:port', a distributed.Client, or None")
+    address = engine.removeprefix("dask://")
+    try:
+        client = Client(f"tcp://{address}", timeout=10)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"engine is {engine!r}, and no Dask scheduler answers there: {error}") from error
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _on_cluster(plan: Plan, client: "Client") -> Generator[Batch, None, None]:
+    from distributed import as_completed
+
+    size = max(1, min(_RUNS_PER_TASK, len(plan.runs) // (4 * max(1, sum(client.nthreads().values())))))
+    chunks = [plan.runs[i : i + size] for i in range(0, len(plan.runs), size)]
+    # A task lost with its worker is played again elsewhere, and comes out the same.
+    futures = client.map(functools.partial(play_chunk, plan), chunks, pure=False, retries=3)
+    try:
+        for _, batches in as_completed(futures, with_results=True):
+            yield from batches
+    finally:
+        client.cancel(futures)
+
+
+def play_chunk(plan: Plan, runs: Sequence[int]) -> list[Batch]:
+    """Play some runs: the task of a cluster's worker."""
+    stop = np.zeros(1, np.int64)
+    return [play_run_of_plan(plan, run, stop) for run in runs]
+
+
+# Gathering
+
+
+def _collect(plan: Plan, batches: Generator[Batch, None, None], progress: Progress) -> Runs:
+    finished: list[Batch] = []
+    try:
+        with advancing(len(plan.runs), progress) as advance:
+            for batch in batches:
+                finished.append(batch)
+                advance(1)
+    except KeyboardInterrupt as error:
+        batches.close()
+        message = f"stopped after {len(finished)} of {len(plan.runs)} runs; they are in this exception's `runs`"
+        raise SimulationInterrupted(message, _runs(plan, finished)) from error
+    return _runs(plan, finished)
+
+
+def _runs(plan: Plan, batches: list[Batch]) -> Runs:
+    ordered = sorted(batches, key=lambda batch: batch.run)
+    names = ordered[0].columns if ordered else COLUMNS
+    columns = {name: array_of(value for batch in ordered for value in batch.columns[name]) for name in names}
+    return Runs(columns, dict(plan.policies), plan.seed, plan.source)
+
+
+def _check_memory(plan: Plan, workers: int) -> None:
+    # Without making the instance, which might not fit itself.
+    arms = plan.source.arms if isinstance(plan.source, PaperFamily) else len(plan.tables(plan.runs[0]).means)
+    rows = len(plan.runs) * len(plan.policies) * len(plan.budgets)
+    per_row = _BYTES_PER_ROW + (8 * arms if plan.arm_pulls else 0) + 16 * plan.trace
+    needed = 2 * rows * per_row + workers * arms * _BYTES_PER_ARM
+    available = _memory_available()
+    if needed > available:
+        raise InvalidInput(
+            f"{rows} rows of {per_row} bytes and {workers} workers with {arms} arms take about "
+            f"{needed / 2**30:.3g} GiB, and {available / 2**30:.3g} GiB are free: simulate fewer runs at a time "
+            "(first_run adds more later), or leave out arm_pulls and trace"
+        )
+
+
+def _memory_available() -> float:
+    """Return the free memory in bytes, as far as the system tells."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return float(line.split()[1]) * 1024
+    return math.inf

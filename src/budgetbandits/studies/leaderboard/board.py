@@ -1,0 +1,334 @@
+"""What the runs of a leaderboard say: every cell, the standings, and policies beside the best published one.
+
+A cell is a problem with a budget. All figures of a cell are shares of the mean regret of KUBE with width 1 on the same
+instances and rewards, against the fractional optimum. Intervals are 95% intervals of one cell, and of the ratio of
+two means of paired runs; with many cells, some of them miss.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from budgetbandits.analysis.regret import mean_interval, ratio_interval, regrets
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.tables import Table, percent
+from budgetbandits.simulation.runs import Runs
+from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED
+from budgetbandits.studies.report import Document, Rows, Text, to_markdown
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["Cell", "Duel", "Leaderboard", "Record", "Standing", "records", "standings", "standings_table"]
+
+
+_ROUNDING: Final = 1e-9  # of the optimum: less regret than that is none
+_NOISE: Final = 1e-6  # of a regret that is some: what rounding may take away
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A policy on one problem with one budget.
+
+    Attributes
+    ----------
+    problem, budget, policy, origin, runs
+        What it is of, whether the policy was published or is the list's own, and how many runs.
+    regret
+        The mean regret.
+    mean, low, high
+        The mean regret over that of KUBE, with its 95% interval; all NaN, as those below, if KUBE has no regret.
+    median, p95, worst
+        The median, the 95th percentile and the largest regret of a run, over the mean of KUBE.
+    """
+
+    problem: str
+    budget: float
+    policy: str
+    origin: str
+    runs: int
+    regret: float
+    mean: float
+    low: float
+    high: float
+    median: float
+    p95: float
+    worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A policy over all cells in which KUBE has regret, and no policy's is below 0 by luck.
+
+    Attributes
+    ----------
+    policy, origin
+        Which, and whether it was published or is the list's own.
+    mean, p95
+        The geometric means, over the cells, of the mean and the 95th percentile.
+    cell_max
+        The mean of the cell in which it is largest.
+    worst
+        The largest regret of a single run in any cell.
+    best_in
+        In how many cells no other policy has a smaller mean.
+    """
+
+    policy: str
+    origin: str
+    mean: float
+    p95: float
+    cell_max: float
+    worst: float
+    best_in: int
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """A policy beside that published one which has the smallest mean regret in the cell.
+
+    Since the rival is chosen by its result in the same runs, the comparison favours it a little.
+
+    Attributes
+    ----------
+    policy, problem, budget
+        What it is of.
+    mean, p95
+        Of the policy, over the mean of KUBE.
+    rival, rival_mean, rival_p95
+        The published policy, and the same of it.
+    ratio, low, high
+        The policy's mean regret over the rival's, with its 95% interval.
+    verdict
+        "ahead" if the interval is below 1, "behind" if it is above, else "level". Where the rival has no regret at all,
+        "behind" if the policy's is certain to be more.
+    """
+
+    policy: str
+    problem: str
+    budget: float
+    mean: float
+    p95: float
+    rival: str
+    rival_mean: float
+    rival_p95: float
+    ratio: float
+    low: float
+    high: float
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A policy beside a published one, over the cells of the standings.
+
+    Attributes
+    ----------
+    policy, rival
+        The two.
+    ratio
+        The geometric mean of the ratios of their mean regrets; below 1 the policy loses less.
+    smaller_in, cells
+        In how many cells the policy has the smaller mean, and of how many.
+    """
+
+    policy: str
+    rival: str
+    ratio: float
+    smaller_in: int
+    cells: int
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Policies on problems with budgets, beside KUBE; `budgetbandits.leaderboard` makes it.
+
+    Attributes
+    ----------
+    runs
+        The runs of each problem.
+    origins
+        Whether a policy was published or is the list's own.
+    reference
+        The name of KUBE with width 1, which the others are compared with.
+    path
+        The folder with the report, if one was asked for.
+    """
+
+    runs: Mapping[str, Runs]
+    origins: Mapping[str, str]
+    reference: str
+    path: Path | None = None
+
+    def __str__(self) -> str:
+        return "\n\n".join([str(self.standings), *self.remarks])
+
+    @cached_property
+    def cells(self) -> Table[Cell]:
+        """Every problem, budget and policy."""
+        return Table(self._cells())
+
+    def _cells(self) -> Iterable[Cell]:
+        for problem, runs in self.runs.items():
+            for budget in runs.budgets:
+                kube = self._regrets(problem, self.reference, budget)
+                optimum = runs.of("fractional_optimum", self.reference, budget)
+                has_regret = kube.mean() > _ROUNDING * optimum.mean()
+                for policy in runs.policy_names:
+                    sample = self._regrets(problem, policy, budget)
+                    shares = _beside(sample, kube) if has_regret else [math.nan] * 6
+                    told = (self.origins[policy], len(sample), float(sample.mean()))
+                    yield Cell(problem, budget, policy, *told, *shares)
+
+    def _regrets(self, problem: str, policy: str, budget: float) -> Floats:
+        return regrets(self.runs[problem], policy, budget, against="fractional")
+
+    @cached_property
+    def standings(self) -> Table[Standing]:
+        """Every policy over all cells that can be compared, the least mean first; see `remarks` for the others."""
+        return standings(self.cells)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What has to be said beside the standings: which cells are left out of them, if any are."""
+        reasons = {
+            "KUBE has no regret there to compare with": [cell for cell in self.cells if math.isnan(cell.mean)],
+            "some regret is below 0 on average, which is luck and takes more runs to tell": _lucky(self.cells),
+        }
+        return [f"Left out, since {reason}: {_places(cells)}." for reason, cells in reasons.items() if cells]
+
+    @cached_property
+    def duels(self) -> Table[Duel]:
+        """Every policy of the list's own beside the best published one, cell by cell."""
+        own = [policy for policy, origin in self.origins.items() if origin == OWN]
+        return Table(duel for policy in own for duel in self._duels(policy))
+
+    def _duels(self, policy: str) -> Iterable[Duel]:
+        for (problem, budget), group in groupby(_comparable(self.cells), key=lambda cell: (cell.problem, cell.budget)):
+            cells = {cell.policy: cell for cell in group}
+            rivals = [cell for cell in cells.values() if cell.origin == PUBLISHED]
+            if policy not in cells or not rivals:
+                continue
+            mine, rival = cells[policy], min(rivals, key=lambda cell: cell.regret)
+            regret, theirs = (self._regrets(problem, name, budget) for name in (policy, rival.policy))
+            ratio, low, high = ratio_interval(regret, theirs)
+            verdict = _verdict(regret, theirs, low, high)
+            of_rival = (rival.policy, rival.mean, rival.p95)
+            yield Duel(policy, problem, budget, mine.mean, mine.p95, *of_rival, ratio, low, high, verdict)
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the cells as a pyarrow table."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([asdict(cell) for cell in self.cells])
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the cells as a pandas data frame; pandas has to be installed."""
+        return self.to_arrow().to_pandas()
+
+    def to_markdown(self) -> str:
+        """Return the standings as a table in Markdown."""
+        return to_markdown(Document("Leaderboard", [standings_table(self.standings), *map(Text, self.remarks)]))
+
+
+def _verdict(mine: Floats, theirs: Floats, low: float, high: float) -> str:
+    """Return where the interval of a ratio lies; beside a rival that loses nothing, it is told by the loss alone."""
+    if not theirs.any():
+        return "behind" if mean_interval(mine)[0] > 0 else "level"
+    return "ahead" if high < 1 else "behind" if low > 1 else "level"
+
+
+def _beside(sample: Floats, kube: Floats) -> list[float]:
+    """Return the mean with its interval, the median, the 95th percentile and the worst, over the mean of KUBE."""
+    spread = [float(np.quantile(sample, q)) / float(kube.mean()) for q in (0.5, 0.95, 1.0)]
+    return [*ratio_interval(sample, kube), *spread]
+
+
+def _comparable(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells of which shares can be compared, for all policies or for none."""
+    lucky = {(cell.problem, cell.budget) for cell in _lucky(cells)}
+    return [cell for cell in cells if not math.isnan(cell.mean) and (cell.problem, cell.budget) not in lucky]
+
+
+def _lucky(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with less regret than there can be, as happens where costs are random and came cheap."""
+    return [cell for cell in cells if cell.mean < -_NOISE]
+
+
+def _places(cells: Sequence[Cell]) -> str:
+    places = dict.fromkeys((cell.problem, cell.budget) for cell in cells)
+    return "; ".join(f"{problem}, B = {budget:g}" for problem, budget in places)
+
+
+def standings(cells: Sequence[Cell]) -> Table[Standing]:
+    """Return every policy over all of its cells that can be compared, the least geometric mean first."""
+    cells = _comparable(cells)
+    least: dict[tuple[str, float], float] = {}
+    for cell in cells:
+        key = (cell.problem, cell.budget)
+        least[key] = min(cell.regret, least.get(key, math.inf))
+    found = []
+    for policy in dict.fromkeys(cell.policy for cell in cells):
+        mine = [cell for cell in cells if cell.policy == policy]
+        found.append(
+            Standing(
+                policy,
+                mine[0].origin,
+                _geometric_mean([cell.mean for cell in mine]),
+                _geometric_mean([cell.p95 for cell in mine]),
+                max(cell.mean for cell in mine),
+                max(cell.worst for cell in mine),
+                sum(cell.regret == least[cell.problem, cell.budget] for cell in mine),
+            )
+        )
+    return Table(sorted(found, key=lambda standing: standing.mean))
+
+
+def records(cells: Sequence[Cell], policy: str) -> Table[Record]:
+    """Return a policy beside every published one, the strongest first."""
+    cells = _comparable(cells)
+    mine = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == policy}
+    found = []
+    for rival in dict.fromkeys(cell.policy for cell in cells if cell.origin == PUBLISHED):
+        theirs = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == rival}
+        both = [(mine[key], theirs[key]) for key in mine if key in theirs]
+        ratio = _geometric_mean([_ratio(first, second) for first, second in both])
+        found.append(Record(policy, rival, ratio, sum(first < second for first, second in both), len(both)))
+    return Table(sorted(found, key=lambda record: -record.ratio))
+
+
+def _ratio(first: float, second: float) -> float:
+    if second > 0:
+        return first / second
+    return math.inf if first > 0 else 1.0
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    # A regret of 0 makes the mean 0, one beside 0 makes it infinite, and both together leave it open.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.exp(np.mean(np.log(np.maximum(values, 0.0)))))
+
+
+def standings_table(rows: Sequence[Standing]) -> Rows:
+    """Return the standings as a table for people."""
+    names = ["", "policy", "", "mean", "95th percentile", "largest mean", "worst run", "best in"]
+    return Rows(
+        names,
+        [
+            [
+                str(place),
+                row.policy,
+                row.origin,
+                *(percent(value) for value in (row.mean, row.p95, row.cell_max, row.worst)),
+                str(row.best_in),
+            ]
+            for place, row in enumerate(rows, 1)
+        ],
+    )

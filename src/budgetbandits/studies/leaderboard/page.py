@@ -1,0 +1,178 @@
+"""The report of a leaderboard: standings, own policies beside the published ones, every cell, and the list."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from budgetbandits.analysis.figures import Grid, Picture, heat_map
+from budgetbandits.core.tables import percent
+from budgetbandits.studies.leaderboard.board import Cell, Duel, Leaderboard, Record, records, standings_table
+from budgetbandits.studies.leaderboard.suite import OWN, Suite
+from budgetbandits.studies.outputs import versions
+from budgetbandits.studies.report import Block, Code, Document, Heading, Image, Rows, Text
+
+__all__ = ["cell_tables", "document", "duel_table", "picture", "record_table", "tally"]
+
+
+def picture(board: Leaderboard) -> Picture:
+    """Draw the means of all cells, the policies in the order of the standings."""
+    shares = {(cell.policy, cell.problem, cell.budget): cell.mean for cell in board.cells}
+    columns = list(dict.fromkeys((cell.problem, cell.budget) for cell in board.cells))
+    grid = Grid(
+        [(row.policy, row.origin == OWN) for row in board.standings],
+        [(problem, f"{budget:.3g}".replace("e+0", "e")) for problem, budget in columns],
+        [[shares.get((row.policy, *column), float("nan")) for column in columns] for row in board.standings],
+    )
+    return heat_map(
+        grid, title="Mean regret in percent of KUBE's, by problem and budget; bold: not published elsewhere"
+    )
+
+
+def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite | None, command: str | None) -> Document:
+    """Return the report; the list and the command stand in it where there are such things."""
+    return Document(
+        "Leaderboard",
+        [
+            Text(_LEAD),
+            Text(_overview(board, seed)),
+            Image("figure.png", drawn.png, _CAPTION),
+            Heading("Standings"),
+            Text(_ON_STANDINGS),
+            standings_table(board.standings),
+            *map(Text, board.remarks),
+            *_own_blocks(board),
+            Heading("Every cell"),
+            Text(_ON_CELLS),
+            *cell_tables(board.cells),
+            *_list_blocks(board, suite),
+            Heading("To run it again"),
+            *([Code(command)] if command else []),
+            Text(f"Seed {seed}. " + ", ".join(f"{name} {number}" for name, number in versions().items()) + "."),
+            Text(_ON_REPEATING),
+        ],
+    )
+
+
+def _list_blocks(board: Leaderboard, suite: Suite | None) -> list[Block]:
+    if suite is None:
+        policies = next(iter(board.runs.values())).policies
+        return [Heading("The policies"), Rows(["", ""], [[name, repr(policy)] for name, policy in policies.items()])]
+    return [Heading("The list"), Text(f"{_ON_LIST} SHA-256 of the file: {suite.digest}"), Code(suite.text)]
+
+
+def _overview(board: Leaderboard, seed: int) -> str:
+    first = next(iter(board.runs.values()))
+    runs = board.cells[0].runs
+    budgets = ", ".join(f"{budget:g}" for budget in first.budgets)
+    problems = "problem" if len(board.runs) == 1 else "problems"
+    return (
+        f"{len(first.policies)} policies on {len(board.runs)} {problems} with budgets of {budgets}: "
+        f"{runs} runs of each, from seed {seed}."
+    )
+
+
+def _own_blocks(board: Leaderboard) -> Iterator[Block]:
+    """Give the list's own policies beside the published ones: all in short, the first in full."""
+    duels = {policy: list(group) for policy, group in groupby(board.duels, key=lambda duel: duel.policy)}
+    if not duels:
+        return
+    first = next(iter(duels))
+    yield Heading(f"{first} beside each published policy")
+    yield Text(_ON_RECORDS)
+    yield record_table(records(board.cells, first))
+    yield Heading("Beside the best published policy of each cell")
+    yield Text(_ON_DUELS)
+    yield from (Text(tally(mine)) for mine in duels.values())
+    yield duel_table(duels[first])
+
+
+def record_table(rows: Sequence[Record]) -> Rows:
+    """Return a policy beside each published one, for people."""
+    return Rows(
+        ["published policy", "ratio of means", "smaller mean in"],
+        [[row.rival, f"{row.ratio:.2f}", f"{row.smaller_in} of {row.cells}"] for row in rows],
+    )
+
+
+def tally(duels: Sequence[Duel]) -> str:
+    """Say in how many cells a policy is ahead of the best published one, level with it and behind."""
+    counts = {verdict: sum(duel.verdict == verdict for duel in duels) for verdict in ("ahead", "level", "behind")}
+    smaller = sum(duel.ratio < 1 for duel in duels)
+    return (
+        f"{duels[0].policy}: the smaller mean in {smaller} of {len(duels)} cells; ahead in {counts['ahead']}, "
+        f"level in {counts['level']}, behind in {counts['behind']}."
+    )
+
+
+def duel_table(duels: Sequence[Duel]) -> Rows:
+    """Return a policy beside the best published one, cell by cell, for people."""
+    policy = duels[0].policy
+    names = ["problem", "B", f"{policy}: mean / 95th percentile", "best published policy", "its mean / 95th percentile"]
+    return Rows(
+        [*names, "ratio of means", ""],
+        [
+            [
+                duel.problem,
+                f"{duel.budget:g}",
+                f"{percent(duel.mean)} / {percent(duel.p95)}",
+                duel.rival,
+                f"{percent(duel.rival_mean)} / {percent(duel.rival_p95)}",
+                f"{duel.ratio:.2f} ({duel.low:.2f} to {duel.high:.2f})",
+                duel.verdict,
+            ]
+            for duel in duels
+        ],
+    )
+
+
+def cell_tables(cells: Sequence[Cell]) -> list[Rows]:
+    """Return a table for each problem: the policies in rows, the budgets in columns."""
+    tables = []
+    for problem, group in groupby(cells, key=lambda cell: cell.problem):
+        found = {(cell.policy, cell.budget): cell for cell in group}
+        budgets = dict.fromkeys(budget for _, budget in found)
+        rows = [
+            [policy, *(_cell_text(found[policy, budget]) for budget in budgets)]
+            for policy in dict.fromkeys(policy for policy, _ in found)
+        ]
+        tables.append(Rows([problem, *(f"B = {budget:g}" for budget in budgets)], rows))
+    return tables
+
+
+def _cell_text(cell: Cell) -> str:
+    interval = f"{percent(cell.low)} to {percent(cell.high)}"
+    return f"{percent(cell.mean)} ({interval}) / {percent(cell.median)} / {percent(cell.p95)} / {percent(cell.worst)}"
+
+
+_LEAD = (
+    "Regret against the fractional optimum, in percent of the mean regret of KUBE with width 1. In a run all policies "
+    "meet the same instance, and an arm pays the same at its n-th pull whoever pulls it, so that all comparisons are "
+    "paired."
+)
+_ON_LIST = "What is played stands in a file that is fixed beforehand."
+_CAPTION = (
+    "Mean regret in percent of KUBE's (100). Dark is little. Policies are in the order of the standings; those in "
+    "bold are the list's own, the others are published."
+)
+_ON_STANDINGS = (
+    "Geometric means, over all cells, of the mean and the 95th percentile; the mean of the worst cell; the worst run "
+    "of all; and in how many cells no other policy has a smaller mean. A cell is a problem with a budget. The order "
+    "depends on which problems are in the suite: look at those that are like yours."
+)
+_ON_RECORDS = (
+    "The mean regret of the policy over that of each published one, as a geometric mean over all cells, and in how "
+    "many cells it is the smaller."
+)
+_ON_DUELS = (
+    "In each cell the rival is the published policy with the smallest mean, chosen by the same runs, which favours it "
+    "a little. Ahead, level and behind say where the 95% interval of the ratio lies: below 1, around it, above it. "
+    "Intervals are for one cell each: of many, one in twenty is expected to miss. The budgets of a problem share "
+    "instances and rewards, so their cells are not independent; different problems share nothing."
+)
+_ON_CELLS = (
+    "Mean with its 95% interval / median / 95th percentile / worst run, all in percent of the mean of KUBE in the "
+    "cell. The file leaderboard.csv has every digit, and the regrets themselves."
+)
+_ON_REPEATING = (
+    "The same list and seed give the same figures to the last digit, for any number of workers and after any "
+    "interruption."
+)

@@ -1,0 +1,89 @@
+"""What every experiment writes: the regret table as CSV, the curves of a figure, the versions behind the numbers."""
+
+import csv
+import io
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, fields
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from budgetbandits.analysis.figures import Curve, Picture
+from budgetbandits.analysis.regret import Against, regret
+from budgetbandits.simulation.runs import Runs
+from budgetbandits.studies.folder import Folder
+from budgetbandits.studies.report import Document, to_html, to_markdown
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["csv_text", "curves", "regret_csv", "table_csv", "versions", "write_page", "write_picture"]
+
+
+def regret_csv(cases: Mapping[str, Runs], against: Against) -> str:
+    """Return the regret of every case, policy and budget, as it is and over ln(B / c_min), as CSV text."""
+    lines: list[dict[str, object]] = []
+    for case, runs in cases.items():
+        plain = regret(runs, against=against)
+        per_log = regret(runs, against=against, per_log=True)
+        for row, scaled in zip(plain, per_log, strict=True):
+            extra = {"per_log": scaled.mean, "per_log_low": scaled.low, "per_log_high": scaled.high}
+            lines.append({"case": case} | asdict(row) | extra)
+    return csv_text(tuple(lines[0]), [tuple(line.values()) for line in lines])
+
+
+def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    r"""Return rows as CSV text, numbers to the last digit.
+
+    >>> csv_text(["a", "b"], [[1 / 3, "x, y"]])
+    'a,b\n0.3333333333333333,"x, y"\n'
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def table_csv(row: "type[DataclassInstance]", table: Iterable["DataclassInstance"]) -> str:
+    """Return rows of one kind as CSV text."""
+    return csv_text([field.name for field in fields(row)], [astuple(line) for line in table])
+
+
+def curves(runs: Runs, labels: Mapping[str, str], against: Against, *, per_log: bool) -> list[Curve]:
+    """Return the regret of some policies over the budget, ready to be drawn.
+
+    Parameters
+    ----------
+    runs
+        Of one case.
+    labels
+        The policies to draw, by name, with their names in the legend.
+    against, per_log
+        As in `budgetbandits.regret`.
+    """
+    rows = regret(runs, against=against, per_log=per_log)
+    found = []
+    for name, label in labels.items():
+        mine = [row for row in rows if row.policy == name]
+        points = ([getattr(row, column) for row in mine] for column in ("budget", "mean", "low", "high"))
+        found.append(Curve(label, *points))
+    return found
+
+
+def write_picture(folder: Folder, name: str, picture: Picture) -> None:
+    """Write a figure as PNG and as SVG."""
+    folder.write_bytes(f"{name}.png", picture.png)
+    folder.write_bytes(f"{name}.svg", picture.svg)
+
+
+def write_page(folder: Folder, document: Document) -> None:
+    """Write the report as HTML and as Markdown."""
+    folder.write_text("report.html", to_html(document))
+    folder.write_text("report.md", to_markdown(document))
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what the numbers depend on."""
+    packages = ("budgetbandits", "numpy", "numba", "scipy", "matplotlib")
+    return {"Python": platform.python_version()} | {package: version(package) for package in packages}

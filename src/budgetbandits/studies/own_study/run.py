@@ -1,0 +1,268 @@
+"""A user's own experiment, from the file to the folder with figure, tables and report."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from budgetbandits.analysis.figures import Panel, Picture, regret_figure
+from budgetbandits.analysis.growth import FEWEST_BUDGETS, Growth, growth, upper_half
+from budgetbandits.analysis.regret import RegretRow, compare, regret, regrets
+from budgetbandits.core.tables import Table
+from budgetbandits.errors import KnapsackTooHard
+from budgetbandits.simulation.runs import Runs
+from budgetbandits.studies.folder import Folder
+from budgetbandits.studies.outputs import curves, regret_csv, table_csv, versions, write_page, write_picture
+from budgetbandits.studies.own_study.study_file import CASE, StudyFile, read
+from budgetbandits.studies.report import Block, Code, Document, Heading, Image, Rows, Text
+from budgetbandits.studies.study import Machine, play
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["AgainstFirst", "GrowthRow", "run_study"]
+
+_OPTIMA: Final = {"optimum": "the exact optimum", "fractional": "the fractional optimum, budget times best density"}
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstFirst:
+    """A policy beside the first one of the file, run by run on the same rewards.
+
+    Attributes
+    ----------
+    policy, budget
+        What it is of.
+    ratio, ratio_low, ratio_high
+        Its mean regret over that of the first policy, with its 95% interval.
+    difference, difference_low, difference_high
+        The mean of its regret less that of the first policy, with its 95% interval.
+    """
+
+    policy: str
+    budget: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    difference: float
+    difference_low: float
+    difference_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthRow:
+    """How the regret of a policy grows over the upper half of the budgets.
+
+    Attributes
+    ----------
+    policy, nearer_to
+        The policy, and the curve that its mean regret is nearer to, if that is certain.
+    left_by_log, left_by_power
+        The share of the variation that ln B and B^(2/3) leave unexplained.
+    advantage, low, high
+        The second less the first, with its 95% interval.
+    """
+
+    policy: str
+    nearer_to: str
+    left_by_log: float
+    left_by_power: float
+    advantage: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the runs say."""
+
+    regret: Table[RegretRow]
+    comparison: Table[AgainstFirst]
+    growth: Table[GrowthRow]
+
+
+def run_study(
+    path: str | Path,
+    out: str | Path,
+    machine: Machine | None = None,
+    runs: int | None = None,
+    seed: int | None = None,
+) -> str:
+    """Play the experiment that a file describes, and write figure, runs, tables and report to a folder.
+
+    Started again with the same file and folder it goes on where it was interrupted; more runs are added to those that
+    there are.
+
+    Parameters
+    ----------
+    path
+        The file; `examples/study.toml` shows what it may say.
+    out
+        The folder: new, empty, or of the same experiment.
+    machine
+        Where to play.
+    runs, seed
+        In place of those in the file.
+
+    Returns
+    -------
+    str
+        The tables, and where the report is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> text = '''
+    ... budgets = [50]
+    ... runs = 2
+    ... family = { name = "moderate", arms = 5 }
+    ... policies.KUBE = { policy = "kube", width = 0.025 }
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mine.toml"
+    ...     _ = path.write_text(text)
+    ...     printed = run_study(path, Path(folder) / "results")
+    >>> printed.splitlines()[0]
+    'Mean regret against the exact optimum, with 95% intervals'
+    """
+    file = read(path).changed(runs=runs, seed=seed)
+    # The order of the policies decides no row, but which of them is the first.
+    folder = Folder(out, file.study.identity() | {"order": list(file.study.policies)})
+    played = _played(file, folder, machine)
+    results = _results(file, played)
+    picture = _picture(file, played)
+    folder.write_text("regret.csv", regret_csv({CASE: played}, file.against))
+    folder.write_text("comparison.csv", table_csv(AgainstFirst, results.comparison))
+    write_picture(folder, "figure", picture)
+    write_page(folder, _document(file, results, picture, _command(file, folder, runs, seed)))
+    return _summary(file, results, folder)
+
+
+def _played(file: StudyFile, folder: Folder, machine: Machine | None) -> Runs:
+    try:
+        return play(file.study, folder, file.runs, machine)[CASE]
+    except KnapsackTooHard as error:
+        raise KnapsackTooHard(f'{error}; in {file.path} that is against = "fractional"') from error
+
+
+# What the runs say
+
+
+def _results(file: StudyFile, played: Runs) -> Results:
+    return Results(
+        regret(played, against=file.against, per_log=file.per_log),
+        Table(_comparison(file, played)),
+        Table(_growth_rows(file, played)),
+    )
+
+
+def _comparison(file: StudyFile, played: Runs) -> Iterable[AgainstFirst]:
+    first, *others = file.study.policies
+    for policy in others:
+        for row in compare(played, policy, first, against=file.against):
+            ratio = (row.ratio, row.ratio_low, row.ratio_high)
+            difference = (row.difference, row.difference_low, row.difference_high)
+            yield AgainstFirst(policy, row.budget, *ratio, *difference)
+
+
+def _growth_rows(file: StudyFile, played: Runs) -> Iterable[GrowthRow]:
+    budgets = upper_half(file.study.budgets)
+    if len(budgets) < FEWEST_BUDGETS:
+        return
+    for policy in file.study.policies:
+        columns = [regrets(played, policy, budget, against=file.against) for budget in budgets]
+        yield _growth_row(policy, growth(budgets, np.column_stack(columns)))
+
+
+def _growth_row(policy: str, found: Growth) -> GrowthRow:
+    nearer_to = "ln B" if found.low > 0 else "B^(2/3)" if found.high < 0 else "not certain"
+    left = (found.logarithm.unexplained, found.power.unexplained)
+    return GrowthRow(policy, nearer_to, *left, found.advantage, found.low, found.high)
+
+
+# What is written
+
+
+def _picture(file: StudyFile, played: Runs) -> Picture:
+    labels = {name: name for name in file.study.policies}
+    panel = Panel(file.title, curves(played, labels, file.against, per_log=file.per_log))
+    return regret_figure([panel], title=f"Regret over {file.runs} runs", y_label=f"mean {_measure(file)}")
+
+
+def _measure(file: StudyFile) -> str:
+    return "regret / ln(B / c_min)" if file.per_log else "regret"
+
+
+def _command(file: StudyFile, folder: Folder, runs: int | None, seed: int | None) -> str:
+    """Return what to type; names alone, so that the page is the same wherever it was made."""
+    words = ["budgetbandits", "simulate", file.path.name, "--out", folder.path.resolve().name]
+    for option, value in (("--runs", runs), ("--seed", seed)):
+        words += [] if value is None else [option, str(value)]
+    return shlex.join(words)
+
+
+def _document(file: StudyFile, results: Results, picture: Picture, command: str) -> Document:
+    blocks: list[Block] = [
+        Text(_overview(file)),
+        Image("figure.png", picture.png, f"{_regret_title(file)}, over the budget B."),
+        Heading("Regret"),
+        Text(_regret_title(file) + "."),
+        _rows(results.regret),
+    ]
+    if results.comparison:
+        blocks += [Heading("Comparison"), Text(_comparison_title(file) + "."), _rows(results.comparison)]
+    if results.growth:
+        blocks += [Heading("Growth"), Text(_growth_title(file) + "."), _rows(results.growth)]
+    blocks += [
+        Heading("The file"),
+        Code(file.text),
+        Heading("To run it again"),
+        Text("Save the text above as the file that the command names, with any folder for the output."),
+        Code(command),
+        Text(f"Seed {file.study.seed}. " + ", ".join(f"{name} {number}" for name, number in versions().items()) + "."),
+    ]
+    return Document(file.title, blocks)
+
+
+def _overview(file: StudyFile) -> str:
+    budgets = ", ".join(f"{budget:g}" for budget in file.study.budgets)
+    return (
+        f"Policies: {', '.join(file.study.policies)}. Budgets: {budgets}. "
+        f"Runs: {file.runs}, from seed {file.study.seed}. In a run all policies meet the same rewards."
+    )
+
+
+def _regret_title(file: StudyFile) -> str:
+    return f"Mean {_measure(file)} against {_OPTIMA[file.against]}, with 95% intervals"
+
+
+def _comparison_title(file: StudyFile) -> str:
+    first = next(iter(file.study.policies))
+    return (
+        f"Regret beside that of {first}, run by run: a ratio below 1 or a difference below 0 is less than {first} has"
+    )
+
+
+def _growth_title(file: StudyFile) -> str:
+    least = upper_half(file.study.budgets)[0]
+    return f"Which curve the mean regret from B = {least:g} on is nearer to, by what each leaves unexplained"
+
+
+def _rows(table: "Sequence[DataclassInstance]") -> Rows:
+    names = [field.name for field in fields(table[0])]
+    return Rows([name.replace("_", " ") for name in names], [[_cell(value) for value in astuple(row)] for row in table])
+
+
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _summary(file: StudyFile, results: Results, folder: Folder) -> str:
+    parts = [f"{_regret_title(file)}\n{results.regret}"]
+    if results.comparison:
+        parts.append(f"{_comparison_title(file)}\n{results.comparison}")
+    parts.append(f"The report is in {folder.path / 'report.html'}")
+    return "\n\n".join(parts)

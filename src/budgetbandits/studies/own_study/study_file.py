@@ -1,0 +1,324 @@
+"""A user's own experiment, from a TOML file. `examples/study.toml` shows every key.
+
+Everything is checked before anything is played or written. A mistake raises `InvalidInput` with the file, the key, the
+value and what is allowed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import numpy as np
+
+from budgetbandits.analysis.regret import Against
+from budgetbandits.core.checks import check_range
+from budgetbandits.errors import InvalidInput
+from budgetbandits.policies import Policy
+from budgetbandits.problems.changing import Law
+from budgetbandits.problems.laws import Bernoulli
+from budgetbandits.problems.problem import PAPER_COSTS, PaperCase, PaperFamily, Problem
+from budgetbandits.studies.catalogue import make_law, make_policy, steady_law
+from budgetbandits.studies.keys import (
+    check_keys,
+    choice,
+    inside,
+    line,
+    number,
+    run_count,
+    seed_of,
+    shown,
+    subtable,
+    table_in,
+    text_in,
+    told_as,
+    told_of,
+    whole,
+)
+from budgetbandits.studies.study import Case, Study
+
+__all__ = ["CASE", "StudyFile", "read"]
+
+CASE: Final = "study"
+"""The name of the only case of such an experiment."""
+
+_KEYS: Final = (
+    "title",
+    "seed",
+    "runs",
+    "budgets",
+    "against",
+    "per_log",
+    "reward_range",
+    "family",
+    "arms",
+    "policies",
+)
+_AGAINST: Final[Mapping[str, Against]] = {"optimum": "optimum", "fractional": "fractional"}
+_FAMILIES: Final[Mapping[str, PaperCase]] = {name: name for name in get_args(PaperCase)}
+_ARMS_MOST: Final = 2**32 - 1
+_LIMIT_MOST: Final = 2**53
+_BUDGETS_MOST: Final = 1000
+_FAMILY_EXAMPLE: Final = '[family] with name = "moderate" and arms = 100'
+_ARMS_EXAMPLE: Final = '[[arms]] with name = "a", cost = 1 and reward = { law = "bernoulli", probability = 0.2 }'
+_POLICY_EXAMPLE: Final = '[policies.KUBE] with policy = "kube"'
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """What a file asks for.
+
+    Attributes
+    ----------
+    path, text
+        The file and all that it says.
+    title
+        Of the experiment.
+    study
+        What is simulated.
+    runs
+        How many runs.
+    against
+        Which optimum the regret is taken against.
+    per_log
+        Whether the regret is shown over ln(budget / least cost).
+    """
+
+    path: Path
+    text: str
+    title: str
+    study: Study
+    runs: int
+    against: Against
+    per_log: bool
+
+    def changed(self, *, runs: int | None = None, seed: int | None = None) -> "StudyFile":
+        """Return the same with another number of runs or another seed, where they are given."""
+        return replace(
+            self,
+            runs=self.runs if runs is None else run_count(runs),
+            study=self.study if seed is None else replace(self.study, seed=seed_of(seed)),
+        )
+
+
+def read(path: str | Path) -> StudyFile:
+    """Read and check a file.
+
+    Raises
+    ------
+    InvalidInput
+        If the file cannot be read, or asks for something that is not allowed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> text = '''
+    ... budgets = [100, 1000]
+    ... family = { name = "moderate", arms = 10 }
+    ... policies.KUBE = { policy = "kube", width = 0.1 }
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mine.toml"
+    ...     _ = path.write_text(text)
+    ...     file = read(path)
+    >>> file.title, file.study.budgets, file.runs
+    ('mine', (100.0, 1000.0), 100)
+    """
+    with told_of(path):
+        text = text_in(path, "an experiment")
+        return _study_file(Path(path), text, table_in(text))
+
+
+def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
+    check_keys(table, "", allowed=_KEYS, required=["budgets", "policies"])
+    source = _source(table)
+    against = _against(table, source)
+    study = Study(
+        cases={CASE: Case.of(source)},
+        policies=_policies(table["policies"]),
+        budgets=_budgets(table["budgets"], source),
+        seed=seed_of(table.get("seed", 0)),
+        exact_optimum=against == "optimum",
+    )
+    return StudyFile(
+        path=file,
+        text=text,
+        title=line(table.get("title", file.stem), "title"),
+        study=study,
+        runs=run_count(table.get("runs", 100)),
+        against=against,
+        per_log=_switch(table.get("per_log", False), "per_log"),
+    )
+
+
+def _against(table: Mapping[str, Any], source: Problem | PaperFamily) -> Against:
+    has_optimum = not (isinstance(source, Problem) and (source.is_changing or source.has_random_costs))
+    against = choice(table.get("against", "optimum" if has_optimum else "fractional"), _AGAINST, "against")
+    if against == "optimum" and not has_optimum:
+        raise InvalidInput(
+            "against is 'optimum': rewards change or costs are random, and there is no exact optimum; "
+            "give 'fractional', or leave it out"
+        )
+    return against
+
+
+# Single values
+
+
+def _switch(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{where} is {shown(value)}: it must be true or false")
+    return value
+
+
+# The problem or family
+
+
+def _source(table: Mapping[str, Any]) -> Problem | PaperFamily:
+    if ("family" in table) == ("arms" in table):
+        found = "both there" if "family" in table else "both missing"
+        raise InvalidInput(f"family and arms are {found}: give either {_FAMILY_EXAMPLE}, or {_ARMS_EXAMPLE}")
+    reward_range = table.get("reward_range")
+    if "arms" in table:
+        return _problem(table["arms"], reward_range)
+    if reward_range is not None:
+        raise InvalidInput(f"reward_range is {shown(reward_range)}: it goes with [[arms]]; a family has its own")
+    return _family(subtable(table["family"], "family", _FAMILY_EXAMPLE))
+
+
+def _family(table: Mapping[str, Any]) -> PaperFamily:
+    check_keys(table, "family", allowed=["name", "arms"])
+    name = choice(table.get("name"), _FAMILIES, "family.name")
+    return PaperFamily(name, whole(table.get("arms", 100), "family.arms", least=1, most=_ARMS_MOST))
+
+
+def _problem(entries: object, reward_range: object) -> Problem:
+    if not isinstance(entries, list) or not entries:
+        raise InvalidInput(f"arms is {shown(entries)}: give at least one {_ARMS_EXAMPLE}")
+    tables = [_arm_table(entry, f"arms[{position}]") for position, entry in enumerate(entries)]
+    names = _arm_names(tables)
+    arms = [(name, f"arms[{name!r}]", table) for name, table in zip(names, tables, strict=True)]
+    costs = {name: _cost(table["cost"], name, where) for name, where, table in arms}
+    laws = [_reward(table["reward"], f"{where}.reward") for _, where, table in arms]
+    limits = {name: _limit(table["limit"], f"{where}.limit") for name, where, table in arms if "limit" in table}
+    declared = None if reward_range is None else _range(reward_range)
+    with told_as("reward_range", "arms" if declared is None else "reward_range"):
+        return Problem(costs, laws, declared, limits=limits)
+
+
+def _arm_table(entry: object, where: str) -> Mapping[str, Any]:
+    table = subtable(entry, where, _ARMS_EXAMPLE)
+    keys = ["name", "cost", "reward"]
+    check_keys(table, where, allowed=[*keys, "limit"], required=keys)
+    return table
+
+
+def _limit(value: object, where: str) -> int:
+    return whole(value, where, least=1, most=_LIMIT_MOST)
+
+
+def _arm_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
+    names: list[str] = []
+    for position, table in enumerate(tables):
+        where = f"arms[{position}].name"
+        name = line(table["name"], where)
+        if name in names:
+            raise InvalidInput(
+                f"{where} is {name!r}, and so is arms[{names.index(name)}].name: give each arm a name of its own"
+            )
+        names.append(name)
+    return names
+
+
+def _cost(value: Any, name: str, where: str) -> Any:
+    cost = steady_law(value, f"{where}.cost") if isinstance(value, Mapping) else value
+    with told_as(f"cost of arm {name!r}", f"{where}.cost"):
+        Problem({name: cost}, [Bernoulli(0.5)])  # for its checks
+    return cost
+
+
+def _reward(value: object, where: str) -> Law:
+    table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
+    law = make_law(table.get("law"), {key: table[key] for key in table if key != "law"}, where)
+    if law.support[0] < 0:
+        raise InvalidInput(f"{where} may pay {law.support[0]}: rewards below 0 are not allowed; shift or cut the law")
+    return law
+
+
+def _range(value: object) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise InvalidInput(
+            f"reward_range is {shown(value)}: give the least and the greatest possible reward, such as [0, 1]"
+        )
+    low, high = (number(end, f"reward_range[{position}]") for position, end in enumerate(value))
+    return check_range((low, high))
+
+
+# The budgets
+
+
+def _budgets(value: object, source: Problem | PaperFamily) -> tuple[float, ...]:
+    amounts = _spread(value) if isinstance(value, Mapping) else value
+    if not isinstance(amounts, list) or not amounts:
+        raise InvalidInput(
+            f"budgets is {shown(value)}: give at least one amount, such as [1000, 10000], "
+            "or { from = 1e3, to = 1e6, count = 10 }"
+        )
+    budgets: list[float] = []
+    for position, amount in enumerate(amounts):
+        where = f"budgets[{position}]"
+        budget = _budget(amount, where, source)
+        if budget in budgets:
+            raise InvalidInput(
+                f"{where} is {shown(amount)}, and so is budgets[{budgets.index(budget)}]: give each budget once"
+                + (f"; {shown(value)} is too dense for whole numbers" if isinstance(value, Mapping) else "")
+            )
+        budgets.append(budget)
+    return tuple(sorted(budgets))
+
+
+def _spread(table: Mapping[str, Any]) -> list[int]:
+    """Return whole amounts that are evenly spread on a logarithmic axis."""
+    keys = ["from", "to", "count"]
+    check_keys(table, "budgets", allowed=keys, required=keys)
+    low, high = number(table["from"], "budgets.from"), number(table["to"], "budgets.to")
+    count = whole(table["count"], "budgets.count", least=2, most=_BUDGETS_MOST)
+    if not 0 < low < float("inf"):
+        raise InvalidInput(f"budgets.from is {low}: it must be greater than 0, and finite")
+    if not low < high < float("inf"):
+        raise InvalidInput(f"budgets.to is {high}: it must be greater than budgets.from, {low}, and finite")
+    return [round(budget) for budget in np.geomspace(low, high, count).tolist()]
+
+
+def _budget(value: Any, where: str, source: Problem | PaperFamily) -> float:
+    if isinstance(source, Problem):
+        bill = source.price_list(0)
+        least = bill.unit.amount(bill.unit.units(float(bill.prices.min())))
+        meaning = "the least that has to be reserved for a pull" if source.has_random_costs else "the least cost"
+        problem = source
+    else:
+        # One arm stands for all: their costs lie in the same range.
+        problem = PaperFamily(source.name, 1).problem(seed=0, run=0)
+        least, meaning = PAPER_COSTS[source.name][1], "so that it buys something whatever costs are drawn"
+    with told_as("budget", where):
+        problem.price_list(value)
+    if not float(value) > least:
+        raise InvalidInput(f"{where} is {shown(value)}: it must be greater than {least:g}, {meaning}")
+    return float(value)
+
+
+# The policies
+
+
+def _policies(value: object) -> dict[str, Policy]:
+    tables = subtable(value, "policies", _POLICY_EXAMPLE)
+    if not tables:
+        raise InvalidInput(f"policies is empty: give at least one, such as {_POLICY_EXAMPLE}")
+    return {
+        line(name, "a name in policies"): _policy(entry, inside("policies", name)) for name, entry in tables.items()
+    }
+
+
+def _policy(value: object, where: str) -> Policy:
+    table = subtable(value, where, _POLICY_EXAMPLE)
+    return make_policy(table.get("policy"), {key: table[key] for key in table if key != "policy"}, where)
