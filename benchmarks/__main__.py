@@ -24,33 +24,33 @@ EVERY_POLICY: dict[str, bb.Policy] = {
     "fractional_kube(1/40)": bb.fractional_kube(LITERAL),
     "fractional_kube()": bb.fractional_kube(),
     "epsilon_first(0.1)": bb.epsilon_first(0.1),
-    "ucb1()": bb.ucb1(),
-    "epsilon_greedy(5, 0.5)": bb.epsilon_greedy(5, 0.5),
-    "poker()": bb.poker(),
-    "kde(100)": bb.kde(100),
-    "fractional_kde(100)": bb.fractional_kde(100),
-    "above_average()": bb.above_average(),
-    "ucb_v()": bb.ucb_v(),
-    "ucb_tuned()": bb.ucb_tuned(),
-    "moss()": bb.moss(),
-    "bayes_ucb()": bb.bayes_ucb(),
-    "kl_ucb()": bb.kl_ucb(),
-    "kl_ucb_plus()": bb.kl_ucb_plus(),
-    "kl_ucb_plus_plus()": bb.kl_ucb_plus_plus(),
-    "omega_ucb()": bb.omega_ucb(),
-    "omega_ucb(lazy=True)": bb.omega_ucb(lazy=True),
-    "two_moment_kl_ucb()": bb.two_moment_kl_ucb(),
-    "imed()": bb.imed(),
-    "two_moment_imed()": bb.two_moment_imed(),
+    "ucb1()": bb.policies.ucb1(),
+    "epsilon_greedy(5, 0.5)": bb.policies.epsilon_greedy(5, 0.5),
+    "poker()": bb.policies.poker(),
+    "kde(100)": bb.policies.kde(100),
+    "fractional_kde(100)": bb.policies.fractional_kde(100),
+    "above_average()": bb.policies.above_average(),
+    "ucb_v()": bb.policies.ucb_v(),
+    "ucb_tuned()": bb.policies.ucb_tuned(),
+    "moss()": bb.policies.moss(),
+    "bayes_ucb()": bb.policies.bayes_ucb(),
+    "kl_ucb()": bb.policies.kl_ucb(),
+    "kl_ucb_plus()": bb.policies.kl_ucb_plus(),
+    "kl_ucb_plus_plus()": bb.policies.kl_ucb_plus_plus(),
+    "omega_ucb()": bb.policies.omega_ucb(),
+    "omega_ucb(lazy=True)": bb.policies.omega_ucb(lazy=True),
+    "two_moment_kl_ucb()": bb.policies.two_moment_kl_ucb(),
+    "imed()": bb.policies.imed(),
+    "two_moment_imed()": bb.policies.two_moment_imed(),
     "thompson()": bb.thompson(),
     "thompson(coin=True)": bb.thompson(coin=True),
-    "variance_aware_thompson()": bb.variance_aware_thompson(),
-    "fractional KUBE, clip and lazy": bb.IndexPolicy(bb.UCB1(), bb.Fractional(), clip=True, lazy=True),
-    "recommended, Window(1000)": bb.Forgetful(bb.recommended(), bb.Window(1000)),
-    "recommended, Discount(0.999)": bb.Forgetful(bb.recommended(), bb.Discount(0.999)),
-    "kube(1/40), Window(1000)": bb.Forgetful(bb.kube(LITERAL), bb.Window(1000)),
-    "Mean with DensityGreedy": bb.IndexPolicy(bb.Mean(), bb.DensityGreedy()),
-    "UCB1 with Exact (B = 1e3)": bb.IndexPolicy(bb.UCB1(), bb.Exact()),
+    "variance_aware_thompson()": bb.policies.variance_aware_thompson(),
+    "fractional KUBE, clip and lazy": bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Fractional(), clip=True, lazy=True),
+    "recommended, Window(1000)": bb.Forgetful(bb.recommended(), bb.memories.Window(1000)),
+    "recommended, Discount(0.999)": bb.Forgetful(bb.recommended(), bb.memories.Discount(0.999)),
+    "kube(1/40), Window(1000)": bb.Forgetful(bb.kube(LITERAL), bb.memories.Window(1000)),
+    "Mean with DensityGreedy": bb.IndexPolicy(bb.indices.Mean(), bb.oracles.DensityGreedy()),
+    "UCB1 with Exact (B = 1e3)": bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Exact()),
 }
 
 
@@ -77,7 +77,7 @@ def numpy_pull(kind: type[NumpyKube], problem: bb.Problem, budget: float, width:
     return cpu_seconds(work, 3) / pulls
 
 
-def engine_pull(policy: bb.Policy, source: bb.Problem | bb.Family, budget: float, repeats: int = 5) -> float:
+def engine_pull(policy: bb.Policy, source: bb.Problem | bb.families.Family, budget: float, repeats: int = 5) -> float:
     """Return the CPU time of one pull in `simulate`, set-up included."""
     pulls = 0
 
@@ -159,7 +159,7 @@ def policies() -> None:
     print("\nPulls a second of every policy, one core, K = 100, B = 1e5, moderate family")
     family = bb.paper_family("moderate", 100)
     for name, policy in EVERY_POLICY.items():
-        budget = 1e3 if isinstance(policy, bb.IndexPolicy) and isinstance(policy.oracle, bb.Exact) else 1e5
+        budget = 1e3 if isinstance(policy, bb.IndexPolicy) and isinstance(policy.oracle, bb.oracles.Exact) else 1e5
         seconds = engine_pull(policy, family, budget, 3)
         print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
 
@@ -167,7 +167,7 @@ def policies() -> None:
 def random_costs() -> None:
     print("\nPulls a second where costs are random, one core, RandomCostFamily, K = 100, B = 1e3")
     for name, entrant in read_suite(costs="random").policies.items():
-        seconds = engine_pull(entrant.policy, bb.RandomCostFamily(arms=100), 1e3, 3)
+        seconds = engine_pull(entrant.policy, bb.families.RandomCostFamily(arms=100), 1e3, 3)
         print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
 
 

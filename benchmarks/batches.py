@@ -19,14 +19,14 @@ POLICIES: Final[Mapping[str, bb.Policy]] = {
     "KUBE": bb.kube(),
     "KUBE, width 1/40": bb.kube(1 / 40),
     "recommended": bb.recommended(),
-    "two-moment KL-UCB, a = 1": bb.two_moment_kl_ucb(1.0),
-    "variance-aware TS, w = 0.25": bb.variance_aware_thompson(0.25),
-    "variance-aware TS, w = 1": bb.variance_aware_thompson(1.0),
+    "two-moment KL-UCB, a = 1": bb.policies.two_moment_kl_ucb(1.0),
+    "variance-aware TS, w = 0.25": bb.policies.variance_aware_thompson(0.25),
+    "variance-aware TS, w = 1": bb.policies.variance_aware_thompson(1.0),
     "BTS, lazy": bb.thompson(lazy=True),
-    "KL-UCB, lazy": bb.kl_ucb(),
-    "omega-UCB 1/4, lazy": bb.omega_ucb(lazy=True),
+    "KL-UCB, lazy": bb.policies.kl_ucb(),
+    "omega-UCB 1/4, lazy": bb.policies.omega_ucb(lazy=True),
 }
-FAMILY: Final = bb.BernoulliFamily(arms=10)
+FAMILY: Final = bb.families.BernoulliFamily(arms=10)
 BUDGET: Final = 3000.0
 SIZES: Final = (1, 50)
 

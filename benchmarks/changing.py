@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import budgetbandits as bb
-from budgetbandits.problems.changing import Law
+from budgetbandits.problems.laws.changing import Law
 
 ARMS = 10
 BUDGET = 100_000
@@ -22,11 +22,11 @@ POLICIES: dict[str, bb.Policy] = {
     "`kube(width=0.25)`": bb.kube(width=0.25),
     "`thompson()`": bb.thompson(),
 }
-MEMORIES: dict[str, bb.Memory | None] = {
+MEMORIES: dict[str, bb.memories.Memory | None] = {
     "remembers all": None,
-    "`Window(1000)`": bb.Window(1000),
-    "`Window(4000)`": bb.Window(4000),
-    "`Discount(0.999)`": bb.Discount(0.999),
+    "`Window(1000)`": bb.memories.Window(1000),
+    "`Window(4000)`": bb.memories.Window(4000),
+    "`Discount(0.999)`": bb.memories.Discount(0.999),
 }
 
 
@@ -37,24 +37,24 @@ def steady(chance: np.random.Generator) -> Law:
 def switching(chance: np.random.Generator) -> Law:
     """Redraw the mean every 5000 pulls."""
     firsts = range(1, BUDGET + 1, STRETCH)
-    return bb.Switching([(first, bb.Bernoulli(float(chance.random()))) for first in firsts])
+    return bb.laws.Switching([(first, bb.Bernoulli(float(chance.random()))) for first in firsts])
 
 
 def one_switch(chance: np.random.Generator) -> Law:
     """Redraw the mean once."""
     first, second = chance.random(2).tolist()
-    return bb.Switching([(1, bb.Bernoulli(first)), (STRETCH + 1, bb.Bernoulli(second))])
+    return bb.laws.Switching([(1, bb.Bernoulli(first)), (STRETCH + 1, bb.Bernoulli(second))])
 
 
 def drifting(chance: np.random.Generator) -> Law:
     first, second = chance.random(2).tolist()
-    return bb.Drifting(bb.Bernoulli(first), bb.Bernoulli(second), 1, 4 * STRETCH)
+    return bb.laws.Drifting(bb.Bernoulli(first), bb.Bernoulli(second), 1, 4 * STRETCH)
 
 
 def seasonal(chance: np.random.Generator) -> Law:
     first, second = chance.random(2).tolist()
     ahead = int(chance.integers(2 * STRETCH))
-    return bb.Seasonal(bb.Bernoulli(first), bb.Bernoulli(second), 2 * STRETCH, ahead)
+    return bb.laws.Seasonal(bb.Bernoulli(first), bb.Bernoulli(second), 2 * STRETCH, ahead)
 
 
 PROBLEMS: dict[str, Callable[[np.random.Generator], Law]] = {

@@ -20,9 +20,9 @@ from budgetbandits.analysis.regret import RegretRow
 BUDGETS: Final = (1e3, 1e4, 1e5, 1e6)
 PROBLEM: Final = bb.Problem([1, 2, 3], [bb.Bernoulli(0.3), bb.Bernoulli(0.4), bb.Bernoulli(0.5)], reward_range=(0, 1))
 POLICIES: Final[Mapping[str, bb.Policy]] = {
-    "KL-UCB": bb.kl_ucb(),
-    "KL-UCB+": bb.kl_ucb_plus(),
-    "IMED": bb.imed(),
+    "KL-UCB": bb.policies.kl_ucb(),
+    "KL-UCB+": bb.policies.kl_ucb_plus(),
+    "IMED": bb.policies.imed(),
     "BTS": bb.thompson(),
     "recommended": bb.recommended(),
 }

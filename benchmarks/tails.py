@@ -22,12 +22,12 @@ POLICIES: Final[Mapping[str, bb.Policy]] = {
     "KUBE": bb.kube(),
     "KUBE, width 1/40": bb.kube(1 / 40),
     "recommended": bb.recommended(),
-    "learned range KL-UCB, a = 1": bb.learned_range_kl_ucb(a=1.0),
-    "two-moment KL-UCB, a = 0.5": bb.two_moment_kl_ucb(0.5),
-    "two-moment KL-UCB, a = 1": bb.two_moment_kl_ucb(1.0),
-    "variance-aware TS, w = 0.25": bb.variance_aware_thompson(0.25),
-    "omega*-UCB 1/4, lazy": bb.omega_ucb(star=True, lazy=True),
-    "KL-UCB++, lazy": bb.kl_ucb_plus_plus(),
+    "learned range KL-UCB, a = 1": bb.policies.learned_range_kl_ucb(a=1.0),
+    "two-moment KL-UCB, a = 0.5": bb.policies.two_moment_kl_ucb(0.5),
+    "two-moment KL-UCB, a = 1": bb.policies.two_moment_kl_ucb(1.0),
+    "variance-aware TS, w = 0.25": bb.policies.variance_aware_thompson(0.25),
+    "omega*-UCB 1/4, lazy": bb.policies.omega_ucb(star=True, lazy=True),
+    "KL-UCB++, lazy": bb.policies.kl_ucb_plus_plus(),
     "BTS, lazy": bb.thompson(lazy=True),
 }
 SHAPES: Final = (1.5, 3.0)
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=300100)
     options = parser.parse_args()
     problems = {f"shape {shape:g}": TailFamily(shape) for shape in SHAPES}
-    board = bb.leaderboard(POLICIES, problems, BUDGETS, options.runs, options.seed)
+    board = bb.compare(POLICIES, problems, BUDGETS, options.runs, options.seed)
     cells = {(cell.policy, cell.problem, cell.budget): cell for cell in board.cells}
     columns = [(problem, budget) for problem in problems for budget in BUDGETS]
     print("| policy | " + " | ".join(f"{problem}, B = {budget:g}" for problem, budget in columns) + " |")

@@ -19,7 +19,7 @@ import budgetbandits as bb
 
 
 @dataclass(frozen=True)
-class VarianceAware(bb.Index):
+class VarianceAware(bb.indices.Index):
     """UCB-V (Audibert, Munos and Szepesvari 2009): an arm that pays evenly needs less exploration.
 
     ``mean + width * (sqrt(2 V ln t / n) + 3 (high - low) ln t / n)`` with V the variance of the arm's rewards.
@@ -27,7 +27,7 @@ class VarianceAware(bb.Index):
 
     width: float = 1.0
 
-    def bounds(self, arms: bb.Arms, now: bb.Now) -> NDArray[np.float64]:
+    def bounds(self, arms: bb.policies.Arms, now: bb.policies.Now) -> NDArray[np.float64]:
         """Return the upper confidence bounds."""
         # A pulled arm whose reward is still outstanding has nothing told.
         told = np.maximum(arms.told, 1)
@@ -38,7 +38,7 @@ class VarianceAware(bb.Index):
 
 
 @dataclass(frozen=True)
-class Spread(bb.Oracle):
+class Spread(bb.oracles.Oracle):
     """The few densest arms, each with the same probability: not all eggs in one basket."""
 
     arms: int = 2
@@ -78,8 +78,8 @@ def play(learner: bb.Learner, pulls: float = math.inf) -> list[bb.Pull]:
 
 def compose() -> None:
     """Try every index with every oracle."""
-    indices = [bb.UCB1(width=0.2), VarianceAware(width=0.2)]
-    oracles = [bb.DensityGreedy(), bb.Fractional(), bb.Exact(), Spread(arms=2)]
+    indices = [bb.indices.UCB1(width=0.2), VarianceAware(width=0.2)]
+    oracles = [bb.oracles.DensityGreedy(), bb.oracles.Fractional(), bb.oracles.Exact(), Spread(arms=2)]
     print(f"Earned with a budget of {BUDGET}; the best possible on average is {PROBLEM.optimum(BUDGET):.1f}:\n")
     print(f"{'':28}" + "".join(f"{oracle!r:>18}" for oracle in oracles))
     for index in indices:

@@ -6,7 +6,7 @@ At the end the same is simulated, to see which policy would have earned most.
 
 import budgetbandits as bb
 
-MODELS: dict[str, tuple[bb.RewardLaw | float, bb.RewardLaw]] = {
+MODELS: dict[str, tuple[bb.laws.RewardLaw | float, bb.laws.RewardLaw]] = {
     # What an answer may cost, and how good it is: both are unknown to the learner, but for the range of the cost.
     "short": (bb.Beta(2, 6, low=0.01, high=0.05), bb.Bernoulli(0.35)),
     "thorough": (bb.Beta(2, 3, low=0.05, high=0.40), bb.Bernoulli(0.80)),
@@ -22,7 +22,7 @@ def main() -> None:
         reward_range=(0, 1),
     )
     learner = bb.Learner(
-        bb.omega_ucb(),
+        bb.policies.omega_ucb(),
         costs={"short": ("0.01", "0.05"), "thorough": ("0.05", "0.40"), "flat rate": "0.06"},
         budget=10,
         reward_range=(0, 1),
@@ -39,7 +39,7 @@ def main() -> None:
     print(f"{learner.reward_total:g} good answers for {learner.spent} of {learner.budget:g} dollars\n")
 
     policies: dict[str, bb.Policy] = {
-        "omega-UCB": bb.omega_ucb(),
+        "omega-UCB": bb.policies.omega_ucb(),
         "BTS": bb.thompson(),
         "recommended": bb.recommended(),
         "fractional KUBE": bb.fractional_kube(),

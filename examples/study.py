@@ -32,9 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("Regret against the exact optimum")
     print(bb.regret(runs))
     print("\nKUBE against fractional KUBE, run by run: a ratio below 1 favours KUBE")
-    print(bb.compare(runs, "KUBE", "fractional KUBE"))
+    print(bb.paired_regret(runs, "KUBE", "fractional KUBE"))
     print("\nKUBE against eps-first .10")
-    print(bb.compare(runs, "KUBE", "eps-first .10"))
+    print(bb.paired_regret(runs, "KUBE", "eps-first .10"))
     if options.out:
         runs.to_parquet(options.out)
         print(f"\nThe runs are in {options.out}")

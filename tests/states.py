@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from budgetbandits import Arms, Learner, Now, Pull
+from budgetbandits import Learner, Pull
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.checks import ArmName
+from budgetbandits.policies import Arms, Now
 
 
 def arms_of(

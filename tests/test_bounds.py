@@ -29,7 +29,7 @@ from budgetbandits.analysis.bounds import (
 )
 from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.problems.laws.steady import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
 from budgetbandits.problems.problem import Problem
 
 POLICIES: tuple[AnalysedPolicy, ...] = get_args(AnalysedPolicy)

@@ -31,41 +31,45 @@ COIN = {"law": "bernoulli", "probability": 0.5}
         ("kube", {"width": 0.5}, bb.kube(0.5)),
         ("fractional_kube", {"width": 2}, bb.fractional_kube(2)),
         ("epsilon_first", {"epsilon": 0.1}, bb.epsilon_first(0.1)),
-        ("epsilon_first", {"epsilon": 0.1, "exploit": "Fractional"}, bb.epsilon_first(0.1, bb.Fractional())),
-        ("epsilon_first", {"epsilon": 0.1, "exploit": {"type": "Exact"}}, bb.epsilon_first(0.1, bb.Exact())),
-        ("ucb1", {}, bb.ucb1()),
-        ("epsilon_greedy", {"c": 5, "d": 0.5}, bb.epsilon_greedy(5, 0.5)),
-        ("poker", {"horizon": 100}, bb.poker(100)),
+        ("epsilon_first", {"epsilon": 0.1, "exploit": "Fractional"}, bb.epsilon_first(0.1, bb.oracles.Fractional())),
+        ("epsilon_first", {"epsilon": 0.1, "exploit": {"type": "Exact"}}, bb.epsilon_first(0.1, bb.oracles.Exact())),
+        ("ucb1", {}, bb.policies.ucb1()),
+        ("epsilon_greedy", {"c": 5, "d": 0.5}, bb.policies.epsilon_greedy(5, 0.5)),
+        ("poker", {"horizon": 100}, bb.policies.poker(100)),
         (
             "index_policy",
             {"index": {"type": "UCB1", "width": 0.5}, "oracle": {"type": "Exact"}},
-            bb.IndexPolicy(bb.UCB1(0.5), bb.Exact()),
+            bb.IndexPolicy(bb.indices.UCB1(0.5), bb.oracles.Exact()),
         ),
-        ("index_policy", {"index": "Mean", "oracle": "CostBlind"}, bb.IndexPolicy(bb.Mean(), bb.CostBlind())),
+        (
+            "index_policy",
+            {"index": "Mean", "oracle": "CostBlind"},
+            bb.IndexPolicy(bb.indices.Mean(), bb.oracles.CostBlind()),
+        ),
         (
             "index_policy",
             {"index": "KLUCB", "oracle": "Fractional", "clip": False, "lazy": True},
-            bb.IndexPolicy(bb.KLUCB(), bb.Fractional(), lazy=True),
+            bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.Fractional(), lazy=True),
         ),
-        ("two_moment_kl_ucb", {"a": 1}, bb.two_moment_kl_ucb(1)),
-        ("omega_ucb", {"rho": 1, "star": True}, bb.omega_ucb(1, star=True)),
+        ("two_moment_kl_ucb", {"a": 1}, bb.policies.two_moment_kl_ucb(1)),
+        ("omega_ucb", {"rho": 1, "star": True}, bb.policies.omega_ucb(1, star=True)),
         ("thompson", {"lazy": True}, bb.thompson(lazy=True)),
-        ("ucb_bv1", {"least": 0.2}, bb.ucb_bv1(0.2)),
+        ("ucb_bv1", {"least": 0.2}, bb.policies.ucb_bv1(0.2)),
         (
             "index_policy",
             {"index": {"type": "OptimisticRatio", "index": {"type": "UCB1", "width": 0.5}}, "oracle": "Fractional"},
-            bb.IndexPolicy(bb.OptimisticRatio(bb.UCB1(0.5)), bb.Fractional()),
+            bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.UCB1(0.5)), bb.oracles.Fractional()),
         ),
-        ("kde", {"gamma": 50}, bb.kde(50)),
+        ("kde", {"gamma": 50}, bb.policies.kde(50)),
         (
             "kube",
             {"width": 0.5, "memory": {"type": "Window", "pulls": 300}},
-            bb.Forgetful(bb.kube(0.5), bb.Window(300)),
+            bb.Forgetful(bb.kube(0.5), bb.memories.Window(300)),
         ),
         (
             "thompson",
             {"memory": {"type": "Discount", "factor": 0.99}},
-            bb.Forgetful(bb.thompson(), bb.Discount(0.99)),
+            bb.Forgetful(bb.thompson(), bb.memories.Discount(0.99)),
         ),
     ],
 )
@@ -96,17 +100,17 @@ def test_a_policy_is_made_from_its_name_and_parameters(
                     {"from": 9, "law": "seasonal", "before": COIN, "after": COIN, "period": 7},
                 ]
             },
-            bb.Switching([(1, bb.Bernoulli(0.2)), (9, bb.Seasonal(bb.Bernoulli(0.5), bb.Bernoulli(0.5), 7))]),
+            bb.laws.Switching([(1, bb.Bernoulli(0.2)), (9, bb.laws.Seasonal(bb.Bernoulli(0.5), bb.Bernoulli(0.5), 7))]),
         ),
         (
             "drifting",
             {"before": COIN, "after": {"law": "uniform", "low": 0, "high": 1}, "start": 5, "end": 50},
-            bb.Drifting(bb.Bernoulli(0.5), bb.Uniform(0, 1), 5, 50),
+            bb.laws.Drifting(bb.Bernoulli(0.5), bb.Uniform(0, 1), 5, 50),
         ),
         (
             "seasonal",
             {"before": COIN, "after": COIN, "period": 7, "ahead": 3},
-            bb.Seasonal(bb.Bernoulli(0.5), bb.Bernoulli(0.5), 7, 3),
+            bb.laws.Seasonal(bb.Bernoulli(0.5), bb.Bernoulli(0.5), 7, 3),
         ),
     ],
 )
@@ -221,24 +225,24 @@ def test_a_mistake_in_a_law_is_named(name: object, parameters: dict[str, Any], m
 @pytest.mark.parametrize(
     ("base", "makers"),
     [
-        (bb.Index, INDICES),
-        (bb.Oracle, ORACLES),
-        (bb.Memory, MEMORIES),
-        ((bb.RewardLaw, bb.ChangingLaw), LAWS),
+        (bb.indices.Index, INDICES),
+        (bb.oracles.Oracle, ORACLES),
+        (bb.memories.Memory, MEMORIES),
+        ((bb.laws.RewardLaw, bb.laws.ChangingLaw), LAWS),
     ],
 )
 def test_every_public_part_is_there(base: Any, makers: dict[str, Callable[..., object]]) -> None:
     public = (getattr(bb, name) for name in bb.__all__)
     classes = {value for value in public if inspect.isclass(value) and issubclass(value, base)}
     bases = {
-        bb.Index,
-        bb.ScalarIndex,
-        bb.DensityIndex,
-        bb.LinearIndex,
-        bb.Oracle,
-        bb.Memory,
-        bb.RewardLaw,
-        bb.ChangingLaw,
+        bb.indices.Index,
+        bb.indices.ScalarIndex,
+        bb.indices.DensityIndex,
+        bb.indices.LinearIndex,
+        bb.oracles.Oracle,
+        bb.memories.Memory,
+        bb.laws.RewardLaw,
+        bb.laws.ChangingLaw,
     }
     assert classes - bases == set(makers.values())
 

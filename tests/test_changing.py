@@ -14,9 +14,9 @@ from scipy.optimize import linprog
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
-from budgetbandits.policies.memory import Everything
+from budgetbandits.policies.memories import Everything
 from budgetbandits.problems import optima
-from budgetbandits.problems.changing import Law, mean_at, tabulate_courses
+from budgetbandits.problems.laws.changing import Law, mean_at, tabulate_courses
 from budgetbandits.simulation.engine.dispatch import call, play_run
 from budgetbandits.simulation.engine.play import play_any
 from test_play import GO_ON, NO_MARKS, assert_equal, world_of
@@ -26,20 +26,20 @@ coins = st.builds(bb.Bernoulli, probabilities)
 
 
 @st.composite
-def switching(draw: st.DrawFn) -> bb.Switching:
+def switching(draw: st.DrawFn) -> bb.laws.Switching:
     numbers = sorted(draw(st.sets(st.integers(2, 30), max_size=3)))
-    return bb.Switching([(number, draw(st.one_of(coins, drifting(), seasonal()))) for number in [1, *numbers]])
+    return bb.laws.Switching([(number, draw(st.one_of(coins, drifting(), seasonal()))) for number in [1, *numbers]])
 
 
 @st.composite
-def drifting(draw: st.DrawFn) -> bb.Drifting:
+def drifting(draw: st.DrawFn) -> bb.laws.Drifting:
     start = draw(st.integers(1, 25))
-    return bb.Drifting(draw(coins), draw(coins), start, start + draw(st.integers(1, 20)))
+    return bb.laws.Drifting(draw(coins), draw(coins), start, start + draw(st.integers(1, 20)))
 
 
 @st.composite
-def seasonal(draw: st.DrawFn) -> bb.Seasonal:
-    return bb.Seasonal(draw(coins), draw(coins), draw(st.integers(2, 30)), draw(st.integers(0, 9)))
+def seasonal(draw: st.DrawFn) -> bb.laws.Seasonal:
+    return bb.laws.Seasonal(draw(coins), draw(coins), draw(st.integers(2, 30)), draw(st.integers(0, 9)))
 
 
 changing = st.one_of(switching(), drifting(), seasonal())
@@ -48,12 +48,12 @@ laws = st.one_of(coins, changing)
 
 def plain_mean(law: Law, pull: int) -> float:
     """Return the mean at a pull number by the words of the laws' definitions."""
-    if isinstance(law, bb.RewardLaw):
+    if isinstance(law, bb.laws.RewardLaw):
         return law.true_mean
-    if isinstance(law, bb.Switching):
+    if isinstance(law, bb.laws.Switching):
         return plain_mean([piece for first, piece in law.pieces if first <= pull][-1], pull)
-    assert isinstance(law, bb.Drifting | bb.Seasonal)
-    if isinstance(law, bb.Drifting):
+    assert isinstance(law, bb.laws.Drifting | bb.laws.Seasonal)
+    if isinstance(law, bb.laws.Drifting):
         share = 0.0 if pull <= law.start else 1.0 if pull >= law.end else (pull - law.start) / (law.end - law.start)
     else:
         share = (1 - math.cos(2 * math.pi * (pull - 1 + law.ahead) / law.period)) / 2
@@ -62,23 +62,23 @@ def plain_mean(law: Law, pull: int) -> float:
 
 class TestLaws:
     @given(changing, st.integers(1, 60))
-    def test_means(self, law: bb.ChangingLaw, pull: int) -> None:
+    def test_means(self, law: bb.laws.ChangingLaw, pull: int) -> None:
         assert law.mean_at(pull) == pytest.approx(plain_mean(law, pull), abs=1e-12)
 
     @given(changing, st.integers(1, 60), st.floats(1e-9, 1 - 1e-9))
-    def test_a_coin_stays_a_coin(self, law: bb.ChangingLaw, pull: int, u: float) -> None:
+    def test_a_coin_stays_a_coin(self, law: bb.laws.ChangingLaw, pull: int, u: float) -> None:
         assert law.quantile_at(pull, u) in (0.0, 1.0)
 
     @pytest.mark.parametrize(
         "law",
         [
-            bb.Drifting(bb.Uniform(0, 1), bb.TruncatedGaussian(3, 0.1, 2, 4), 10, 30),
-            bb.Seasonal(bb.Beta(2, 5), bb.Empirical([1, 2, 4]), 40, ahead=3),
-            bb.Switching([(1, bb.Uniform(0, 1)), (15, bb.Seasonal(bb.Bernoulli(0.5), bb.Uniform(1, 2), 40))]),
+            bb.laws.Drifting(bb.Uniform(0, 1), bb.TruncatedGaussian(3, 0.1, 2, 4), 10, 30),
+            bb.laws.Seasonal(bb.Beta(2, 5), bb.Empirical([1, 2, 4]), 40, ahead=3),
+            bb.laws.Switching([(1, bb.Uniform(0, 1)), (15, bb.laws.Seasonal(bb.Bernoulli(0.5), bb.Uniform(1, 2), 40))]),
         ],
         ids=repr,
     )
-    def test_draws_average_to_the_mean(self, law: bb.ChangingLaw) -> None:
+    def test_draws_average_to_the_mean(self, law: bb.laws.ChangingLaw) -> None:
         """Over the midpoints of 20,000 equal parts: no chance in it."""
         for pull in (1, 14, 15, 20, 25, 47):
             draws = [law.quantile_at(pull, (i + 0.5) / 20_000) for i in range(20_000)]
@@ -86,7 +86,7 @@ class TestLaws:
             assert law.support[0] <= min(draws) <= max(draws) <= law.support[1]
 
     def test_they_are_values(self) -> None:
-        first, second = (bb.Switching([(1, bb.Bernoulli(0.2)), (9, bb.Bernoulli(0.8))]) for _ in range(2))
+        first, second = (bb.laws.Switching([(1, bb.Bernoulli(0.2)), (9, bb.Bernoulli(0.8))]) for _ in range(2))
         assert first == second
         assert hash(first) == hash(second)
         assert eval(repr(first), {name: getattr(bb, name) for name in bb.__all__}) == first
@@ -102,12 +102,12 @@ class TestLaws:
             ([(1, 0.2)], r"pieces\[0\]\[1\] is 0.2: it must be a law such as Bernoulli"),
             ([(0, bb.Bernoulli(0.2))], "give a whole number of pulls from 1 to"),
             ([(1.5, bb.Bernoulli(0.2))], "give a whole number of pulls from 1 to"),
-            ([(1, bb.Switching([(1, bb.Bernoulli(0.2))]))], "a law that does not switch itself"),
+            ([(1, bb.laws.Switching([(1, bb.Bernoulli(0.2))]))], "a law that does not switch itself"),
         ],
     )
     def test_bad_pieces(self, pieces: Any, message: str) -> None:
         with pytest.raises(InvalidInput, match=f"Switching: .*{message}"):
-            bb.Switching(pieces)
+            bb.laws.Switching(pieces)
 
     @pytest.mark.parametrize(
         ("values", "message"),
@@ -120,7 +120,7 @@ class TestLaws:
     def test_bad_drifts(self, values: dict[str, Any], message: str) -> None:
         good: dict[str, Any] = {"before": bb.Bernoulli(0.2), "after": bb.Bernoulli(0.8), "start": 10, "end": 20}
         with pytest.raises(InvalidInput, match=f"Drifting: {message}"):
-            bb.Drifting(**(good | values))
+            bb.laws.Drifting(**(good | values))
 
     @pytest.mark.parametrize(
         ("values", "message"),
@@ -137,16 +137,16 @@ class TestLaws:
     def test_bad_seasons(self, values: dict[str, Any], message: str) -> None:
         good: dict[str, Any] = {"before": bb.Bernoulli(0.2), "after": bb.Bernoulli(0.8), "period": 10}
         with pytest.raises(InvalidInput, match=f"Seasonal: {message}"):
-            bb.Seasonal(**(good | values))
+            bb.laws.Seasonal(**(good | values))
 
     @pytest.mark.parametrize("u", [0.0, 1.0, -1.0, math.nan, "x", None])
     def test_bad_numbers(self, u: Any) -> None:
         with pytest.raises(InvalidInput, match=r"Drifting: u is .*strictly between 0 and 1"):
-            bb.Drifting(bb.Bernoulli(0.2), bb.Bernoulli(0.8), 1, 5).quantile_at(3, u)
+            bb.laws.Drifting(bb.Bernoulli(0.2), bb.Bernoulli(0.8), 1, 5).quantile_at(3, u)
 
     @pytest.mark.parametrize("pull", [0, -1, 1.5, True, 2**53 + 1])
     def test_bad_pull_numbers(self, pull: Any) -> None:
-        law = bb.Drifting(bb.Bernoulli(0.2), bb.Bernoulli(0.8), 1, 5)
+        law = bb.laws.Drifting(bb.Bernoulli(0.2), bb.Bernoulli(0.8), 1, 5)
         for ask in (law.mean_at, lambda number: law.quantile_at(number, 0.5)):
             with pytest.raises(
                 InvalidInput, match=r"Drifting: pull is .*: give a whole number of pulls from 1 to 2\^53"
@@ -198,7 +198,9 @@ def best_sequence(courses: Any, costs: list[int], budget: int) -> float:
 
 class TestBound:
     @given(st.lists(laws, min_size=1, max_size=3), changing, st.data())
-    def test_it_is_the_linear_programmes_value(self, some: list[Law], law: bb.ChangingLaw, data: st.DataObject) -> None:
+    def test_it_is_the_linear_programmes_value(
+        self, some: list[Law], law: bb.laws.ChangingLaw, data: st.DataObject
+    ) -> None:
         courses, _ = tabulate_courses([law, *some])
         costs = [data.draw(st.floats(1, 4)) for _ in range(len(some) + 1)]
         budget = data.draw(st.floats(0.5, 40))
@@ -209,7 +211,7 @@ class TestBound:
     @example(mean=1.05e-9, start=5, length=2, budget=5)
     def test_a_drift_that_begins_later_and_crosses(self, mean: float, start: int, length: int, budget: int) -> None:
         """Which arm is the better one changes while the mean moves, and not only where it begins or ends to."""
-        drift = bb.Drifting(bb.Bernoulli(0), bb.Bernoulli(1), start, start + length)
+        drift = bb.laws.Drifting(bb.Bernoulli(0), bb.Bernoulli(1), start, start + length)
         courses, _ = tabulate_courses([bb.Bernoulli(mean), drift])
         best = sum(max(mean, plain_mean(drift, pull)) for pull in range(1, budget + 1))
         assert bound_of(courses, [1, 1], budget) == pytest.approx(best, rel=1e-12, abs=1e-15)
@@ -217,7 +219,7 @@ class TestBound:
 
     def test_a_drift_by_hand(self) -> None:
         """A half up to pull 50, (t - 10) / 80 from there to pull 90, and 1 for the last ten."""
-        problem = bb.Problem([1, 1], [bb.Bernoulli(0.5), bb.Drifting(bb.Bernoulli(0), bb.Bernoulli(1), 10, 90)])
+        problem = bb.Problem([1, 1], [bb.Bernoulli(0.5), bb.laws.Drifting(bb.Bernoulli(0), bb.Bernoulli(1), 10, 90)])
         by_hand = 50 * 0.5 + sum((pull - 10) / 80 for pull in range(51, 91)) + 10
         assert by_hand == 65.25
         assert problem.fractional_optimum(100) == pytest.approx(by_hand, rel=1e-12)
@@ -232,7 +234,9 @@ class TestBound:
         assert limited.fractional_optimum(100) == pytest.approx(50 * 0.6 + 75 * 0.9)
 
     @given(st.lists(laws, min_size=1, max_size=3), changing, st.data())
-    def test_no_sequence_of_pulls_exceeds_it(self, some: list[Law], law: bb.ChangingLaw, data: st.DataObject) -> None:
+    def test_no_sequence_of_pulls_exceeds_it(
+        self, some: list[Law], law: bb.laws.ChangingLaw, data: st.DataObject
+    ) -> None:
         courses, _ = tabulate_courses([law, *some])
         costs = [data.draw(st.integers(1, 5)) for _ in range(len(some) + 1)]
         budget = data.draw(st.integers(1, 30))
@@ -240,7 +244,9 @@ class TestBound:
         assert bound >= best_sequence(courses, costs, budget) - 1e-9
 
     @given(st.lists(laws, min_size=1, max_size=3), changing, st.data())
-    def test_with_few_points_it_is_only_higher(self, some: list[Law], law: bb.ChangingLaw, data: st.DataObject) -> None:
+    def test_with_few_points_it_is_only_higher(
+        self, some: list[Law], law: bb.laws.ChangingLaw, data: st.DataObject
+    ) -> None:
         courses, _ = tabulate_courses([law, *some])
         costs = [data.draw(st.floats(1, 4)) for _ in range(len(some) + 1)]
         budget = data.draw(st.floats(0.5, 60))
@@ -255,42 +261,42 @@ class TestBound:
         costs = [data.draw(st.floats(1, 4)) for _ in means]
         budget = data.draw(st.floats(0.5, 500))
         steady = [bb.Bernoulli(mean) for mean in means]
-        courses, _ = tabulate_courses([bb.Switching([(1, law)]) for law in steady])
+        courses, _ = tabulate_courses([bb.laws.Switching([(1, law)]) for law in steady])
         fractional = bb.Problem(costs, steady, (0, 1)).fractional_optimum(budget)
         assert bound_of(courses, costs, budget) == pytest.approx(fractional, rel=1e-12)
 
     def test_long_swings_cost_little_accuracy(self) -> None:
         """A million pulls of two arms that swing in turn."""
-        pair = [bb.Seasonal(bb.Bernoulli(0), bb.Bernoulli(1), 1000, ahead) for ahead in (0, 500)]
+        pair = [bb.laws.Seasonal(bb.Bernoulli(0), bb.Bernoulli(1), 1000, ahead) for ahead in (0, 500)]
         exact = sum(max(law.mean_at(pull) for law in pair) for pull in range(1, 1001)) / 1000
         bound = bb.Problem([1, 1], pair).fractional_optimum(10**6)
         assert exact * 10**6 <= bound <= exact * 10**6 * 1.002
 
     def test_no_money_earns_nothing(self) -> None:
-        assert bb.Problem([1], [bb.Drifting(bb.Bernoulli(0), bb.Bernoulli(1), 1, 9)]).fractional_optimum(0) == 0
+        assert bb.Problem([1], [bb.laws.Drifting(bb.Bernoulli(0), bb.Bernoulli(1), 1, 9)]).fractional_optimum(0) == 0
 
 
 # Problems
 
 
-def switched(first: float, second: float, at: int = 101) -> bb.Switching:
-    return bb.Switching([(1, bb.Bernoulli(first)), (at, bb.Bernoulli(second))])
+def switched(first: float, second: float, at: int = 101) -> bb.laws.Switching:
+    return bb.laws.Switching([(1, bb.Bernoulli(first)), (at, bb.Bernoulli(second))])
 
 
 PROBLEM = bb.Problem(
     {"a": 1, "b": "1.5", "c": 2},
     {
         "a": switched(0.9, 0.1),
-        "b": bb.Drifting(bb.Beta(2, 8), bb.Uniform(0.5, 1), 50, 150),
-        "c": bb.Seasonal(bb.Bernoulli(0.5), bb.Bernoulli(1), 60),
+        "b": bb.laws.Drifting(bb.Beta(2, 8), bb.Uniform(0.5, 1), 50, 150),
+        "c": bb.laws.Seasonal(bb.Bernoulli(0.5), bb.Bernoulli(1), 60),
     },
 )
 POLICIES = {
     "KUBE": bb.kube(0.3),
     "recommended": bb.recommended(),
     "eps-first": bb.epsilon_first(0.2),
-    "sliding window": bb.Forgetful(bb.kube(0.3), bb.Window(40)),
-    "discounted": bb.Forgetful(bb.fractional_kube(0.3), bb.Discount(0.95)),
+    "sliding window": bb.Forgetful(bb.kube(0.3), bb.memories.Window(40)),
+    "discounted": bb.Forgetful(bb.fractional_kube(0.3), bb.memories.Discount(0.95)),
 }
 
 
@@ -361,11 +367,11 @@ class TestProblem:
 
     def test_the_declared_range_must_hold_every_piece(self) -> None:
         with pytest.raises(InvalidInput, match="arm 0 pays rewards in"):
-            bb.Problem([1], [bb.Switching([(1, bb.Uniform(0, 1)), (50, bb.Uniform(0, 3))])], reward_range=(0, 1))
+            bb.Problem([1], [bb.laws.Switching([(1, bb.Uniform(0, 1)), (50, bb.Uniform(0, 3))])], reward_range=(0, 1))
 
     def test_forgetting_earns_more_where_rewards_switch(self) -> None:
         problem = bb.Problem([1, 1], [switched(0.9, 0.1, 1001), switched(0.1, 0.9, 1001)])
-        policies = {"plain": bb.kube(0.3), "window": bb.Forgetful(bb.kube(0.3), bb.Window(200))}
+        policies = {"plain": bb.kube(0.3), "window": bb.Forgetful(bb.kube(0.3), bb.memories.Window(200))}
         runs = bb.simulate(problem, policies, 2000, runs=20, seed=5)
         plain, forgetful = bb.regret(runs, against="fractional")
         assert forgetful.high < plain.low

@@ -19,16 +19,16 @@ OWN_KERNEL = (
 )
 USERS_INDEX = (
     "import mine, numpy as np\n"
-    "from budgetbandits.simulation.engine.compiler import classes_of, compile_entry, allocating\n"
+    "from budgetbandits.simulation.engine.compiler import classes_of, compile_entry\n"
     "entry = compile_entry(mine.slope_of, frozenset(classes_of(mine.Steep())))\n"
     "print(entry(mine.Steep(), 4), sum(entry.stats.cache_hits.values()))\n"
 )
 USERS_MODULE = (
     "from dataclasses import dataclass\n"
     "import budgetbandits as bb\n"
-    "from budgetbandits.simulation.engine.compiler import allocating\n"
+    "from budgetbandits.core.compiled import allocating\n"
     "@dataclass(frozen=True)\n"
-    "class Steep(bb.LinearIndex):\n"
+    "class Steep(bb.indices.LinearIndex):\n"
     "    def slope(self, pulls, reward_span):\n"
     "        return 2.0 * pulls\n"
     "@allocating\n"
@@ -82,3 +82,12 @@ def test_machine_code_of_a_users_older_module_is_never_used(place: Place) -> Non
     assert place.run(USERS_INDEX) == "8.0 1"
     place.edit("mine.py", "2.0 * pulls", "5.0 * pulls")
     assert place.run(USERS_INDEX) == "20.0 0"
+
+
+def test_a_change_above_the_engine_costs_nobody_a_compilation(place: Place) -> None:
+    assert place.run(OWN_KERNEL) == "3 0"
+    for file in ("live/learner.py", "simulation/simulate.py", "studies/folder.py"):
+        place.edit(f"budgetbandits/{file}", "\n__all__ = ", "\n# Another line.\n__all__ = ")
+    assert place.run(OWN_KERNEL) == "3 1"
+    place.edit("budgetbandits/core/special.py", "\n__all__ = ", "\n# Another line.\n__all__ = ")  # what it does import
+    assert place.run(OWN_KERNEL) == "3 0"

@@ -125,7 +125,9 @@ def new_simulation(store: bb.Store, backend: FaultyBackend, seed: int) -> Simula
     chance = Random(seed)
     store.create(
         f"ads {seed}",
-        policy=chance.choice([bb.kube(), bb.kube(width=0.1), bb.epsilon_first(0.2), bb.epsilon_greedy(5, 0.5)]),
+        policy=chance.choice(
+            [bb.kube(), bb.kube(width=0.1), bb.epsilon_first(0.2), bb.policies.epsilon_greedy(5, 0.5)]
+        ),
         costs={"a": "0.10", "b": "0.25", "c": "1.00"},
         budget=chance.choice([5, 20, 500]),
         reward_range=(0, 1),

@@ -34,94 +34,94 @@ from states import arms_of, asked, now_of
 
 
 class TestClippedKube(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCB1(), bb.DensityGreedy(), clip=True)
+    policy = bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.DensityGreedy(), clip=True)
     twin = IndexTwin(ucb1_index(1.0), density_greedy, clip=True)
 
 
 class TestLazyKube(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCB1(0.3), bb.DensityGreedy(), lazy=True)
+    policy = bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.DensityGreedy(), lazy=True)
     twin = IndexTwin(ucb1_index(0.3), density_greedy, lazy=True)
 
 
 class TestLazyClippedFractionalKube(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCB1(0.3), bb.Fractional(), clip=True, lazy=True)
+    policy = bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Fractional(), clip=True, lazy=True)
     twin = IndexTwin(ucb1_index(0.3), fractional, clip=True, lazy=True)
 
 
 class TestLazyClippedUcb1(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCB1(0.3), bb.CostBlind(), clip=True, lazy=True)
+    policy = bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.CostBlind(), clip=True, lazy=True)
     twin = IndexTwin(ucb1_index(0.3), cost_blind, clip=True, lazy=True)
 
 
 class TestLazyClippedExact(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCB1(0.3), bb.Exact(), clip=True, lazy=True)
+    policy = bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact(), clip=True, lazy=True)
     twin = IndexTwin(ucb1_index(0.3), exact, clip=True, lazy=True)
     twin_limits = (3, 12)
     random_costs = False
 
 
 class TestKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.KLUCB(), bb.Fractional(), lazy=True)
+    policy = bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.Fractional(), lazy=True)
     twin = IndexTwin(kl_ucb(log_time), about_fractional, lazy=True)
 
 
 class TestKlUcbPlus(PolicyContract):
-    policy = bb.IndexPolicy(bb.KLUCBPlus(), bb.Fractional())
+    policy = bb.IndexPolicy(bb.indices.KLUCBPlus(), bb.oracles.Fractional())
     twin = IndexTwin(kl_ucb(log_time_per_pull), about_fractional)
 
 
 class TestKlUcbPlusPlus(PolicyContract):
-    policy = bb.IndexPolicy(bb.KLUCBPlusPlus(), bb.Fractional(), lazy=True)
+    policy = bb.IndexPolicy(bb.indices.KLUCBPlusPlus(), bb.oracles.Fractional(), lazy=True)
     twin = IndexTwin(kl_ucb(minimax_exploration), about_fractional, lazy=True)
 
 
 class TestTwoMomentKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.TwoMomentKLUCB(), bb.Fractional(), lazy=True)
+    policy = bb.IndexPolicy(bb.indices.TwoMomentKLUCB(), bb.oracles.Fractional(), lazy=True)
     twin = IndexTwin(two_moment_kl_ucb(0.7), about_fractional, lazy=True)
 
 
 class TestEagerTwoMomentKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.TwoMomentKLUCB(a=1.5), bb.Fractional())
+    policy = bb.IndexPolicy(bb.indices.TwoMomentKLUCB(a=1.5), bb.oracles.Fractional())
     twin = IndexTwin(two_moment_kl_ucb(1.5), about_fractional)
 
 
 class TestLearnedRangeKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.LearnedRangeKLUCB(), bb.Fractional(), lazy=True)
+    policy = bb.IndexPolicy(bb.indices.LearnedRangeKLUCB(), bb.oracles.Fractional(), lazy=True)
     twin = IndexTwin(learned_range_kl_ucb(0.35, 0.1), about_fractional, lazy=True, untried=learned_range_untried(0.1))
 
 
 class TestEagerLearnedRangeKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.LearnedRangeKLUCB(a=1.0, share=0.5), bb.Fractional())
+    policy = bb.IndexPolicy(bb.indices.LearnedRangeKLUCB(a=1.0, share=0.5), bb.oracles.Fractional())
     twin = IndexTwin(learned_range_kl_ucb(1.0, 0.5), about_fractional)
 
 
 class TestOmegaUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.OmegaUCB(), bb.Fractional(), lazy=True)
+    policy = bb.IndexPolicy(bb.indices.OmegaUCB(), bb.oracles.Fractional(), lazy=True)
     twin = IndexTwin(omega_ucb(0.25), about_fractional, lazy=True)
 
 
 class TestOmegaStarUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.OmegaUCB(rho=1.0, star=True), bb.Fractional())
+    policy = bb.IndexPolicy(bb.indices.OmegaUCB(rho=1.0, star=True), bb.oracles.Fractional())
     twin = IndexTwin(omega_ucb(1.0, star=True), about_fractional)
 
 
 class TestUcbV(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCBV(), bb.Fractional(), clip=True)
+    policy = bb.IndexPolicy(bb.indices.UCBV(), bb.oracles.Fractional(), clip=True)
     twin = IndexTwin(ucb_v, about_fractional, clip=True)
 
 
 class TestUcbTuned(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCBTuned(), bb.Fractional())
+    policy = bb.IndexPolicy(bb.indices.UCBTuned(), bb.oracles.Fractional())
     twin = IndexTwin(ucb_tuned, about_fractional)
 
 
 class TestMoss(PolicyContract):
-    policy = bb.IndexPolicy(bb.MOSS(), bb.Fractional())
+    policy = bb.IndexPolicy(bb.indices.MOSS(), bb.oracles.Fractional())
     twin = IndexTwin(moss, about_fractional)
 
 
 class TestBayesUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.BayesUCB(), bb.Fractional(), lazy=True)
+    policy = bb.IndexPolicy(bb.indices.BayesUCB(), bb.oracles.Fractional(), lazy=True)
     twin = IndexTwin(bayes_ucb, about_fractional, lazy=True)
 
 
@@ -145,7 +145,7 @@ class TestOptions:
         assert bb.IndexPolicy(lazy=True).bounds(self.arms, self.now)[2:].tolist() == [1.0] * 2
 
     def test_an_arm_too_dear_to_be_the_best_is_never_tried(self) -> None:
-        policy = bb.IndexPolicy(bb.KLUCB(), bb.Fractional(), lazy=True)
+        policy = bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.Fractional(), lazy=True)
         learner = bb.Learner(policy, {"dear": 100, "cheap": 1, "fair": 2}, budget=500, reward_range=(0, 1))
         while pull := learner.ask():
             learner.tell(pull, 0.8 if pull.arm == "cheap" else 0.5)
@@ -153,7 +153,7 @@ class TestOptions:
         assert [row.pulls > 0 for row in learner.arms] == [False, True, False]
 
     def test_the_first_pull_goes_to_the_cheapest(self) -> None:
-        policy = bb.IndexPolicy(bb.UCB1(), bb.Fractional(), lazy=True)
+        policy = bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Fractional(), lazy=True)
         learner = bb.Learner(policy, [3, 2, 2, 7], budget=500, reward_range=(0, 1))
         assert asked(learner).arm == 1
 
@@ -170,7 +170,7 @@ class TestOptions:
         assert bb.IndexPolicy.from_data(data) == bb.kube()
 
     def test_options_show_only_where_they_are_on(self) -> None:
-        shown = repr(bb.IndexPolicy(bb.Mean(), bb.Exact(), lazy=True))
+        shown = repr(bb.IndexPolicy(bb.indices.Mean(), bb.oracles.Exact(), lazy=True))
         assert shown == "IndexPolicy(index=Mean(), oracle=Exact(), lazy=True)"
 
     @pytest.mark.parametrize("bad", [1, 0, "yes", None, np.True_])
@@ -180,7 +180,7 @@ class TestOptions:
         with pytest.raises(InvalidInput, match=r"^lazy is .*: it must be True or False"):
             bb.IndexPolicy(lazy=bad)
         with pytest.raises(InvalidInput, match=r"^star is .*: it must be True or False"):
-            bb.OmegaUCB(star=bad)
+            bb.indices.OmegaUCB(star=bad)
 
 
 # --- The recommended policy ---------------------------------------------------------------------------------
@@ -193,4 +193,4 @@ def test_the_recommended_policy_loses_a_twentieth_of_what_kube_loses() -> None:
     kube, recommended = bb.regret(runs, against="fractional")
     assert (kube.policy, recommended.policy) == ("KUBE", "recommended")
     assert recommended.worst < 0.05 * kube.mean
-    assert bb.recommended() == bb.learned_range_kl_ucb()
+    assert bb.recommended() == bb.policies.learned_range_kl_ucb()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import budgetbandits as bb
 import reference
-from budgetbandits import Arms, Now
+from budgetbandits.policies import Arms, Now
 from budgetbandits.policies.minimum_empirical_divergence import IMED, TwoMomentIMED
 from budgetbandits.policies.state import arm_of
 from states import arms_of, now_of
@@ -87,28 +87,30 @@ BEFORE_THIRTY = Case(29, 0, 0.4, 0.1, 1000, 0.5, 0.0, 1.0)
 @pytest.mark.parametrize(
     ("index", "twin"),
     [
-        (bb.UCB1(0.3), reference.ucb1(0.3)),
-        (bb.Mean(), reference.mean),
-        (bb.KLUCB(), reference.kl_ucb(reference.log_time)),
-        (bb.KLUCBPlus(), reference.kl_ucb(reference.log_time_per_pull)),
-        (bb.KLUCBPlusPlus(), reference.kl_ucb(reference.minimax_exploration)),
-        (bb.TwoMomentKLUCB(), reference.two_moment_kl_ucb(0.7)),
-        (bb.TwoMomentKLUCB(0.5), reference.two_moment_kl_ucb(0.5)),
-        (bb.LearnedRangeKLUCB(), reference.learned_range_kl_ucb(0.35, 0.1)),
-        (bb.LearnedRangeKLUCB(0.8, 0.6), reference.learned_range_kl_ucb(0.8, 0.6)),
-        (bb.OmegaUCB(), reference.omega_ucb(0.25)),
-        (bb.OmegaUCB(1.5, star=True), reference.omega_ucb(1.5, star=True)),
-        (bb.UCBV(), reference.ucb_v),
-        (bb.UCBTuned(), reference.ucb_tuned),
-        (bb.MOSS(), reference.moss),
-        (bb.BayesUCB(), reference.bayes_ucb),
+        (bb.indices.UCB1(0.3), reference.ucb1(0.3)),
+        (bb.indices.Mean(), reference.mean),
+        (bb.indices.KLUCB(), reference.kl_ucb(reference.log_time)),
+        (bb.indices.KLUCBPlus(), reference.kl_ucb(reference.log_time_per_pull)),
+        (bb.indices.KLUCBPlusPlus(), reference.kl_ucb(reference.minimax_exploration)),
+        (bb.indices.TwoMomentKLUCB(), reference.two_moment_kl_ucb(0.7)),
+        (bb.indices.TwoMomentKLUCB(0.5), reference.two_moment_kl_ucb(0.5)),
+        (bb.indices.LearnedRangeKLUCB(), reference.learned_range_kl_ucb(0.35, 0.1)),
+        (bb.indices.LearnedRangeKLUCB(0.8, 0.6), reference.learned_range_kl_ucb(0.8, 0.6)),
+        (bb.indices.OmegaUCB(), reference.omega_ucb(0.25)),
+        (bb.indices.OmegaUCB(1.5, star=True), reference.omega_ucb(1.5, star=True)),
+        (bb.indices.UCBV(), reference.ucb_v),
+        (bb.indices.UCBTuned(), reference.ucb_tuned),
+        (bb.indices.MOSS(), reference.moss),
+        (bb.indices.BayesUCB(), reference.bayes_ucb),
     ],
-    ids=lambda part: repr(part) if isinstance(part, bb.Index) else "",  # a function's repr differs between processes
+    ids=lambda part: (
+        repr(part) if isinstance(part, bb.indices.Index) else ""
+    ),  # a function's repr differs between processes
 )
 @given(cases())
 @example(AT_THIRTY)
 @example(BEFORE_THIRTY)
-def test_an_index_is_its_formula(index: bb.Index, twin: reference.Index, case: Case) -> None:
+def test_an_index_is_its_formula(index: bb.indices.Index, twin: reference.Index, case: Case) -> None:
     value = index.bounds(case.arms(), case.now())[0]
     # The mean is there in all of them: what counts is how far above it they are.
     margin = value - case.low - case.span * case.mean

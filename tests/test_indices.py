@@ -22,15 +22,15 @@ def test_ucb1_by_hand() -> None:
     # sqrt(2 ln 8 / 2) = sqrt(ln 8) and sqrt(2 ln 8 / 8) = half of that.
     arms = arms_of(costs=[1, 5], means=[0.25, 0.5], pulls=[2, 8])
     root = math.sqrt(math.log(8))
-    assert bb.UCB1().bounds(arms, now_of(8, 100)) == pytest.approx([0.25 + root, 0.5 + root / 2], rel=1e-15)
+    assert bb.indices.UCB1().bounds(arms, now_of(8, 100)) == pytest.approx([0.25 + root, 0.5 + root / 2], rel=1e-15)
 
 
 def test_ucb1_scales_with_the_width_and_the_range() -> None:
     arms = arms_of(costs=[1, 1], means=[20, 30], pulls=[3, 4])
     now = now_of(100, 100, low=10, high=50)
-    narrow = bb.UCB1(width=1 / 40).bounds(arms, now)
+    narrow = bb.indices.UCB1(width=1 / 40).bounds(arms, now)
     assert narrow == pytest.approx([20 + math.sqrt(2 * math.log(100) / 3), 30 + math.sqrt(2 * math.log(100) / 4)])
-    assert bb.UCB1().bounds(arms, now) - [20, 30] == pytest.approx(40 * (narrow - [20, 30]))
+    assert bb.indices.UCB1().bounds(arms, now) - [20, 30] == pytest.approx(40 * (narrow - [20, 30]))
 
 
 @given(
@@ -41,7 +41,7 @@ def test_ucb1_scales_with_the_width_and_the_range() -> None:
 def test_ucb1_is_the_formula_to_the_last_bit(width: float, known: list[tuple[float, int]], pull: int) -> None:
     """In this order of operations, which compiled code repeats: ties must fall alike everywhere."""
     means, pulls = [mean for mean, _ in known], [count for _, count in known]
-    bounds = bb.UCB1(width).bounds(arms_of([1] * len(means), means, pulls), now_of(pull, 10, low=2, high=5))
+    bounds = bb.indices.UCB1(width).bounds(arms_of([1] * len(means), means, pulls), now_of(pull, 10, low=2, high=5))
     clock = math.sqrt(2.0 * math.log(pull))
     assert bounds.tolist() == [mean + width * 3.0 / math.sqrt(count) * clock for mean, count in known]
 
@@ -49,17 +49,17 @@ def test_ucb1_is_the_formula_to_the_last_bit(width: float, known: list[tuple[flo
 def test_an_outstanding_pull_narrows_the_bound_although_nothing_is_known_of_it() -> None:
     told = arms_of([1, 1], means=[0.5, 0.5], pulls=[2, 2])
     waiting = arms_of([1, 1], means=[0.5, 0.5], pulls=[2, 5], told=[2, 2])
-    before, after = (bb.UCB1().bounds(arms, now_of(8, 10)) for arms in (told, waiting))
+    before, after = (bb.indices.UCB1().bounds(arms, now_of(8, 10)) for arms in (told, waiting))
     assert after[0] == before[0]
     assert after[1] == pytest.approx(0.5 + (before[1] - 0.5) * math.sqrt(2 / 5))
 
 
 def test_mean_is_the_mean() -> None:
     arms = arms_of([1, 2, 3], means=[0.25, 0.1, 0.7], pulls=[2, 8, 1])
-    assert bb.Mean().bounds(arms, now_of(12, 100)).tolist() == [0.25, 0.1, 0.7]
+    assert bb.indices.Mean().bounds(arms, now_of(12, 100)).tolist() == [0.25, 0.1, 0.7]
 
 
-@pytest.mark.parametrize("index", [bb.UCB1(), bb.UCB1(0.2), bb.Mean()])
+@pytest.mark.parametrize("index", [bb.indices.UCB1(), bb.indices.UCB1(0.2), bb.indices.Mean()])
 def test_linear_indices_are_lines_in_their_clock(index: LinearIndex) -> None:
     arms = arms_of([1, 2, 3], means=[0.25, 0.1, 0.7], pulls=[2, 8, 1])
     slopes = [float(index.slope(count, 1.0)) for count in (2, 8, 1)]
@@ -75,8 +75,8 @@ def test_a_width_that_is_no_width(width: Any) -> None:
     is_number = isinstance(width, int | float) and width is not True
     hint = "" if is_number else "give an int or a float; "
     with pytest.raises(InvalidInput, match=rf"^width is {width!r}: {hint}it must be greater than 0 and finite; 1 is"):
-        bb.UCB1(width)
-    for make in (bb.kube, bb.fractional_kube, bb.ucb1):
+        bb.indices.UCB1(width)
+    for make in (bb.kube, bb.fractional_kube, bb.policies.ucb1):
         with pytest.raises(InvalidInput, match="width"):
             make(width)
 
@@ -135,7 +135,7 @@ def test_less_variance_means_a_tighter_bound(m: float, share: float, level: floa
 
 
 def test_with_little_money_for_each_arm_the_declared_end_of_the_rewards_does_not_count() -> None:
-    index, arms = bb.LearnedRangeKLUCB(share=0.1), arms_of([2, 2], [0.3, 0.4], [5, 10])
+    index, arms = bb.indices.LearnedRangeKLUCB(share=0.1), arms_of([2, 2], [0.3, 0.4], [5, 10])
     narrow = index.bounds(arms, now_of(16, 99, high=0.5, arms_tried=2, reward_seen=0.5)).tolist()
     wide = index.bounds(arms, now_of(16, 99, high=1000, arms_tried=2, reward_seen=0.5)).tolist()
     assert wide == pytest.approx(narrow, abs=1e-12)
@@ -145,7 +145,7 @@ def test_with_little_money_for_each_arm_the_declared_end_of_the_rewards_does_not
 
 
 def test_with_much_money_rewards_beyond_all_seen_are_looked_for() -> None:
-    index, arms = bb.LearnedRangeKLUCB(share=0.1), arms_of([2], [0.0], [3])
+    index, arms = bb.indices.LearnedRangeKLUCB(share=0.1), arms_of([2], [0.0], [3])
     values = [index.bounds(arms, now_of(4, left, high=1, arms_tried=1, reward_seen=0.2))[0] for left in (60, 600, 6e4)]
     # share x = 0.1 B / (2 * 3), of which the third root
     assert values == sorted(values)
@@ -159,22 +159,24 @@ def test_with_much_money_rewards_beyond_all_seen_are_looked_for() -> None:
 
 
 def test_while_nothing_was_paid_the_declared_end_counts() -> None:
-    index = bb.LearnedRangeKLUCB()
+    index = bb.indices.LearnedRangeKLUCB()
     assert float(index.untried(1.0, now_of(2, 5, high=3, arms_tried=9, reward_seen=0))) == 3
     arms = arms_of([1], [0.0], [1])
     assert index.bounds(arms, now_of(2, 5, high=3, arms_tried=1, reward_seen=0))[0] > 1
 
 
 def test_however_little_seen_rewards_are_of_the_declared_end_they_tell_how_high_rewards_come() -> None:
-    index, arms = bb.LearnedRangeKLUCB(), arms_of([2], [0.3], [5])
+    index, arms = bb.indices.LearnedRangeKLUCB(), arms_of([2], [0.3], [5])
     values = [index.bounds(arms, now_of(6, 60, high=high, arms_tried=3, reward_seen=0.5))[0] for high in (1, 1e12)]
     assert values[0] == pytest.approx(values[1], abs=1e-12)
 
 
 def test_with_known_costs_an_optimistic_ratio_is_its_index_also_for_arms_never_tried() -> None:
-    index, cost = bb.LearnedRangeKLUCB(), np.array([1.0, 5.0])
+    index, cost = bb.indices.LearnedRangeKLUCB(), np.array([1.0, 5.0])
     now = now_of(6, 60, high=100, arms_tried=3, reward_seen=0.5)
-    assert bb.OptimisticRatio(index).untried(cost, now).tolist() == index.untried(cost, now).tolist() != [100, 100]
+    assert (
+        bb.indices.OptimisticRatio(index).untried(cost, now).tolist() == index.untried(cost, now).tolist() != [100, 100]
+    )
 
 
 @pytest.mark.parametrize("budget", [10, 30, 5000])
@@ -195,8 +197,12 @@ def test_without_money_left_the_table_is_shown() -> None:
 
 def test_a_range_declared_16_times_too_wide_costs_little() -> None:
     """Of KUBE's regret some 2 and 12 percent are measured; the bound that believes in the range loses nearly all."""
-    policies = {"KUBE": bb.kube(), "learns": bb.learned_range_kl_ucb(), "believes": bb.two_moment_kl_ucb()}
-    family = bb.WideRange(bb.paper_family("moderate"), 16)
+    policies = {
+        "KUBE": bb.kube(),
+        "learns": bb.policies.learned_range_kl_ucb(),
+        "believes": bb.policies.two_moment_kl_ucb(),
+    }
+    family = bb.families.WideRange(bb.paper_family("moderate"), 16)
     runs = bb.simulate(family, policies, 1e4, runs=10, seed=66, exact_optimum=False)
     kube, learns, believes = (row.mean for row in bb.regret(runs, against="fractional"))
     assert learns < 0.2 * kube
@@ -205,7 +211,7 @@ def test_a_range_declared_16_times_too_wide_costs_little() -> None:
 
 def test_two_moment_kl_ucb_turns_greedy_as_the_money_runs_out() -> None:
     arms = arms_of([2, 2], [0.5, 0.5], pulls=[10, 40])
-    bounds = [bb.TwoMomentKLUCB().bounds(arms, now_of(51, left)).tolist() for left in (1000, 100, 20)]
+    bounds = [bb.indices.TwoMomentKLUCB().bounds(arms, now_of(51, left)).tolist() for left in (1000, 100, 20)]
     assert bounds[0][0] > bounds[1][0] > bounds[2][0] == 0.5
     assert bounds[0][1] > bounds[1][1] > bounds[2][1] == 0.5
 
@@ -215,8 +221,8 @@ def test_omega_ucb_is_wilsons_interval() -> None:
     arms.reward_squares[:] = [15.0, 5.5]  # 0/1 rewards, and some of less variance
     z = math.sqrt(2 * 0.25 * math.log(101))
     expected = float(stats.binomtest(15, 50).proportion_ci(2 * stats.norm.cdf(z) - 1, method="wilson").high)
-    plain = bb.OmegaUCB().bounds(arms, now_of(100, 10))
-    star = bb.OmegaUCB(star=True).bounds(arms, now_of(100, 10))
+    plain = bb.indices.OmegaUCB().bounds(arms, now_of(100, 10))
+    star = bb.indices.OmegaUCB(star=True).bounds(arms, now_of(100, 10))
     assert plain == pytest.approx([expected, expected], rel=1e-9)
     assert star[0] == pytest.approx(plain[0], rel=1e-12)
     assert star[1] < plain[1]
@@ -224,7 +230,15 @@ def test_omega_ucb_is_wilsons_interval() -> None:
 
 def test_indices_scale_with_the_range() -> None:
     """Rewards twice as large and shifted by 3: bounds, too."""
-    for index in (bb.KLUCB(), bb.TwoMomentKLUCB(), bb.OmegaUCB(), bb.UCBV(), bb.UCBTuned(), bb.MOSS(), bb.BayesUCB()):
+    for index in (
+        bb.indices.KLUCB(),
+        bb.indices.TwoMomentKLUCB(),
+        bb.indices.OmegaUCB(),
+        bb.indices.UCBV(),
+        bb.indices.UCBTuned(),
+        bb.indices.MOSS(),
+        bb.indices.BayesUCB(),
+    ):
         small, large = arms_of([1], [0.3], [7]), arms_of([1], [3.6], [7])
         small.reward_squares[:], large.reward_squares[:] = 7 * (0.09 + 0.04), 7 * (3.6 * 3.6 + 0.16)
         one = index.bounds(small, now_of(20, 500))[0]
@@ -232,17 +246,17 @@ def test_indices_scale_with_the_range() -> None:
 
 
 @dataclass(frozen=True)
-class Dearest(bb.Index):
+class Dearest(bb.indices.Index):
     """Worth its cost."""
 
     factor: float = 2.0
 
-    def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
+    def bounds(self, arms: bb.policies.Arms, now: bb.policies.Now) -> Floats:
         return self.factor * arms.cost
 
 
 @dataclass(frozen=True)
-class Nameless(bb.Index):
+class Nameless(bb.indices.Index):
     """Forgets to say what an arm is worth."""
 
 
@@ -252,7 +266,7 @@ class Shapeless(LinearIndex):
 
 
 def test_an_index_of_ones_own() -> None:
-    policy = bb.IndexPolicy(Dearest(), bb.CostBlind())
+    policy = bb.IndexPolicy(Dearest(), bb.oracles.CostBlind())
     learner = bb.Learner(policy, {"a": 1, "b": 3, "c": 2}, budget=20, reward_range=(0, 1))
     pulled = []
     while pull := learner.ask():
@@ -272,6 +286,6 @@ def test_an_index_without_bounds_says_so() -> None:
 
 
 def test_indices_compare_by_value() -> None:
-    assert bb.UCB1() == bb.UCB1(width=1.0) != bb.UCB1(width=0.5)
-    assert len({bb.UCB1(), bb.UCB1(1.0), bb.Mean(), bb.Mean()}) == 2
-    assert repr(bb.UCB1(0.5)) == "UCB1(width=0.5)"
+    assert bb.indices.UCB1() == bb.indices.UCB1(width=1.0) != bb.indices.UCB1(width=0.5)
+    assert len({bb.indices.UCB1(), bb.indices.UCB1(1.0), bb.indices.Mean(), bb.indices.Mean()}) == 2
+    assert repr(bb.indices.UCB1(0.5)) == "UCB1(width=0.5)"

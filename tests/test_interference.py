@@ -255,7 +255,7 @@ class Nosy(bb.Policy):
 
     use: str
 
-    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         found = getattr(THERE[0], self.use)
         return 0 * len(str(found() if callable(found) else found))
 

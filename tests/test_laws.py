@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from budgetbandits.core import special as own_special
+from budgetbandits.core.compiled import MARKED
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems import laws
-from budgetbandits.problems.laws import (
-    COMPILABLE,
+from budgetbandits.problems.laws import steady
+from budgetbandits.problems.laws.steady import (
     PARAMETERS,
     Bernoulli,
     Beta,
@@ -417,19 +417,24 @@ def test_table_refuses_what_is_not_a_law() -> None:
         tabulate(bad)
 
 
+def marked_functions() -> list[Callable[..., Any]]:
+    modules = (own_special.__name__, steady.__name__)
+    return [function for function, _ in MARKED if function.__module__ in modules]
+
+
 def test_compilable_functions_use_only_what_can_be_compiled() -> None:
     known: set[str] = {"math", *dir(math), *dir(builtins)}
-    for module in (own_special, laws):
+    for module in (own_special, steady):
         known |= {key for key, value in vars(module).items() if isinstance(value, int | float)}
-    for function in (*own_special.COMPILABLE, *COMPILABLE):
+    known |= {function.__name__ for function in marked_functions()}
+    for function in marked_functions():
         assert set(function.__code__.co_names) <= known
-        known.add(function.__name__)
 
 
 @pytest.fixture(scope="module")
 def compiled() -> Callable[..., None]:
     numba = pytest.importorskip("numba")
-    for function in (*own_special.COMPILABLE, *COMPILABLE):
+    for function in marked_functions():
         numba.extending.register_jitable(function)
 
     def fill(

@@ -64,7 +64,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Leaderboard:
     """Return a leaderboard that nothing interrupted."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "list.toml").write_text(LIST, encoding="utf-8")
-    return bb.leaderboard(folder / "list.toml", out=folder / "out", progress=False)
+    return bb.compare(folder / "list.toml", out=folder / "out", progress=False)
 
 
 def sample(board: Leaderboard, problem: str, policy: str, budget: float) -> list[float]:
@@ -103,7 +103,7 @@ def test_a_cell_is_that_of_its_twin(whole: Leaderboard) -> None:
 def test_problems_share_no_random_numbers_but_policies_and_budgets_do(whole: Leaderboard) -> None:
     first, second = (runs.seed for runs in whole.runs.values())
     assert (first, second) == (11, 12)
-    alone = bb.simulate(bb.BernoulliFamily(4), bb.recommended(), [300], runs=5, seed=11)
+    alone = bb.simulate(bb.families.BernoulliFamily(4), bb.recommended(), [300], runs=5, seed=11)
     rewards = whole.runs["coins"].of("reward", "recommended", 300.0)
     assert alone["reward"].tolist() == rewards.tolist()
 
@@ -141,11 +141,11 @@ def test_of_random_costs_that_come_cheap_the_report_speaks(tmp_path: Path) -> No
     table = tmp_path / "calls.csv"
     table.write_text("arm,cost,reward\na,0,1\na,2,1\na,1,0\nb,0.2,0\nb,1.8,0\nb,1.0,0.1\n", encoding="utf-8")
     calls = bb.problem_from_csv(table, reward_range=(0, 1))
-    policies = {"rec": bb.recommended(), "omega": bb.omega_ucb()}
-    problems: dict[str, bb.Problem | bb.Family] = {"calls": calls, "coins": bb.BernoulliFamily(3)}
+    policies = {"rec": bb.recommended(), "omega": bb.policies.omega_ucb()}
+    problems: dict[str, bb.Problem | bb.families.Family] = {"calls": calls, "coins": bb.families.BernoulliFamily(3)}
     remarks: set[str] = set()
     for seed in range(1, 6):
-        board = bb.leaderboard(policies, problems, [100, 1000], runs=6, seed=seed, out=tmp_path / str(seed))
+        board = bb.compare(policies, problems, [100, 1000], runs=6, seed=seed, out=tmp_path / str(seed))
         means = [row.mean for row in board.standings]
         assert means == sorted(means)
         assert not any(map(math.isnan, means))
@@ -155,7 +155,7 @@ def test_of_random_costs_that_come_cheap_the_report_speaks(tmp_path: Path) -> No
     with pytest.raises(
         InvalidInput, match="below 0 on average in every cell with regret, which is luck: give more runs"
     ):
-        bb.leaderboard(policies, {"calls": calls}, [100], runs=3, seed=6)
+        bb.compare(policies, {"calls": calls}, [100], runs=3, seed=6)
 
 
 def test_two_problems_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,7 +191,7 @@ def test_a_duel_is_with_the_best_published_policy_of_the_cell(whole: Leaderboard
 
 def test_a_policy_that_is_certain_to_lose_is_behind() -> None:
     policies = {"explores": bb.epsilon_first(0.9), "learns": bb.recommended()}
-    board = bb.leaderboard(policies, {"coins": bb.BernoulliFamily(10)}, [1000], runs=20, seed=11)
+    board = bb.compare(policies, {"coins": bb.families.BernoulliFamily(10)}, [1000], runs=20, seed=11)
     found = {duel.policy: duel.verdict for duel in board.duels}
     assert found == {"explores": "behind", "learns": "ahead"}  # beside KUBE, which is published and was added
     assert board.reference == "KUBE, width 1"
@@ -214,8 +214,8 @@ ALIKE = {
 @pytest.mark.parametrize("name", ALIKE)
 def test_a_cell_without_regret_is_left_out_and_told_of(name: str, tmp_path: Path) -> None:
     policies = {"mine": bb.recommended()}
-    board = bb.leaderboard(policies, {"x": COINS, name: ALIKE[name]}, [30], runs=5, seed=11, out=tmp_path / "out")
-    alone = bb.leaderboard(policies, {"x": COINS}, [30], runs=5, seed=11)
+    board = bb.compare(policies, {"x": COINS, name: ALIKE[name]}, [30], runs=5, seed=11, out=tmp_path / "out")
+    alone = bb.compare(policies, {"x": COINS}, [30], runs=5, seed=11)
     assert [math.isnan(each.mean) for each in board.cells] == [False, False, True, True]
     assert board.standings == alone.standings
     assert board.duels == alone.duels
@@ -231,7 +231,7 @@ def test_a_cell_without_regret_is_left_out_and_told_of(name: str, tmp_path: Path
 
 def test_problems_without_any_regret_are_refused() -> None:
     with pytest.raises(InvalidInput, match="KUBE, width 1 has no regret on any of the problems 'one arm', 'equally de"):
-        bb.leaderboard({"mine": bb.recommended()}, ALIKE, [30], runs=3, seed=11)
+        bb.compare({"mine": bb.recommended()}, ALIKE, [30], runs=3, seed=11)
 
 
 def test_a_published_policy_without_regret_leaves_the_other_records_alone() -> None:
@@ -298,11 +298,11 @@ def test_an_interrupted_one_goes_on_and_comes_out_the_same(
     with monkeypatch.context() as patched:
         patched.setattr(study, "simulate", simulate)
         with pytest.raises(KeyboardInterrupt):
-            bb.leaderboard(file, out=out, progress=False, workers=2)
+            bb.compare(file, out=out, progress=False, workers=2)
     kept = {path: path.read_bytes() for path in (out / "runs").rglob("*.parquet")}
     assert len(kept) == 3
     assert not (out / "report.md").exists()
-    again = bb.leaderboard(file, out=out, progress=False, workers=1)
+    again = bb.compare(file, out=out, progress=False, workers=1)
     assert {path: path.read_bytes() for path in kept} == kept
     assert again.cells == whole.cells
     assert outputs(out) == outputs(whole.path)
@@ -312,12 +312,12 @@ def test_more_runs_are_added_and_a_changed_list_is_another_study(
     file: Path, tmp_path: Path, whole: Leaderboard
 ) -> None:
     out = tmp_path / "out"
-    bb.leaderboard(file, out=out, runs=2, progress=False)
-    assert bb.leaderboard(file, out=out, progress=False).cells == whole.cells
+    bb.compare(file, out=out, runs=2, progress=False)
+    assert bb.compare(file, out=out, progress=False).cells == whole.cells
     before = outputs(out)
     file.write_text(LIST + "# changed\n", encoding="utf-8")
     with pytest.raises(OutputError, match=r"holds an experiment with other settings \(list: "):
-        bb.leaderboard(file, out=out, progress=False)
+        bb.compare(file, out=out, progress=False)
     assert outputs(out) == before
 
 
@@ -325,15 +325,15 @@ def test_more_runs_are_added_and_a_changed_list_is_another_study(
 
 
 def test_problems_and_policies_of_the_list_can_be_chosen_and_keep_their_seeds(file: Path, whole: Leaderboard) -> None:
-    board = bb.leaderboard(file, ["a / b"], [300], progress=False)
+    board = bb.compare(file, ["a / b"], [300], progress=False)
     assert board.cells == tuple(each for each in whole.cells if (each.problem, each.budget) == ("a / b", 300.0))
-    assert bb.leaderboard(file, "a / b", [300], progress=False).cells == board.cells
+    assert bb.compare(file, "a / b", [300], progress=False).cells == board.cells
 
 
 def test_a_policy_of_the_packages_list_keeps_its_origin(tmp_path: Path) -> None:
     listed = {name: entrant.policy for name, entrant in read_suite().policies.items()}
     policies = {name: listed[name] for name in ("KUBE", "IMED")} | {"mine": bb.epsilon_first(0.3)}
-    board = bb.leaderboard(policies, {"coins": bb.BernoulliFamily(3)}, [50], runs=2, seed=11, out=tmp_path / "out")
+    board = bb.compare(policies, {"coins": bb.families.BernoulliFamily(3)}, [50], runs=2, seed=11, out=tmp_path / "out")
     assert board.origins == {"KUBE": PUBLISHED, "IMED": PUBLISHED, "mine": OWN}
     page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "| mine | EpsilonFirst(epsilon=0.3, exploit=DensityGreedy()) |" in page
@@ -356,7 +356,7 @@ def test_a_policy_of_the_packages_list_keeps_its_origin(tmp_path: Path) -> None:
             "the least budget is 4, and no arm of 'a' has a greatest cost below 5: give budgets",
         ),
         (
-            {"problems": {"a": bb.BernoulliFamily(5)}, "budgets": [0.5]},
+            {"problems": {"a": bb.families.BernoulliFamily(5)}, "budgets": [0.5]},
             "the least budget is 0.5, and no arm of 'a' has a greatest cost below 1",
         ),
         (
@@ -374,7 +374,7 @@ def test_a_policy_of_the_packages_list_keeps_its_origin(tmp_path: Path) -> None:
 )
 def test_bad_use_is_told_before_anything_is_played(arguments: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=message):
-        bb.leaderboard(**arguments, out=tmp_path / "out")
+        bb.compare(**arguments, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -444,7 +444,7 @@ def test_a_mistake_is_one_line(
 
 def test_random_costs_need_a_budget_for_the_greatest_one_only() -> None:
     problem = bb.Problem([bb.Uniform(0, 5), bb.Uniform(0, 1)], [bb.Bernoulli(0.5), bb.Bernoulli(0.4)])
-    assert bb.leaderboard({"mine": bb.thompson()}, {"a": problem}, [1], runs=2, seed=11).standings
+    assert bb.compare({"mine": bb.thompson()}, {"a": problem}, [1], runs=2, seed=11).standings
 
 
 @dataclass(frozen=True)
@@ -457,12 +457,12 @@ class EverCheaper:
 
 def test_a_family_may_have_instances_for_which_a_budget_is_too_small() -> None:
     family = {"a": EverCheaper()}
-    assert bb.leaderboard({"mine": bb.kube(0.5)}, family, [5], runs=6, seed=11).standings
+    assert bb.compare({"mine": bb.kube(0.5)}, family, [5], runs=6, seed=11).standings
     with pytest.raises(InvalidInput, match="the least budget is 5, and no arm of 'a' has a greatest cost below 8"):
-        bb.leaderboard({"mine": bb.kube(0.5)}, family, [5], runs=2, seed=11)
+        bb.compare({"mine": bb.kube(0.5)}, family, [5], runs=2, seed=11)
 
 
 def test_the_example_of_a_list_runs(tmp_path: Path) -> None:
-    board = bb.leaderboard(EXAMPLES / "leaderboard.toml", out=tmp_path / "out", runs=2, budgets=[50], progress=False)
+    board = bb.compare(EXAMPLES / "leaderboard.toml", out=tmp_path / "out", runs=2, budgets=[50], progress=False)
     assert {duel.policy for duel in board.duels} == {"two moments, exact"}
     assert board.runs.keys() == {"coins", "coins, rare", "range unknown"}

@@ -281,7 +281,7 @@ class TestExpiry:
 
 class TestChoosing:
     def test_choose_says_what_ask_will_pull_and_changes_nothing(self) -> None:
-        learner = new_learner(bb.epsilon_greedy(50, 0.5))
+        learner = new_learner(bb.policies.epsilon_greedy(50, 0.5))
         while (arm := learner.choose()) is not None:
             before = learner.to_json()
             assert learner.choose() == arm
@@ -310,7 +310,7 @@ class TestChoosing:
 
 
 class TestPendingPulls:
-    @pytest.mark.parametrize("policy", [bb.kube(), bb.fractional_kube(), bb.ucb1(), bb.kube(width=0.1)])
+    @pytest.mark.parametrize("policy", [bb.kube(), bb.fractional_kube(), bb.policies.ucb1(), bb.kube(width=0.1)])
     def test_ten_asks_in_a_row_go_to_several_arms(self, policy: bb.Policy) -> None:
         learner = new_learner(policy, costs={"a": 1, "b": 1, "c": 1}, budget=1000)
         for reward in (0.5, 0.5, 0.5):
@@ -385,7 +385,7 @@ class TestWhatItShows:
 
     def test_the_seed_and_the_run_decide_the_draws(self) -> None:
         def story(seed: int, run: int) -> list[Any]:
-            learner = Learner(bb.epsilon_greedy(50, 0.5), [3, 4, 5], 200, (0, 1), seed, run=run)
+            learner = Learner(bb.policies.epsilon_greedy(50, 0.5), [3, 4, 5], 200, (0, 1), seed, run=run)
             arms = []
             while pull := learner.ask():
                 arms.append(pull.arm)
@@ -583,7 +583,7 @@ class Fixed(bb.Policy):
 
     answer: Any
 
-    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         answer: int = self.answer
         return answer
 
@@ -596,16 +596,16 @@ class InTurn(bb.Policy):
     cost: float = 0.5
     note: float = 0.0
 
-    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         affordable = np.where(arms.cost <= now.budget_left, arms.notes, np.inf)
         return int(np.argmin(affordable))
 
-    def weights(self, arms: bb.Arms, now: bb.Now) -> Floats:
+    def weights(self, arms: bb.policies.Arms, now: bb.policies.Now) -> Floats:
         weights = np.zeros(len(arms.cost))
         weights[self.choose(arms, now, 0.5)] = 1.0
         return weights
 
-    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+    def take_note(self, arms: bb.policies.Arms, now: bb.policies.Now, arm: int) -> None:
         arms.notes[arm] = now.pull + self.note
 
     def reward_lesson(self, reward: float, low: float, high: float, uniform: float) -> float:
@@ -619,7 +619,7 @@ class InTurn(bb.Policy):
 class Distracted(InTurn):
     """Fails at its second note, after some of it is written."""
 
-    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+    def take_note(self, arms: bb.policies.Arms, now: bb.policies.Now, arm: int) -> None:
         arms.notes[:] += 1.0
         if now.pull > 1:
             raise OSError("lost the pencil")
@@ -632,27 +632,27 @@ class Forger(InTurn):
     column: Any = "cost"
     hook: Any = "take_note"
 
-    def forge(self, hook: str, arms: bb.Arms) -> None:
+    def forge(self, hook: str, arms: bb.policies.Arms) -> None:
         if hook == self.hook:
             getattr(arms, self.column)[:] = 0
 
-    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         self.forge("choose", arms)
         return super().choose(arms, now, uniform)
 
-    def weights(self, arms: bb.Arms, now: bb.Now) -> Floats:
+    def weights(self, arms: bb.policies.Arms, now: bb.policies.Now) -> Floats:
         self.forge("weights", arms)
         return super().weights(arms, now)
 
-    def learns(self, arms: bb.Arms, now: bb.Now) -> bool:
+    def learns(self, arms: bb.policies.Arms, now: bb.policies.Now) -> bool:
         self.forge("learns", arms)
         return True
 
-    def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
+    def bounds(self, arms: bb.policies.Arms, now: bb.policies.Now) -> Floats:
         self.forge("bounds", arms)
         return arms.mean
 
-    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+    def take_note(self, arms: bb.policies.Arms, now: bb.policies.Now, arm: int) -> None:
         self.forge("take_note", arms)
 
 
@@ -662,35 +662,35 @@ class Cheapest(bb.Policy):
 
     every: int = 1
 
-    def weights(self, arms: bb.Arms, now: bb.Now) -> Counts:
+    def weights(self, arms: bb.policies.Arms, now: bb.policies.Now) -> Counts:
         weights = np.zeros(len(arms.cost), np.int64)
         weights[np.argmin(arms.cost)] = 1
         return weights
 
-    def learns(self, arms: bb.Arms, now: bb.Now) -> bool:
+    def learns(self, arms: bb.policies.Arms, now: bb.policies.Now) -> bool:
         return now.pull % self.every == 0
 
 
 @dataclass(frozen=True)
-class Bonus(bb.Index):
+class Bonus(bb.indices.Index):
     bonus: float
 
-    def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
+    def bounds(self, arms: bb.policies.Arms, now: bb.policies.Now) -> Floats:
         return arms.mean + self.bonus / arms.pulls
 
 
 @dataclass(frozen=True)
-class Muddled(bb.Index):
+class Muddled(bb.indices.Index):
     """Answers for more or fewer arms than there are, or with what is no number."""
 
     more: int = 0
 
-    def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
+    def bounds(self, arms: bb.policies.Arms, now: bb.policies.Now) -> Floats:
         return np.full(len(arms.cost) + self.more, 0.5 if self.more else math.nan)
 
 
 @dataclass(frozen=True)
-class Nothing(bb.Oracle):
+class Nothing(bb.oracles.Oracle):
     """A set of nothing, at times for more or fewer arms than there are."""
 
     more: int = 0
@@ -700,7 +700,7 @@ class Nothing(bb.Oracle):
 
 
 @dataclass(frozen=True)
-class OneEach(bb.Oracle):
+class OneEach(bb.oracles.Oracle):
     def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
         return np.ones(len(values), np.int64)
 
@@ -725,9 +725,9 @@ class TestPoliciesThatMisbehave:
     @pytest.mark.parametrize(
         ("policy", "rule"),
         [
-            (bb.IndexPolicy(bb.Mean(), Nothing()), "at least one affordable arm needs one"),
-            (bb.IndexPolicy(bb.Mean(), Nothing(1)), "an oracle must give one count for each arm"),
-            (bb.IndexPolicy(bb.Mean(), Nothing(-1)), "an oracle must give one count for each arm"),
+            (bb.IndexPolicy(bb.indices.Mean(), Nothing()), "at least one affordable arm needs one"),
+            (bb.IndexPolicy(bb.indices.Mean(), Nothing(1)), "an oracle must give one count for each arm"),
+            (bb.IndexPolicy(bb.indices.Mean(), Nothing(-1)), "an oracle must give one count for each arm"),
             (bb.IndexPolicy(Muddled()), "an index must give a number, not NaN, for each arm"),
             (bb.IndexPolicy(Muddled(1)), "an index must give a number, not NaN, for each arm"),
             (bb.IndexPolicy(Muddled(-1)), "an index must give a number, not NaN, for each arm"),
@@ -757,8 +757,8 @@ class TestPoliciesOfOnesOwn:
         [
             Cheapest(),
             Cheapest(every=3),
-            bb.IndexPolicy(Bonus(0.5), bb.DensityGreedy()),
-            bb.IndexPolicy(bb.UCB1(0.3), OneEach()),
+            bb.IndexPolicy(Bonus(0.5), bb.oracles.DensityGreedy()),
+            bb.IndexPolicy(bb.indices.UCB1(0.3), OneEach()),
             bb.IndexPolicy(Bonus(2), OneEach()),
             bb.epsilon_first(0.2, OneEach()),
         ],
@@ -839,7 +839,7 @@ class TestPoliciesOfOnesOwn:
                 learner.ask()
             assert learner.to_json() == before
 
-    @pytest.mark.parametrize("column", bb.Arms._fields)
+    @pytest.mark.parametrize("column", bb.policies.Arms._fields)
     @pytest.mark.parametrize("hook", ["choose", "weights", "learns", "bounds", "take_note"])
     def test_it_can_write_nothing_but_notes_and_those_when_it_takes_them(self, hook: str, column: str) -> None:
         learner = new_learner(Forger(column=column, hook=hook), costs=[3, 1], budget=7)
@@ -1196,7 +1196,7 @@ class TestThreads:
 class Watching(bb.Policy):
     """Takes the first arm, and notes what it is told."""
 
-    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         SEEN.append((now.arms_tried, now.reward_seen))
         return 0
 

@@ -98,7 +98,7 @@ class TestDecisions:
         assert [entry.number for entry in ledger.unsaved] == list(range(1, len(ledger.unsaved) + 1))
 
     def test_it_decides_as_a_learner_does(self) -> None:
-        ledger = new_ledger(policy=bb.epsilon_greedy(50, 0.5))
+        ledger = new_ledger(policy=bb.policies.epsilon_greedy(50, 0.5))
         learner = ledger.settings.learner()
         while pulls := ledger.ask():
             assert learner.ask() == pulls[0]

@@ -20,7 +20,7 @@ import budgetbandits as bb
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.errors import InvalidInput, JournalDamaged, PolicyError
 from budgetbandits.policies.knapsack import exact, fractional, greedy, relaxation
-from budgetbandits.policies.memory import Everything
+from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation.engine.dispatch import call, play_run, solve_exactly
 from budgetbandits.simulation.engine.play import play_any
 from states import asked
@@ -177,7 +177,7 @@ class TestLearner:
 
     def test_a_policy_that_ignores_the_limit_is_told_so(self) -> None:
         class Stubborn(bb.Policy):
-            def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+            def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
                 return 0
 
         learner = self.learner(Stubborn(), limits={"a": 1})
@@ -187,7 +187,7 @@ class TestLearner:
 
     def test_a_policy_of_ones_own_keeps_limits_without_knowing_them(self) -> None:
         class Cheapest(bb.Policy):
-            def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+            def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
                 return int(np.argmin(arms.cost))
 
         learner = self.learner(Cheapest())
@@ -252,7 +252,7 @@ class TestCampaign:
             assert store.open("ads").ask() is None
 
     def test_forgetting_goes_on_from_the_journal(self, tmp_path: Path) -> None:
-        policy = bb.Forgetful(bb.kube(0.3), bb.Window(5))
+        policy = bb.Forgetful(bb.kube(0.3), bb.memories.Window(5))
         terms: dict[str, Any] = {"costs": {"a": 1, "b": "1.5"}, "budget": 60, "reward_range": (0, 1), "seed": 7}
         learner = bb.Learner(policy, **terms)
         with bb.open_store(f"sqlite:///{tmp_path}/one.db") as store:
@@ -305,8 +305,8 @@ POLICIES: list[bb.Policy] = [
     bb.kube(0.3),
     bb.recommended(),
     bb.epsilon_first(0.2),
-    bb.poker(),
-    bb.IndexPolicy(bb.UCB1(0.3), bb.Exact()),
+    bb.policies.poker(),
+    bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact()),
 ]
 
 
@@ -381,7 +381,7 @@ class TestOptimum:
 
     def test_all_limits_together_may_end_a_run(self) -> None:
         problem = bb.Problem([1, 1], [bb.Bernoulli(0.5)] * 2, limits=[3, 4])
-        runs = bb.simulate(problem, {"KUBE": bb.kube(), "POKER": bb.poker()}, [100], runs=2, seed=1)
+        runs = bb.simulate(problem, {"KUBE": bb.kube(), "POKER": bb.policies.poker()}, [100], runs=2, seed=1)
         assert runs["pulls"].tolist() == [7] * 4
         assert runs["spent"].tolist() == [7.0] * 4
         assert runs["optimum"].tolist() == [3.5] * 4

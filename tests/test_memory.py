@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import budgetbandits as bb
 from budgetbandits.core.checks import Costs
 from budgetbandits.errors import InvalidInput, InvalidState
-from budgetbandits.policies.memory import Everything
+from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation.engine.dispatch import call, play_run
 from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.studies.catalogue import POLICIES, make_policy
@@ -38,28 +38,30 @@ from test_play import GO_ON, NO_MARKS, assert_equal, played_live, some_budget, s
 
 
 class TestSlidingWindowKube(PolicyContract):
-    policy = bb.Forgetful(bb.kube(width=0.3), bb.Window(7))
+    policy = bb.Forgetful(bb.kube(width=0.3), bb.memories.Window(7))
     twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), density_greedy), window(7))
 
 
 class TestSlidingWindowFractionalKube(PolicyContract):
-    policy = bb.Forgetful(bb.IndexPolicy(bb.UCB1(0.3), bb.Fractional(), clip=True, lazy=True), bb.Window(5))
+    policy = bb.Forgetful(
+        bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Fractional(), clip=True, lazy=True), bb.memories.Window(5)
+    )
     twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), fractional, clip=True, lazy=True), window(5))
 
 
 class TestWindowOfOnePull(PolicyContract):
-    policy = bb.Forgetful(bb.fractional_kube(), bb.Window(1))
+    policy = bb.Forgetful(bb.fractional_kube(), bb.memories.Window(1))
     twin = ForgetfulTwin(IndexTwin(ucb1_index(1.0), fractional), window(1))
 
 
 class TestSlidingWindowExact(PolicyContract):
-    policy = bb.Forgetful(bb.IndexPolicy(bb.UCB1(0.3), bb.Exact()), bb.Window(6))
+    policy = bb.Forgetful(bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact()), bb.memories.Window(6))
     twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), exact), window(6))
     twin_limits = (3, 12)
 
 
 class TestSlidingWindowRecommended(PolicyContract):
-    policy = bb.Forgetful(bb.recommended(), bb.Window(8))
+    policy = bb.Forgetful(bb.recommended(), bb.memories.Window(8))
     twin = ForgetfulTwin(
         IndexTwin(learned_range_kl_ucb(0.35, 0.1), about_fractional, lazy=True, untried=learned_range_untried(0.1)),
         window(8),
@@ -67,32 +69,32 @@ class TestSlidingWindowRecommended(PolicyContract):
 
 
 class TestSlidingWindowThompson(PolicyContract):
-    policy = bb.Forgetful(bb.thompson(), bb.Window(8))
+    policy = bb.Forgetful(bb.thompson(), bb.memories.Window(8))
     twin = ForgetfulTwin(ThompsonTwin(), window(8))
 
 
 class TestDiscountedFractionalKube(PolicyContract):
-    policy = bb.Forgetful(bb.fractional_kube(0.3), bb.Discount(0.75))
+    policy = bb.Forgetful(bb.fractional_kube(0.3), bb.memories.Discount(0.75))
     twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), about_fractional), discount(0.75))
 
 
 class TestDiscountedThompson(PolicyContract):
-    policy = bb.Forgetful(bb.thompson(lazy=True), bb.Discount(0.8))
+    policy = bb.Forgetful(bb.thompson(lazy=True), bb.memories.Discount(0.8))
     twin = ForgetfulTwin(ThompsonTwin(lazy=True), discount(0.8))
 
 
 # By ceilings and by the plain scan. Every pair costs seconds of compilation.
-PAIRS: list[tuple[bb.Policy, bb.Memory]] = [
-    (bb.kube(0.3), bb.Window(30)),
-    (bb.recommended(), bb.Window(1)),
-    (bb.kde(5), bb.Window(30)),
-    (bb.fractional_kube(0.3), bb.Discount(0.95)),
-    (bb.thompson(), bb.Discount(0.95)),
+PAIRS: list[tuple[bb.Policy, bb.memories.Memory]] = [
+    (bb.kube(0.3), bb.memories.Window(30)),
+    (bb.recommended(), bb.memories.Window(1)),
+    (bb.policies.kde(5), bb.memories.Window(30)),
+    (bb.fractional_kube(0.3), bb.memories.Discount(0.95)),
+    (bb.thompson(), bb.memories.Discount(0.95)),
 ]
 
 
 @pytest.mark.parametrize(("policy", "memory"), PAIRS, ids=repr)
-def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, memory: bb.Memory) -> None:
+def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, memory: bb.memories.Memory) -> None:
     chance = Random(1)
     for run in range(8):
         problem = some_problem(chance, 12)
@@ -110,16 +112,16 @@ def test_ceilings_of_a_window_decide_as_the_scan(policy: bb.Policy) -> None:
     for run in range(200):
         problem = some_problem(chance, 60)
         bill = problem.price_list(some_budget(chance, problem))
-        memory = bb.Window(chance.choice([1, 5, 20, 100, 1000]))
+        memory = bb.memories.Window(chance.choice([1, 5, 20, 100, 1000]))
         fast = play_run(bb.Forgetful(policy, memory), problem.tables, bill, 7, run, NO_MARKS, GO_ON)
         assert_equal(fast, call(play_any, (policy, memory), policy, memory, world_of(problem, bill, 7, run)))
 
 
-@pytest.mark.parametrize("policy", [bb.kube(0.3), bb.kde(5)], ids=repr)
+@pytest.mark.parametrize("policy", [bb.kube(0.3), bb.policies.kde(5)], ids=repr)
 def test_a_window_that_holds_everything_forgets_nothing(policy: bb.Policy) -> None:
     """To the last bit, if sums of rewards are exact: multiples of a quarter are."""
     problem = bb.Problem([1, 2, 3], [bb.Empirical([0, 0.25, 0.5]), bb.Bernoulli(0.5), bb.Empirical([0.5, 1])])
-    forgetful = bb.Forgetful(policy, bb.Window(10_000))
+    forgetful = bb.Forgetful(policy, bb.memories.Window(10_000))
     for run in range(5):
         outcomes = [
             play_run(each, problem.tables, problem.price_list(500), 7, run, NO_MARKS, GO_ON)
@@ -130,7 +132,7 @@ def test_a_window_that_holds_everything_forgets_nothing(policy: bb.Policy) -> No
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1)), max_size=60), st.integers(1, 10))
 def test_what_leaves_a_window_leaves_no_trace(pulls: list[tuple[int, float]], size: int) -> None:
-    memory = bb.Window(size)
+    memory = bb.memories.Window(size)
     arms = bb.Learner(bb.kube(), [1, 1, 1], 1, (0, 1))._arms
     past = memory.fresh(arms, 1000, 0.0, False)
     for number, (arm, reward) in enumerate(pulls, 1):
@@ -153,8 +155,8 @@ def follow_change(policy: bb.Policy) -> bb.Learner:
     return learner
 
 
-@pytest.mark.parametrize("memory", [bb.Window(50), bb.Discount(0.96)], ids=repr)
-def test_it_follows_a_change_that_others_miss(memory: bb.Memory) -> None:
+@pytest.mark.parametrize("memory", [bb.memories.Window(50), bb.memories.Discount(0.96)], ids=repr)
+def test_it_follows_a_change_that_others_miss(memory: bb.memories.Memory) -> None:
     plain, forgetful = (
         follow_change(bb.fractional_kube(0.1)),
         follow_change(bb.Forgetful(bb.fractional_kube(0.1), memory)),
@@ -165,7 +167,7 @@ def test_it_follows_a_change_that_others_miss(memory: bb.Memory) -> None:
 
 class TestLateRewards:
     def test_a_reward_whose_pull_has_left_the_window_is_not_learned_from(self) -> None:
-        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.Window(3)), {"a": 1}, 10, (0, 1), seed=1)
+        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.memories.Window(3)), {"a": 1}, 10, (0, 1), seed=1)
         pulls = [learner.ask() for _ in range(4)]
         assert pulls[0] is not None
         assert pulls[1] is not None
@@ -176,7 +178,7 @@ class TestLateRewards:
         assert learner.reward_total == 1.25  # all the same
 
     def test_a_late_reward_counts_for_what_its_pull_counts_for(self) -> None:
-        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.Discount(0.5)), {"a": 1}, 10, (0, 1), seed=1)
+        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.memories.Discount(0.5)), {"a": 1}, 10, (0, 1), seed=1)
         first, second = learner.ask(), learner.ask()
         assert first is not None
         assert second is not None
@@ -185,7 +187,7 @@ class TestLateRewards:
         assert learner.arms[0].mean == pytest.approx(1.0 / 1.5)
 
     def test_a_cancelled_pull_leaves_a_gap(self) -> None:
-        learner = bb.Learner(bb.Forgetful(bb.fractional_kube(), bb.Window(2)), {"a": 1}, 10, (0, 1), seed=1)
+        learner = bb.Learner(bb.Forgetful(bb.fractional_kube(), bb.memories.Window(2)), {"a": 1}, 10, (0, 1), seed=1)
         first = learner.ask()
         assert first is not None
         learner.tell(first, 1.0)
@@ -196,8 +198,8 @@ class TestLateRewards:
         learner.ask()
         assert learner.arms[0].mean is None  # two asks later it is gone, though one of them was cancelled
 
-    @pytest.mark.parametrize("memory", [bb.Window(4), bb.Discount(0.5)], ids=repr)
-    def test_a_released_pull_that_is_told_after_all_counts_again(self, memory: bb.Memory) -> None:
+    @pytest.mark.parametrize("memory", [bb.memories.Window(4), bb.memories.Discount(0.5)], ids=repr)
+    def test_a_released_pull_that_is_told_after_all_counts_again(self, memory: bb.memories.Memory) -> None:
         learner = bb.Learner(bb.Forgetful(bb.kube(), memory), {"a": 1, "b": 2}, 10, (0, 1), seed=1)
         pull = learner.ask()
         assert pull is not None
@@ -209,7 +211,7 @@ class TestLateRewards:
 
     def test_a_pull_that_has_faded_is_not_learned_from(self) -> None:
         learner = bb.Learner(
-            bb.Forgetful(bb.recommended(), bb.Discount(0.5)), {"a": 1, "b": 1}, 5000, (0, 0.75), seed=1
+            bb.Forgetful(bb.recommended(), bb.memories.Discount(0.5)), {"a": 1, "b": 1}, 5000, (0, 0.75), seed=1
         )
         late = asked(learner, "a")
         for _ in range(1074):  # so that the pull counts for the least number above 0 that there is
@@ -221,7 +223,7 @@ class TestLateRewards:
     @pytest.mark.parametrize("others", range(1, 9))
     def test_nothing_is_left_of_an_arms_only_pull_once_it_is_cancelled(self, others: int) -> None:
         """Not even what rounding leaves: powers of the factor differ in their last bits from its products."""
-        policy = bb.Forgetful(bb.fractional_kube(), bb.Discount(0.7))
+        policy = bb.Forgetful(bb.fractional_kube(), bb.memories.Discount(0.7))
         learner = bb.Learner(policy, {"b": 1, "a": 1}, 100, (0, 1), seed=1)
         cancelled = asked(learner, "a")
         for _ in range(others):
@@ -262,9 +264,13 @@ def go_astray(learner: bb.Learner, chance: Random) -> None:
 COSTS: list[Costs] = [{"a": (0, 1), "b": ("0.5", 1)}, {"a": 1, "b": 2}, {"a": ("0.1", 1)}]
 
 
-@pytest.mark.parametrize("memory", [bb.Window(1), bb.Window(6), bb.Discount(0.999), bb.Discount(0.3)], ids=repr)
+@pytest.mark.parametrize(
+    "memory",
+    [bb.memories.Window(1), bb.memories.Window(6), bb.memories.Discount(0.999), bb.memories.Discount(0.3)],
+    ids=repr,
+)
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_decides_whatever_is_remembered(name: str, memory: bb.Memory) -> None:
+def test_every_policy_decides_whatever_is_remembered(name: str, memory: bb.memories.Memory) -> None:
     """Less than one pull in all, pulls without a reward: what cancelled, expired and late pulls leave of a memory."""
     policy = bb.Forgetful(with_defaults(name), memory)
     for seed in range(6):
@@ -278,7 +284,7 @@ def test_every_policy_decides_whatever_is_remembered(name: str, memory: bb.Memor
 
 class TestRestoring:
     def saved(self) -> dict[str, Any]:
-        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.Window(4)), {"a": 1, "b": 2}, 10, (0, 1), seed=1)
+        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.memories.Window(4)), {"a": 1, "b": 2}, 10, (0, 1), seed=1)
         for _ in range(3):
             pull = learner.ask()
             assert pull is not None
@@ -315,16 +321,16 @@ class TestBadValues:
     @pytest.mark.parametrize("pulls", [0, -3, 2.5, True, 10**9, "5"])
     def test_windows(self, pulls: Any) -> None:
         with pytest.raises(InvalidInput, match=r"pulls is .*: a window must hold a whole number of pulls from 1"):
-            bb.Window(pulls)
+            bb.memories.Window(pulls)
 
     @pytest.mark.parametrize("factor", [0, 1, -0.5, 1.5, float("nan"), True, "0.9"])
     def test_discounts(self, factor: Any) -> None:
         with pytest.raises(InvalidInput, match=r"factor is .*a discount must lie in \(0, 1\)"):
-            bb.Discount(factor)
+            bb.memories.Discount(factor)
 
     def test_forgetting_twice(self) -> None:
         with pytest.raises(InvalidInput, match="it forgets already"):
-            bb.Forgetful(bb.Forgetful(bb.kube(), bb.Window(5)), bb.Window(5))
+            bb.Forgetful(bb.Forgetful(bb.kube(), bb.memories.Window(5)), bb.memories.Window(5))
 
     def test_a_memory_that_forgets_nothing(self) -> None:
         with pytest.raises(InvalidInput, match=r"memory is Everything\(\): it forgets nothing; give the policy itself"):
@@ -333,6 +339,6 @@ class TestBadValues:
     def test_what_is_no_policy_or_memory(self) -> None:
         wrong: Any = "kube"
         with pytest.raises(InvalidInput, match="policy is 'kube': it must be an instance of Policy"):
-            bb.Forgetful(wrong, bb.Window(5))
+            bb.Forgetful(wrong, bb.memories.Window(5))
         with pytest.raises(InvalidInput, match="memory is 'kube': it must be an instance of Memory"):
             bb.Forgetful(bb.kube(), wrong)

@@ -15,7 +15,12 @@ from budgetbandits.errors import PolicyError
 from budgetbandits.policies.oracles import draw
 from states import asked
 
-ORACLES: list[bb.Oracle] = [bb.DensityGreedy(), bb.Fractional(), bb.Exact(), bb.CostBlind()]
+ORACLES: list[bb.oracles.Oracle] = [
+    bb.oracles.DensityGreedy(),
+    bb.oracles.Fractional(),
+    bb.oracles.Exact(),
+    bb.oracles.CostBlind(),
+]
 
 
 def no_limits(arms: int) -> Counts:
@@ -34,18 +39,18 @@ class TestSolve:
     @pytest.mark.parametrize(
         ("oracle", "budget", "counts"),
         [
-            (bb.DensityGreedy(), 11, [2, 1, 0, 0]),
-            (bb.DensityGreedy(), 10, [2, 0, 0, 2]),
-            (bb.Fractional(), 11, [2, 0, 0, 0]),
-            (bb.Exact(), 10, [1, 2, 0, 0]),
-            (bb.CostBlind(), 25, [0, 0, 2, 0]),
+            (bb.oracles.DensityGreedy(), 11, [2, 1, 0, 0]),
+            (bb.oracles.DensityGreedy(), 10, [2, 0, 0, 2]),
+            (bb.oracles.Fractional(), 11, [2, 0, 0, 0]),
+            (bb.oracles.Exact(), 10, [1, 2, 0, 0]),
+            (bb.oracles.CostBlind(), 25, [0, 0, 2, 0]),
         ],
     )
-    def test_by_hand(self, oracle: bb.Oracle, budget: float, counts: list[int]) -> None:
+    def test_by_hand(self, oracle: bb.oracles.Oracle, budget: float, counts: list[int]) -> None:
         assert oracle.solve(self.values, self.costs, budget).tolist() == counts
 
     @pytest.mark.parametrize("oracle", ORACLES)
-    def test_ties_go_to_the_lower_arm(self, oracle: bb.Oracle) -> None:
+    def test_ties_go_to_the_lower_arm(self, oracle: bb.oracles.Oracle) -> None:
         values, costs = arrays([2, 2, 2], [1, 1, 1])
         assert oracle.solve(values, costs, 5).tolist() == [5, 0, 0]
         assert oracle.draw(values, costs, 5, no_limits(3), 0.999) == 0
@@ -65,7 +70,9 @@ def affordable_sets(draw: st.DrawFn) -> tuple[Floats, Floats, float]:
 
 @pytest.mark.parametrize("oracle", ORACLES)
 @given(affordable_sets())
-def test_an_arm_is_drawn_in_proportion_to_its_count(oracle: bb.Oracle, state: tuple[Floats, Floats, float]) -> None:
+def test_an_arm_is_drawn_in_proportion_to_its_count(
+    oracle: bb.oracles.Oracle, state: tuple[Floats, Floats, float]
+) -> None:
     """Eq. 8, without chance: of N uniform numbers at equal distances, each arm gets its count of a set of N."""
     values, costs, budget = state
     counts = oracle.solve(values, costs, budget).tolist()
@@ -79,7 +86,7 @@ def test_an_arm_is_drawn_in_proportion_to_its_count(oracle: bb.Oracle, state: tu
 
 def test_the_greedys_set_stands_in_the_order_in_which_it_is_taken() -> None:
     values, costs = arrays([1, 6, 9], [1, 3, 4])  # counts 2, 0, 2: the third arm is taken first
-    oracle = bb.DensityGreedy()
+    oracle = bb.oracles.DensityGreedy()
     drawn = [oracle.draw(values, costs, 10.0, no_limits(len(costs)), uniform) for uniform in (0.01, 0.49, 0.51, 0.99)]
     assert drawn == [2, 2, 0, 0]
 
@@ -103,7 +110,7 @@ class TestDraw:
 
 
 @dataclass(frozen=True)
-class Everything(bb.Oracle):
+class Everything(bb.oracles.Oracle):
     """So many of each."""
 
     copies: int = 1
@@ -113,12 +120,12 @@ class Everything(bb.Oracle):
 
 
 @dataclass(frozen=True)
-class Speechless(bb.Oracle):
+class Speechless(bb.oracles.Oracle):
     """Forgets to solve."""
 
 
 def test_an_oracle_of_ones_own_sees_affordable_arms_only() -> None:
-    policy = bb.IndexPolicy(bb.Mean(), Everything())
+    policy = bb.IndexPolicy(bb.indices.Mean(), Everything())
     learner = bb.Learner(policy, {"a": 1, "b": 5, "c": 2}, budget=10, reward_range=(0, 1), seed=1)
     for _ in range(3):
         learner.tell(asked(learner), 0.5)
@@ -136,4 +143,4 @@ def test_an_oracle_without_a_solution_says_so() -> None:
 def test_oracles_compare_by_value() -> None:
     assert len({*ORACLES, *ORACLES}) == len(ORACLES)
     assert Everything(2) == Everything(copies=2) != Everything(3)
-    assert repr(bb.DensityGreedy()) == "DensityGreedy()"
+    assert repr(bb.oracles.DensityGreedy()) == "DensityGreedy()"

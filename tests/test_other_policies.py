@@ -44,52 +44,52 @@ class TestThompsonWithCoins(PolicyContract):
 
 
 class TestVarianceAwareThompson(PolicyContract):
-    policy = bb.variance_aware_thompson(w=0.25, lazy=False)
+    policy = bb.policies.variance_aware_thompson(w=0.25, lazy=False)
     twin = ThompsonTwin(w=0.25)
 
 
 class TestLazyVarianceAwareThompson(PolicyContract):
-    policy = bb.variance_aware_thompson()
+    policy = bb.policies.variance_aware_thompson()
     twin = ThompsonTwin(w=1.0, lazy=True)
 
 
 class TestImed(PolicyContract):
-    policy = bb.imed()
+    policy = bb.policies.imed()
     twin = ImedTwin()
 
 
 class TestTwoMomentImed(PolicyContract):
-    policy = bb.two_moment_imed()
+    policy = bb.policies.two_moment_imed()
     twin = ImedTwin(two_moments=True)
 
 
 class TestKde(PolicyContract):
-    policy = bb.kde(3)
+    policy = bb.policies.kde(3)
     twin = KdeTwin(3, density_greedy)
 
 
 class TestFractionalKde(PolicyContract):
-    policy = bb.fractional_kde(3)
+    policy = bb.policies.fractional_kde(3)
     twin = KdeTwin(3, fractional)
 
 
 class TestAboveAverage(PolicyContract):
-    policy = bb.above_average()
+    policy = bb.policies.above_average()
     twin = AboveAverageTwin()
 
 
 class TestWellAboveAverage(PolicyContract):
-    policy = bb.above_average(x=0.2)
+    policy = bb.policies.above_average(x=0.2)
     twin = AboveAverageTwin(0.2)
 
 
 class TestForgetfulAboveAverage(PolicyContract):
-    policy = bb.Forgetful(bb.above_average(), bb.Window(6))
+    policy = bb.Forgetful(bb.policies.above_average(), bb.memories.Window(6))
     twin = ForgetfulTwin(AboveAverageTwin(), window(6))
 
 
 class TestForgetfulThompsonWithCoins(PolicyContract):
-    policy = bb.Forgetful(bb.thompson(coin=True), bb.Window(6))
+    policy = bb.Forgetful(bb.thompson(coin=True), bb.memories.Window(6))
     twin = ForgetfulTwin(ThompsonTwin(coin=True), window(6))
 
 
@@ -110,7 +110,7 @@ class TestCompiledThompson(Compiled):
 
 
 class TestCompiledForgetfulAboveAverage(Compiled):
-    policy = bb.Forgetful(bb.above_average(), bb.Window(6))
+    policy = bb.Forgetful(bb.policies.above_average(), bb.memories.Window(6))
     twin = ForgetfulTwin(AboveAverageTwin(), window(6))
 
 
@@ -119,14 +119,14 @@ class TestCompiledForgetfulAboveAverage(Compiled):
     [
         bb.thompson(),
         bb.thompson(coin=True),
-        bb.variance_aware_thompson(0.25),
-        bb.imed(),
-        bb.two_moment_imed(),
-        bb.kde(5),
-        bb.above_average(),
-        bb.above_average(x=0.3),
-        bb.Forgetful(bb.above_average(), bb.Window(20)),
-        bb.Forgetful(bb.thompson(coin=True), bb.Discount(0.9)),
+        bb.policies.variance_aware_thompson(0.25),
+        bb.policies.imed(),
+        bb.policies.two_moment_imed(),
+        bb.policies.kde(5),
+        bb.policies.above_average(),
+        bb.policies.above_average(x=0.3),
+        bb.Forgetful(bb.policies.above_average(), bb.memories.Window(20)),
+        bb.Forgetful(bb.thompson(coin=True), bb.memories.Discount(0.9)),
     ],
     ids=repr,
 )
@@ -170,7 +170,7 @@ class TestThompsonByHand:
         arms.reward_squares[:] = arms.reward_sum  # rewards of 0 and 1 are their own squares
         chosen = [
             [policy.choose(arms, now_of(11, 50), i / 500 + 1e-3) for i in range(500)]
-            for policy in (bb.thompson(), bb.variance_aware_thompson(w=1, lazy=False))
+            for policy in (bb.thompson(), bb.policies.variance_aware_thompson(w=1, lazy=False))
         ]
         assert chosen[0] == chosen[1]
 
@@ -179,10 +179,10 @@ class TestThompsonByHand:
         arms = arms_of([1, 1], [0.4, 0.5], pulls=[50, 50])
         counts = {
             policy: Counter(policy.choose(arms, now_of(101, 50), i / 500 + 1e-3) for i in range(500))
-            for policy in (bb.thompson(), bb.variance_aware_thompson(w=0.25))
+            for policy in (bb.thompson(), bb.policies.variance_aware_thompson(w=0.25))
         }
         assert counts[bb.thompson()][0] > 50
-        assert counts[bb.variance_aware_thompson(w=0.25)][0] < counts[bb.thompson()][0] / 4
+        assert counts[bb.policies.variance_aware_thompson(w=0.25)][0] < counts[bb.thompson()][0] / 4
 
     def test_weights_are_about_the_chances(self) -> None:
         # Beta(4, 8) against Beta(8, 4).
@@ -197,7 +197,7 @@ class TestThompsonByHand:
 
     def test_a_base_without_shapes_says_so(self) -> None:
         with pytest.raises(NotImplementedError, match=r"PosteriorSampling must define shapes\(self, arm, now\)"):
-            bb.PosteriorSampling().choose(arms_of([1], [0.5], [1]), now_of(2, 10), 0.5)
+            bb.policies.PosteriorSampling().choose(arms_of([1], [0.5], [1]), now_of(2, 10), 0.5)
 
 
 # --- IMED, KDE and the above average ------------------------------------------------------------------------
@@ -207,31 +207,37 @@ class TestImedByHand:
     def test_least_evidence(self) -> None:
         # rho is 0.6: kl(0.5, 0.6) = 0.0204 and kl(0.1, 0.6) = 0.5506.
         now = now_of(100, 50)
-        assert bb.imed().choose(arms_of([1, 1, 1], [0.6, 0.5, 0.1], [50, 40, 3]), now, 0.5) == 2  # 3.91, 4.51, 2.75
-        assert bb.imed().choose(arms_of([1, 1, 1], [0.6, 0.5, 0.1], [50, 20, 8]), now, 0.5) == 1  # 3.91, 3.40, 6.48
-        assert bb.imed().choose(arms_of([1, 1, 1], [0.6, 0.5, 0.1], [30, 40, 8]), now, 0.5) == 0  # 3.40, 4.51, 6.48
+        assert (
+            bb.policies.imed().choose(arms_of([1, 1, 1], [0.6, 0.5, 0.1], [50, 40, 3]), now, 0.5) == 2
+        )  # 3.91, 4.51, 2.75
+        assert (
+            bb.policies.imed().choose(arms_of([1, 1, 1], [0.6, 0.5, 0.1], [50, 20, 8]), now, 0.5) == 1
+        )  # 3.91, 3.40, 6.48
+        assert (
+            bb.policies.imed().choose(arms_of([1, 1, 1], [0.6, 0.5, 0.1], [30, 40, 8]), now, 0.5) == 0
+        )  # 3.40, 4.51, 6.48
 
     def test_an_arm_that_needs_more_than_the_range_has_is_not_tried(self) -> None:
         arms = arms_of([1, 2, 1.5], [0.6, 0.0, 0.0], pulls=[4, 0, 0])
-        assert bb.imed().choose(arms, now_of(5, 50), 0.5) == 2
+        assert bb.policies.imed().choose(arms, now_of(5, 50), 0.5) == 2
         arms = arms_of([1, 2, 1.8], [0.6, 0.0, 0.0], pulls=[4, 0, 0])
-        assert bb.imed().choose(arms, now_of(5, 50), 0.5) == 0
+        assert bb.policies.imed().choose(arms, now_of(5, 50), 0.5) == 0
 
 
 def test_kde_by_hand() -> None:
     arms = arms_of([10, 7, 3, 1], [0.9, 0.5, 0.15, 0.01], pulls=[9] * 4)
     # The best set is 3, 1, 0, 2 of them; a tenth of the chances goes to all alike.
     expected = [0.025 + 0.9 * share for share in (3 / 6, 1 / 6, 0, 2 / 6)]
-    assert bb.kde(4).weights(arms, now_of(40, 39)) == pytest.approx(expected)
-    assert bb.fractional_kde(4).weights(arms, now_of(40, 39)) == pytest.approx([0.925, 0.025, 0.025, 0.025])
-    assert bb.kde(100).weights(arms, now_of(40, 8)) == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3])
+    assert bb.policies.kde(4).weights(arms, now_of(40, 39)) == pytest.approx(expected)
+    assert bb.policies.fractional_kde(4).weights(arms, now_of(40, 39)) == pytest.approx([0.925, 0.025, 0.025, 0.025])
+    assert bb.policies.kde(100).weights(arms, now_of(40, 8)) == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3])
 
 
 class TestAboveAverageByHand:
     def test_passes(self) -> None:
         # Densities 0.9, 0.5 and 0.3 (of the arm that costs 2), told without noise: the first pass has all three and
         # an average of 0.567, which only the first exceeds.
-        learner = bb.Learner(bb.above_average(), {"a": 1, "b": 1, "c": 2}, 20, (0, 1), seed=1)
+        learner = bb.Learner(bb.policies.above_average(), {"a": 1, "b": 1, "c": 2}, 20, (0, 1), seed=1)
         rewards = {"a": 0.9, "b": 0.5, "c": 0.6}
         pulled = []
         for _ in range(6):
@@ -241,7 +247,7 @@ class TestAboveAverageByHand:
         assert pulled == ["a", "b", "c", "a", "a", "a"]
 
     def test_an_arm_comes_back_when_the_average_has_fallen(self) -> None:
-        learner = bb.Learner(bb.above_average(), {"a": 1, "b": 1}, 20, (0, 1), seed=1)
+        learner = bb.Learner(bb.policies.above_average(), {"a": 1, "b": 1}, 20, (0, 1), seed=1)
         told = {"a": iter([1.0, 0.0, 0.0, 0.0]), "b": iter([0.4, 0.4])}
         pulled = []
         for _ in range(6):
@@ -252,7 +258,7 @@ class TestAboveAverageByHand:
         assert pulled == ["a", "b", "a", "a", "a", "b"]
 
     def test_an_arm_does_not_have_to_be_better_than_itself(self) -> None:
-        learner = bb.Learner(bb.above_average(x=0.5), {"a": 1, "b": 1}, 20, (0, 1), seed=1)
+        learner = bb.Learner(bb.policies.above_average(x=0.5), {"a": 1, "b": 1}, 20, (0, 1), seed=1)
         pulled = []
         for _ in range(6):
             pull = asked(learner)
@@ -262,7 +268,7 @@ class TestAboveAverageByHand:
         assert pulled == ["a", "b", "b", "b", "b", "b"]
 
     def test_equal_arms_stay_together(self) -> None:
-        learner = bb.Learner(bb.above_average(), [1] * 7, 70, (0, 1), seed=1)
+        learner = bb.Learner(bb.policies.above_average(), [1] * 7, 70, (0, 1), seed=1)
         pulled = []
         while pull := learner.ask():
             pulled.append(pull.arm)
@@ -270,19 +276,19 @@ class TestAboveAverageByHand:
         assert pulled == list(range(7)) * 10
 
     def test_looking_takes_nobodys_turn(self) -> None:
-        learner = bb.Learner(bb.above_average(), [1, 1, 1], 70, (0, 1), seed=1)
+        learner = bb.Learner(bb.policies.above_average(), [1, 1, 1], 70, (0, 1), seed=1)
         for turn in (0, 1, 2, 0):
             assert [learner.choose() for _ in range(3)] == [turn] * 3
             assert learner.best_set()[0].arm == turn
             learner.tell(asked(learner), 0.5)
 
     def test_a_pull_chosen_elsewhere_is_a_turn(self) -> None:
-        learner = bb.Learner(bb.above_average(), [1, 1, 1], 70, (0, 1), seed=1)
+        learner = bb.Learner(bb.policies.above_average(), [1, 1, 1], 70, (0, 1), seed=1)
         learner.tell(asked(learner, 1), 0.5)
         assert [asked(learner).arm for _ in range(3)] == [0, 2, 1]
 
     def test_a_cancelled_turn_is_lost_and_an_arm_none_of_whose_pulls_count_is_in_the_next_pass(self) -> None:
-        learner = bb.Learner(bb.above_average(), [1, 1, 1], 70, (0, 1), seed=1)
+        learner = bb.Learner(bb.policies.above_average(), [1, 1, 1], 70, (0, 1), seed=1)
         first = asked(learner)
         learner.cancel(first)
         for arm, reward in ((1, 0.9), (2, 0.1)):
@@ -322,27 +328,39 @@ def test_with_coins_a_learner_learns_ends_and_adds_up_what_it_is_told() -> None:
 @pytest.mark.parametrize(
     ("make", "bad", "message"),
     [
-        (bb.two_moment_kl_ucb, [0, -1, math.nan, math.inf], "a is {}: it must be greater than 0 and finite; 0.7 is"),
         (
-            bb.learned_range_kl_ucb,
+            bb.policies.two_moment_kl_ucb,
+            [0, -1, math.nan, math.inf],
+            "a is {}: it must be greater than 0 and finite; 0.7 is",
+        ),
+        (
+            bb.policies.learned_range_kl_ucb,
             [0, -1, math.nan, math.inf],
             "a is {}: it must be greater than 0 and finite; 0.35 is",
         ),
         (
-            lambda share: bb.learned_range_kl_ucb(share=share),
+            lambda share: bb.policies.learned_range_kl_ucb(share=share),
             [0, -1, 1.01, math.nan],
             "share is {}: it must be greater than 0 and at most 1; 0.1 is usual",
         ),
-        (bb.omega_ucb, [0, -1, math.nan, math.inf], "rho is {}: it must be greater than 0 and finite"),
-        (bb.variance_aware_thompson, [0, -1, math.nan, 1001], "w is {}: it must lie in"),
-        (bb.kde, [0, -1, math.nan, math.inf], "gamma is {}: it must be greater than 0 and finite"),
-        (bb.fractional_kde, [0, math.inf], "gamma is {}: it must be greater than 0 and finite"),
-        (bb.above_average, [-1, -2, math.nan, math.inf], "x is {}: it must be greater than -1 and finite"),
+        (bb.policies.omega_ucb, [0, -1, math.nan, math.inf], "rho is {}: it must be greater than 0 and finite"),
+        (bb.policies.variance_aware_thompson, [0, -1, math.nan, 1001], "w is {}: it must lie in"),
+        (bb.policies.kde, [0, -1, math.nan, math.inf], "gamma is {}: it must be greater than 0 and finite"),
+        (bb.policies.fractional_kde, [0, math.inf], "gamma is {}: it must be greater than 0 and finite"),
+        (bb.policies.above_average, [-1, -2, math.nan, math.inf], "x is {}: it must be greater than -1 and finite"),
         (bb.thompson, [0, "yes", None], "lazy is {}: it must be True or False"),
         (lambda coin: bb.thompson(coin=coin), [0, "yes", None], "coin is {}: it must be True or False"),
-        (lambda lazy: bb.variance_aware_thompson(lazy=lazy), [0, None], "lazy is {}: it must be True or False"),
-        (lambda oracle: bb.KDE(5, oracle), [bb.UCB1(), None], "exploit is {}: it must be an instance of Oracle"),
-        (bb.kl_ucb, [0, "yes"], "lazy is {}: it must be True or False"),
+        (
+            lambda lazy: bb.policies.variance_aware_thompson(lazy=lazy),
+            [0, None],
+            "lazy is {}: it must be True or False",
+        ),
+        (
+            lambda oracle: bb.policies.KDE(5, oracle),
+            [bb.indices.UCB1(), None],
+            "exploit is {}: it must be an instance of Oracle",
+        ),
+        (bb.policies.kl_ucb, [0, "yes"], "lazy is {}: it must be True or False"),
     ],
 )
 def test_bad_parameters(make: Callable[[Any], bb.Policy], bad: list[Any], message: str) -> None:
@@ -354,7 +372,14 @@ def test_bad_parameters(make: Callable[[Any], bb.Policy], bad: list[Any], messag
 
 @pytest.mark.parametrize(
     "make",
-    [bb.two_moment_kl_ucb, bb.learned_range_kl_ucb, bb.omega_ucb, bb.variance_aware_thompson, bb.kde, bb.above_average],
+    [
+        bb.policies.two_moment_kl_ucb,
+        bb.policies.learned_range_kl_ucb,
+        bb.policies.omega_ucb,
+        bb.policies.variance_aware_thompson,
+        bb.policies.kde,
+        bb.policies.above_average,
+    ],
 )
 def test_text_is_no_number(make: Callable[[Any], bb.Policy]) -> None:
     with pytest.raises(InvalidInput, match="is '1': give an int or a float; it must"):

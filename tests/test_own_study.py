@@ -103,7 +103,10 @@ def test_the_tables_are_those_of_the_runs(whole: tuple[Path, str]) -> None:
     comparison = rows_of(out / "comparison.csv")
     assert [
         (row["policy"], float(row["budget"]), float(row["ratio"]), float(row["ratio_high"])) for row in comparison
-    ] == [("eps-first .1", row.budget, row.ratio, row.ratio_high) for row in bb.compare(runs, "eps-first .1", "KUBE")]
+    ] == [
+        ("eps-first .1", row.budget, row.ratio, row.ratio_high)
+        for row in bb.paired_regret(runs, "eps-first .1", "KUBE")
+    ]
 
 
 def test_what_is_printed_is_the_tables_and_where_the_report_is(whole: tuple[Path, str]) -> None:

@@ -10,8 +10,8 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import Amount, PriceList
-from budgetbandits.policies.memory import Everything
-from budgetbandits.problems.changing import Law
+from budgetbandits.policies.memories import Everything
+from budgetbandits.problems.laws.changing import Law
 from budgetbandits.simulation.engine.dispatch import call, charges_of, play_run
 from budgetbandits.simulation.engine.live import CompiledChoice
 from budgetbandits.simulation.engine.play import Outcome, World, play_any, play_lines
@@ -24,19 +24,21 @@ POLICIES: list[bb.Policy] = [
     bb.kube(1 / 40),
     bb.fractional_kube(),
     bb.fractional_kube(1 / 40),
-    bb.ucb1(),
+    bb.policies.ucb1(),
     bb.epsilon_first(0.1),
-    bb.epsilon_first(0.29, exploit=bb.Fractional()),
-    bb.epsilon_greedy(c=2, d=0.5),
-    bb.poker(),
-    bb.IndexPolicy(bb.Mean(), bb.DensityGreedy()),
-    bb.IndexPolicy(bb.UCB1(0.3), bb.Exact()),
+    bb.epsilon_first(0.29, exploit=bb.oracles.Fractional()),
+    bb.policies.epsilon_greedy(c=2, d=0.5),
+    bb.policies.poker(),
+    bb.IndexPolicy(bb.indices.Mean(), bb.oracles.DensityGreedy()),
+    bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact()),
 ]
 # Those that the tournament plays; play_any asks the policy itself, which scans all arms.
-BY_TOURNAMENT = [policy for policy in POLICIES[:7] if not isinstance(policy, bb.EpsilonFirst)] + [bb.epsilon_first(0.1)]
+BY_TOURNAMENT = [policy for policy in POLICIES[:7] if not isinstance(policy, bb.policies.EpsilonFirst)] + [
+    bb.epsilon_first(0.1)
+]
 
 
-def some_law(chance: Random) -> bb.RewardLaw:
+def some_law(chance: Random) -> bb.laws.RewardLaw:
     return chance.choice(
         [
             bb.Bernoulli(chance.choice([0, 0.3, 0.5, 0.5, 1])),
@@ -156,7 +158,7 @@ def test_the_tournament_is_the_same_in_plain_python() -> None:
         tree = grow(bill.prices, is_blind=False)
         place = np.argsort(tree.leaves["arm"])
         with np.errstate(over="ignore"):
-            plain = play_lines(bb.UCB1(0.5), 0.0, world_of(problem, bill, 7, run), tree, place, True)
+            plain = play_lines(bb.indices.UCB1(0.5), 0.0, world_of(problem, bill, 7, run), tree, place, True)
         assert_equal(plain, play_run(bb.kube(0.5), problem.tables, bill, 7, run, NO_MARKS, GO_ON))
 
 
@@ -179,7 +181,7 @@ def live_story(policy: bb.Policy) -> list[object]:
     return [*told, learner.to_json()]
 
 
-@pytest.mark.parametrize("policy", [bb.kube(0.3), bb.fractional_kube(0.3), bb.ucb1(0.3)], ids=repr)
+@pytest.mark.parametrize("policy", [bb.kube(0.3), bb.fractional_kube(0.3), bb.policies.ucb1(0.3)], ids=repr)
 def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = live_story(policy)
     monkeypatch.setattr("budgetbandits.live.learner._TOURNAMENT_ARMS", 1)
@@ -190,11 +192,11 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
     "policy",
     [
         bb.recommended(),
-        bb.two_moment_imed(),
-        bb.variance_aware_thompson(),
+        bb.policies.two_moment_imed(),
+        bb.policies.variance_aware_thompson(),
         bb.epsilon_first(0.1),
-        bb.poker(),
-        bb.Forgetful(bb.recommended(), bb.Discount(0.99)),
+        bb.policies.poker(),
+        bb.Forgetful(bb.recommended(), bb.memories.Discount(0.99)),
     ],
     ids=repr,
 )
@@ -204,7 +206,7 @@ def test_a_learner_who_decides_compiled_goes_on_as_one_in_python(
     plain = live_story(policy)
     asked = []
 
-    def choose(self: CompiledChoice, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self: CompiledChoice, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         asked.append(now.pull)
         return int(self._choose(self._policy, arms, now, uniform))
 
@@ -217,7 +219,7 @@ def test_a_learner_who_decides_compiled_goes_on_as_one_in_python(
 def test_a_policy_of_a_users_own_is_asked_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may look at what changes elsewhere, which compiled code would not see."""
     monkeypatch.setattr("budgetbandits.live.learner._COMPILED_ARMS", 1)
-    learner = bb.Learner(bb.IndexPolicy(Fashion(), bb.CostBlind()), [1, 1, 1], 30, (0, 1), seed=1)
+    learner = bb.Learner(bb.IndexPolicy(Fashion(), bb.oracles.CostBlind()), [1, 1, 1], 30, (0, 1), seed=1)
     for arm in (0, 1, 2, 0, 2, 1, 1):
         IN_FASHION[0] = arm
         pull = learner.ask()
@@ -230,8 +232,8 @@ IN_FASHION = [0]
 
 
 @dataclass(frozen=True)
-class Fashion(bb.Index):
+class Fashion(bb.indices.Index):
     """Values the arm most that is in fashion."""
 
-    def bounds(self, arms: bb.Arms, now: bb.Now) -> Floats:
+    def bounds(self, arms: bb.policies.Arms, now: bb.policies.Now) -> Floats:
         return np.where(np.arange(len(arms.cost)) == IN_FASHION[0], 1.0, 0.5)

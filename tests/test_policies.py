@@ -73,41 +73,41 @@ class TestFractionalKubeByTournament(ByTournament):
 
 
 class TestUcb1ByTournament(ByTournament):
-    policy = bb.ucb1()
+    policy = bb.policies.ucb1()
     twin = IndexTwin(ucb1_index(1.0), cost_blind)
 
 
 class TestExactKube(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCB1(), bb.Exact())
+    policy = bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Exact())
     twin = IndexTwin(ucb1_index(1.0), exact)
     random_costs = False
     twin_limits = (3, 12)
 
 
 class TestCostBlindUcb1(PolicyContract):
-    policy = bb.ucb1()
+    policy = bb.policies.ucb1()
     twin = IndexTwin(ucb1_index(1.0), cost_blind)
 
 
 class TestMeanGreedy(PolicyContract):
-    policy = bb.IndexPolicy(bb.Mean(), bb.DensityGreedy())
+    policy = bb.IndexPolicy(bb.indices.Mean(), bb.oracles.DensityGreedy())
     twin = IndexTwin(mean, density_greedy)
 
 
 class TestMeanFractional(PolicyContract):
-    policy = bb.IndexPolicy(bb.Mean(), bb.Fractional())
+    policy = bb.IndexPolicy(bb.indices.Mean(), bb.oracles.Fractional())
     twin = IndexTwin(mean, fractional)
 
 
 class TestMeanExact(PolicyContract):
-    policy = bb.IndexPolicy(bb.Mean(), bb.Exact())
+    policy = bb.IndexPolicy(bb.indices.Mean(), bb.oracles.Exact())
     twin = IndexTwin(mean, exact)
     random_costs = False
     twin_limits = (3, 12)
 
 
 class TestMeanCostBlind(PolicyContract):
-    policy = bb.IndexPolicy(bb.Mean(), bb.CostBlind())
+    policy = bb.IndexPolicy(bb.indices.Mean(), bb.oracles.CostBlind())
     twin = IndexTwin(mean, cost_blind)
 
 
@@ -117,22 +117,22 @@ class TestEpsilonFirst(PolicyContract):
 
 
 class TestEpsilonFirstFractional(PolicyContract):
-    policy = bb.epsilon_first(0.45, exploit=bb.Fractional())
+    policy = bb.epsilon_first(0.45, exploit=bb.oracles.Fractional())
     twin = EpsilonFirstTwin(0.45, fractional)
 
 
 class TestEpsilonGreedy(PolicyContract):
-    policy = bb.epsilon_greedy(c=0.3, d=0.5)
+    policy = bb.policies.epsilon_greedy(c=0.3, d=0.5)
     twin = EpsilonGreedyTwin(0.3, 0.5)
 
 
 class TestPoker(PolicyContract):
-    policy = bb.poker()
+    policy = bb.policies.poker()
     twin = PokerTwin()
 
 
 class TestPokerWithAHorizon(PolicyContract):
-    policy = bb.poker(horizon=20)
+    policy = bb.policies.poker(horizon=20)
     twin = PokerTwin(20)
 
 
@@ -157,7 +157,7 @@ class FixedState:
     budget: float
     counts: list[int]
 
-    def arms(self) -> bb.Arms:
+    def arms(self) -> bb.policies.Arms:
         return arms_of(self.costs, self.means, pulls=[10**8] * len(self.costs))
 
 
@@ -218,10 +218,10 @@ def test_so_do_learners_with_different_seeds(state: FixedState) -> None:
 INDEX_POLICIES = [
     bb.kube(),
     bb.fractional_kube(),
-    bb.ucb1(),
-    bb.IndexPolicy(bb.UCB1(), bb.Exact()),
-    bb.IndexPolicy(bb.Mean(), bb.DensityGreedy()),
-    bb.IndexPolicy(bb.Mean(), bb.CostBlind()),
+    bb.policies.ucb1(),
+    bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Exact()),
+    bb.IndexPolicy(bb.indices.Mean(), bb.oracles.DensityGreedy()),
+    bb.IndexPolicy(bb.indices.Mean(), bb.oracles.CostBlind()),
 ]
 
 
@@ -274,8 +274,8 @@ class TestFractionalKubeByHand:
 
 def test_ucb1_does_not_look_at_costs_but_at_the_budget() -> None:
     arms = arms_of([100, 1], [0.9, 0.8], pulls=[50, 50])
-    assert bb.ucb1().choose(arms, now_of(101, 100), 0.5) == 0
-    assert bb.ucb1().choose(arms, now_of(101, 99), 0.5) == 1
+    assert bb.policies.ucb1().choose(arms, now_of(101, 100), 0.5) == 0
+    assert bb.policies.ucb1().choose(arms, now_of(101, 99), 0.5) == 1
 
 
 def test_kube_learns_which_arm_pays() -> None:
@@ -337,8 +337,8 @@ class TestEpsilonFirstByHand:
         arms = arms_of([10, 7], [0.9, 0.5], pulls=[5, 5])
         now = now_of(11, 39, budget=100)  # 61 spent, 10 were to explore with
         assert bb.epsilon_first(0.1).weights(arms, now).tolist() == [3, 1]
-        assert bb.epsilon_first(0.1, exploit=bb.Fractional()).weights(arms, now).tolist() == [3, 0]
-        assert bb.epsilon_first(0.1, exploit=bb.CostBlind()).weights(arms, now).tolist() == [3, 0]
+        assert bb.epsilon_first(0.1, exploit=bb.oracles.Fractional()).weights(arms, now).tolist() == [3, 0]
+        assert bb.epsilon_first(0.1, exploit=bb.oracles.CostBlind()).weights(arms, now).tolist() == [3, 0]
 
     @given(st.integers(1, 99), st.integers(0, 10**6))
     def test_a_share_that_should_be_whole_is(self, percent: int, budget: int) -> None:
@@ -352,7 +352,7 @@ class TestEpsilonGreedyByHand:
     arms = arms_of([1, 2, 3, 50], [0.2, 0.7, 0.4, 0.9], pulls=[9, 9, 9, 9])
 
     def weights(self, c: float, d: float, pull: int, left: float) -> Floats:
-        return bb.epsilon_greedy(c, d).weights(self.arms, now_of(pull, left))
+        return bb.policies.epsilon_greedy(c, d).weights(self.arms, now_of(pull, left))
 
     def test_the_formula_of_auer_et_al(self) -> None:
         # eps = c K / (d^2 n) = 0.5 * 4 / (0.25 * 40) = 0.2
@@ -366,20 +366,20 @@ class TestEpsilonGreedyByHand:
 
     def test_an_arm_never_pulled_leads(self) -> None:
         arms = arms_of([1, 1, 1], [0.9, 0.0, 0.0], pulls=[9, 0, 0])
-        weights = bb.epsilon_greedy(0.5, 1).weights(arms, now_of(15, 100))
+        weights = bb.policies.epsilon_greedy(0.5, 1).weights(arms, now_of(15, 100))
         assert weights == pytest.approx([0.1 / 3, 0.9 + 0.1 / 3, 0.1 / 3])
 
 
 class TestPokerByHand:
     def test_two_arms_are_pulled_twice_first(self) -> None:
-        learner = bb.Learner(bb.poker(), [1, 1, 1], budget=10, reward_range=(0, 1))
+        learner = bb.Learner(bb.policies.poker(), [1, 1, 1], budget=10, reward_range=(0, 1))
         assert every_pull(learner, lambda pull: 0.1 * int(pull.arm))[:4] == [0, 0, 1, 1]
 
     def test_the_price_of_knowledge(self) -> None:
         # Means 0.6 and 0.2, so delta = (0.6 - 0.2) / sqrt 2; H is 10; rewards (0.5, 0.7) and (0.1, 0.3).
         arms = arms_of([1, 1, 1], [0.6, 0.2, 0.0], pulls=[2, 2, 0])
         arms.reward_squares[:] = [0.5**2 + 0.7**2, 0.1**2 + 0.3**2, 0]
-        prices = bb.poker(horizon=15).bounds(arms, now_of(5, 100))
+        prices = bb.policies.poker(horizon=15).bounds(arms, now_of(5, 100))
         delta = 0.4 / math.sqrt(2)
         deviation = math.sqrt(0.02)
         tail = stats.norm.sf
@@ -395,16 +395,20 @@ class TestPokerByHand:
         arms.reward_squares[:] = [0.5**2 + 0.7**2, 0.1**2 + 0.3**2]
         delta = 0.4 / math.sqrt(2)
         chance = stats.norm.sf(0.6 + delta, 0.2, math.sqrt(0.02 / 8))
-        assert bb.poker(horizon=1e12).bounds(arms, now_of(5, 100))[1] == pytest.approx(0.2 + 1e12 * delta * chance)
+        assert bb.policies.poker(horizon=1e12).bounds(arms, now_of(5, 100))[1] == pytest.approx(
+            0.2 + 1e12 * delta * chance
+        )
 
     def test_the_horizon_is_what_the_budget_buys_at_the_average_cost(self) -> None:
         arms = arms_of([1, 3, 2], [0.6, 0.2, 0.0], pulls=[2, 2, 0])
         arms.reward_squares[:] = [0.5**2 + 0.7**2, 0.1**2 + 0.3**2, 0]
-        assert bb.poker().bounds(arms, now_of(5, 20)) == pytest.approx(bb.poker(15).bounds(arms, now_of(5, 20)))
+        assert bb.policies.poker().bounds(arms, now_of(5, 20)) == pytest.approx(
+            bb.policies.poker(15).bounds(arms, now_of(5, 20))
+        )
 
     def test_with_nothing_left_to_come_only_the_mean_counts(self) -> None:
         arms = arms_of([1, 1], [0.6, 0.2], pulls=[2, 2])
-        assert bb.poker(horizon=3).bounds(arms, now_of(5, 100)).tolist() == [0.6, 0.2]
+        assert bb.policies.poker(horizon=3).bounds(arms, now_of(5, 100)).tolist() == [0.6, 0.2]
 
     @given(st.floats(-3, 3), st.floats(-3, 3), st.floats(1e-3, 10))
     def test_the_tail_of_the_normal_law(self, level: float, mean: float, error: float) -> None:
@@ -422,20 +426,24 @@ def test_policies_are_values() -> None:
     assert bb.kube() == bb.kube(width=1.0) == bb.IndexPolicy()
     assert bb.kube() != bb.fractional_kube()
     assert bb.kube() != bb.kube(0.5)
-    assert bb.kube() != bb.ucb1()
-    assert bb.epsilon_first(0.1) == bb.EpsilonFirst(0.1, bb.DensityGreedy()) != bb.epsilon_first(0.1, bb.Fractional())
+    assert bb.kube() != bb.policies.ucb1()
+    assert (
+        bb.epsilon_first(0.1)
+        == bb.policies.EpsilonFirst(0.1, bb.oracles.DensityGreedy())
+        != bb.epsilon_first(0.1, bb.oracles.Fractional())
+    )
     assert bb.epsilon_first(0.1) != bb.epsilon_first(0.2)
-    assert bb.epsilon_greedy(5, 0.5) == bb.EpsilonGreedy(5, 0.5) != bb.epsilon_greedy(5, 0.4)
-    assert bb.poker() == bb.Poker() != bb.poker(100)
-    assert len({bb.kube(), bb.kube(1.0), bb.fractional_kube(), bb.ucb1()}) == 3
+    assert bb.policies.epsilon_greedy(5, 0.5) == bb.policies.EpsilonGreedy(5, 0.5) != bb.policies.epsilon_greedy(5, 0.4)
+    assert bb.policies.poker() == bb.policies.Poker() != bb.policies.poker(100)
+    assert len({bb.kube(), bb.kube(1.0), bb.fractional_kube(), bb.policies.ucb1()}) == 3
 
 
 def test_policies_print_as_what_makes_them() -> None:
     assert repr(bb.kube(0.5)) == "IndexPolicy(index=UCB1(width=0.5), oracle=DensityGreedy())"
     assert repr(bb.fractional_kube()) == "IndexPolicy(index=UCB1(width=1.0), oracle=Fractional())"
-    assert repr(bb.epsilon_first(0.1, bb.Fractional())) == "EpsilonFirst(epsilon=0.1, exploit=Fractional())"
-    assert repr(bb.epsilon_greedy(5, 0.5)) == "EpsilonGreedy(c=5, d=0.5)"
-    assert repr(bb.poker(horizon=30)) == "Poker(horizon=30)"
+    assert repr(bb.epsilon_first(0.1, bb.oracles.Fractional())) == "EpsilonFirst(epsilon=0.1, exploit=Fractional())"
+    assert repr(bb.policies.epsilon_greedy(5, 0.5)) == "EpsilonGreedy(c=5, d=0.5)"
+    assert repr(bb.policies.poker(horizon=30)) == "Poker(horizon=30)"
 
 
 def test_what_is_in_a_policy_is_frozen_too() -> None:
@@ -449,12 +457,28 @@ def test_what_is_in_a_policy_is_frozen_too() -> None:
     ("make", "bad", "message"),
     [
         (bb.epsilon_first, [0, 1, -0.1, 1.5, math.nan, math.inf, "0.1", None, True], r"epsilon is {}: .*\(0, 1\)"),
-        (lambda c: bb.epsilon_greedy(c, 0.5), [0, -1, math.nan, math.inf, None], "c is {}: it must be greater than 0"),
-        (lambda d: bb.epsilon_greedy(5, d), [0, -1, 1.01, math.nan, None], r"d is {}: it must lie in \(0, 1\]"),
-        (bb.poker, [-1, math.nan, math.inf, "9"], "horizon is {}: it must be 0 .* or more, and finite"),
-        (bb.IndexPolicy, [bb.Fractional(), 5, bb.UCB1], "index is {}: it must be an instance of Index"),
-        (lambda oracle: bb.IndexPolicy(oracle=oracle), [bb.UCB1(), None], "oracle is {}: .* instance of Oracle"),
-        (lambda oracle: bb.epsilon_first(0.1, oracle), [bb.UCB1(), "greedy"], "exploit is {}: .* instance of Oracle"),
+        (
+            lambda c: bb.policies.epsilon_greedy(c, 0.5),
+            [0, -1, math.nan, math.inf, None],
+            "c is {}: it must be greater than 0",
+        ),
+        (
+            lambda d: bb.policies.epsilon_greedy(5, d),
+            [0, -1, 1.01, math.nan, None],
+            r"d is {}: it must lie in \(0, 1\]",
+        ),
+        (bb.policies.poker, [-1, math.nan, math.inf, "9"], "horizon is {}: it must be 0 .* or more, and finite"),
+        (bb.IndexPolicy, [bb.oracles.Fractional(), 5, bb.indices.UCB1], "index is {}: it must be an instance of Index"),
+        (
+            lambda oracle: bb.IndexPolicy(oracle=oracle),
+            [bb.indices.UCB1(), None],
+            "oracle is {}: .* instance of Oracle",
+        ),
+        (
+            lambda oracle: bb.epsilon_first(0.1, oracle),
+            [bb.indices.UCB1(), "greedy"],
+            "exploit is {}: .* instance of Oracle",
+        ),
     ],
 )
 def test_bad_parameters(make: Callable[[Any], bb.Policy], bad: list[Any], message: str) -> None:
@@ -469,8 +493,8 @@ def test_bad_parameters(make: Callable[[Any], bb.Policy], bad: list[Any], messag
 def test_good_parameters_at_the_ends() -> None:
     assert bb.epsilon_first(1e-9).epsilon == 1e-9
     assert bb.epsilon_first(1 - 1e-9).epsilon == 1 - 1e-9
-    assert bb.epsilon_greedy(1e-9, 1).d == 1
-    assert bb.poker(0) == bb.poker()
+    assert bb.policies.epsilon_greedy(1e-9, 1).d == 1
+    assert bb.policies.poker(0) == bb.policies.poker()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import budgetbandits as bb
 from budgetbandits import Bernoulli, Beta, Empirical, Learner, Problem, TruncatedGaussian, Uniform
 from budgetbandits.core.streams import COST, MEAN, REWARD, uniform
 from budgetbandits.errors import InvalidAmount, InvalidInput
-from budgetbandits.problems.changing import STEADY
+from budgetbandits.problems.laws.changing import STEADY
 from budgetbandits.problems.problem import PAPER_COSTS
 
 
@@ -142,7 +142,7 @@ class TestRewards:
         """
         problem = bb.sensor_problem()
         for arm, law in zip(problem.names, problem.rewards, strict=True):
-            assert isinstance(law, bb.RewardLaw)
+            assert isinstance(law, bb.laws.RewardLaw)
             rewards = np.array([problem.reward(arm, count, seed=2) for count in range(4000)])
             assert abs(rewards.mean() - law.true_mean) < 5.5 * math.sqrt(law.true_variance / len(rewards))
 
@@ -228,7 +228,7 @@ class TestPaperProblem:
 class TestPaperFamily:
     def test_each_run_has_its_own_instance(self) -> None:
         family = bb.paper_family("extreme", arms=4)
-        assert isinstance(family, bb.Family)
+        assert isinstance(family, bb.families.Family)
         for run in (0, 1, 2**32 - 1):
             one, same = family.problem(5, run), bb.paper_problem("extreme", arms=4, seed=5, run=run)
             assert one.costs.tolist() == same.costs.tolist()

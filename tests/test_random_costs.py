@@ -13,7 +13,7 @@ from scipy import stats
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
-from budgetbandits.policies.memory import Everything
+from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation.engine.dispatch import call, has_ceilings, play_run
 from budgetbandits.simulation.engine.play import play_any
 from contract import PolicyContract
@@ -44,102 +44,102 @@ from test_play import GO_ON, NO_MARKS, assert_equal, world_of
 
 
 class TestOmegaUcb(PolicyContract):
-    policy = bb.omega_ucb()
+    policy = bb.policies.omega_ucb()
     twin = IndexTwin(optimistic_ratio(omega_ucb(0.25)), about_fractional)
 
 
 class TestLazyOmegaStarUcb(PolicyContract):
-    policy = bb.omega_ucb(rho=1.0, star=True, lazy=True)
+    policy = bb.policies.omega_ucb(rho=1.0, star=True, lazy=True)
     twin = IndexTwin(optimistic_ratio(omega_ucb(1.0, star=True)), about_fractional, lazy=True)
 
 
 class TestMUcb(PolicyContract):
-    policy = bb.m_ucb()
+    policy = bb.policies.m_ucb()
     twin = IndexTwin(m_ucb(0.0625), about_fractional)
 
 
 class TestDoubtfulMUcb(PolicyContract):
-    policy = bb.m_ucb(a=0.5)
+    policy = bb.policies.m_ucb(a=0.5)
     twin = IndexTwin(m_ucb(0.5), about_fractional)
 
 
 class TestBGreedy(PolicyContract):
-    policy = bb.b_greedy()
+    policy = bb.policies.b_greedy()
     twin = KdeTwin(None, fractional)
 
 
 class TestOptimisticKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.OptimisticRatio(bb.KLUCB()), bb.Fractional(), lazy=True)
+    policy = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.KLUCB()), bb.oracles.Fractional(), lazy=True)
     twin = IndexTwin(optimistic_ratio(kl_ucb(log_time)), about_fractional, lazy=True)
 
 
 class TestCUcb(PolicyContract):
-    policy = bb.c_ucb()
+    policy = bb.policies.c_ucb()
     twin = IndexTwin(c_ucb(0.125), about_fractional)
 
 
 class TestClippedOmegaUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.OptimisticRatio(bb.OmegaUCB(4.0)), bb.Fractional(), clip=True)
+    policy = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True)
     twin = IndexTwin(optimistic_ratio(omega_ucb(4.0)), about_fractional, clip=True, top=greatest_for_the_least)
 
 
 class TestClippedIUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.IUCB(8.0), bb.Fractional(), clip=True)
+    policy = bb.IndexPolicy(bb.indices.IUCB(8.0), bb.oracles.Fractional(), clip=True)
     twin = IndexTwin(i_ucb(8.0), about_fractional, clip=True, top=greatest_for_the_least)
 
 
 class TestClippedCUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.CUCB(8.0), bb.Fractional(), clip=True)
+    policy = bb.IndexPolicy(bb.indices.CUCB(8.0), bb.oracles.Fractional(), clip=True)
     twin = IndexTwin(c_ucb(8.0), about_fractional, clip=True)
 
 
 class TestClippedUcb1(PolicyContract):
-    policy = bb.IndexPolicy(bb.UCB1(), bb.Fractional(), clip=True)
+    policy = bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Fractional(), clip=True)
     twin = IndexTwin(ucb1(1.0), about_fractional, clip=True)
 
 
 class TestIUcb(PolicyContract):
-    policy = bb.i_ucb()
+    policy = bb.policies.i_ucb()
     twin = IndexTwin(i_ucb(0.25), about_fractional)
 
 
 class TestUcbBv1(PolicyContract):
-    policy = bb.ucb_bv1(least=0.8)
+    policy = bb.policies.ucb_bv1(least=0.8)
     twin = IndexTwin(ucb_bv1(0.8), about_fractional)
 
 
 class TestUcbBv2(PolicyContract):
-    policy = bb.ucb_bv2()
+    policy = bb.policies.ucb_bv2()
     twin = IndexTwin(ucb_bv2, about_fractional)
 
 
 class TestBudgetUcb(PolicyContract):
-    policy = bb.budget_ucb(least=0.1)
+    policy = bb.policies.budget_ucb(least=0.1)
     twin = IndexTwin(budget_ucb(0.1), about_fractional)
 
 
 class TestUcbSc(PolicyContract):
-    policy = bb.ucb_sc(plus=False)
+    policy = bb.policies.ucb_sc(plus=False)
     twin = IndexTwin(ucb_sc(plus=False), about_fractional)
 
 
 class TestUcbScPlus(PolicyContract):
-    policy = bb.ucb_sc()
+    policy = bb.policies.ucb_sc()
     twin = IndexTwin(ucb_sc(plus=True), about_fractional)
 
 
 class TestKlUcbSc(PolicyContract):
-    policy = bb.kl_ucb_sc()
+    policy = bb.policies.kl_ucb_sc()
     twin = IndexTwin(kl_ucb_sc, about_fractional)
 
 
 class TestUcbB2(PolicyContract):
-    policy = bb.ucb_b2(alpha=0.01)
+    policy = bb.policies.ucb_b2(alpha=0.01)
     twin = IndexTwin(ucb_b2(0.01), about_fractional)
 
 
 class TestPrimalDual(PolicyContract):
-    policy = bb.primal_dual()
+    policy = bb.policies.primal_dual()
     twin = IndexTwin(primal_dual, about_fractional)
 
 
@@ -181,17 +181,17 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
         bb.recommended(),
         bb.kube(0.3),
         bb.epsilon_first(0.2),
-        bb.omega_ucb(),
-        bb.kl_ucb_sc(),
-        bb.ucb_bv2(),
-        bb.ucb_b2(),
-        bb.c_ucb(),
-        bb.m_ucb(a=0.5),
-        bb.b_greedy(),
-        bb.IndexPolicy(bb.OptimisticRatio(bb.OmegaUCB(4.0)), bb.Fractional(), clip=True),
+        bb.policies.omega_ucb(),
+        bb.policies.kl_ucb_sc(),
+        bb.policies.ucb_bv2(),
+        bb.policies.ucb_b2(),
+        bb.policies.c_ucb(),
+        bb.policies.m_ucb(a=0.5),
+        bb.policies.b_greedy(),
+        bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True),
         bb.thompson(),
         bb.thompson(coin=True),
-        bb.imed(),
+        bb.policies.imed(),
     ],
     ids=repr,
 )
@@ -210,9 +210,9 @@ def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, problem: bb.Prob
     "policy",
     [
         bb.recommended(),
-        bb.omega_ucb(),
-        bb.IndexPolicy(bb.KLUCB(), bb.CostBlind(), clip=True, lazy=True),
-        bb.IndexPolicy(bb.OptimisticRatio(bb.OmegaUCB(4.0)), bb.Fractional(), clip=True),
+        bb.policies.omega_ucb(),
+        bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.CostBlind(), clip=True, lazy=True),
+        bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True),
     ],
     ids=repr,
 )
@@ -228,9 +228,9 @@ def test_ceilings_decide_as_the_compiled_scan(policy: bb.IndexPolicy) -> None:
 
 def some_random_costs(chance: Random) -> bb.Problem:
     arms = chance.choice([1, 2, 9, 40])
-    laws: list[bb.RewardLaw | float] = []
+    laws: list[bb.laws.RewardLaw | float] = []
     for _ in range(arms):
-        some: list[bb.RewardLaw | float] = [
+        some: list[bb.laws.RewardLaw | float] = [
             bb.Bernoulli(chance.uniform(0.1, 1)),
             bb.Uniform(0.2, chance.uniform(0.3, 2)),
             0.7,
@@ -474,7 +474,7 @@ class TestLearner:
         assert str(learner.arms).splitlines()[1].split()[-1] == "-"
 
     def test_the_cost_in_the_table_is_the_remembered_one(self) -> None:
-        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.Window(1)), {"a": ("0.1", 1)}, 10, (0, 1), seed=1)
+        learner = bb.Learner(bb.Forgetful(bb.kube(), bb.memories.Window(1)), {"a": ("0.1", 1)}, 10, (0, 1), seed=1)
         for cost in ("0.9", "0.3"):
             learner.tell(asked(learner), 0.5, cost=cost)
         assert learner.arms[0].cost == 0.3
@@ -504,28 +504,30 @@ class TestLearner:
 # --- Indices ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("index", [bb.OmegaUCB(), bb.KLUCB(), bb.UCB1(), bb.TwoMomentKLUCB()], ids=repr)
-def test_where_costs_are_known_an_optimistic_ratio_is_the_index_itself(index: bb.ScalarIndex) -> None:
+@pytest.mark.parametrize(
+    "index", [bb.indices.OmegaUCB(), bb.indices.KLUCB(), bb.indices.UCB1(), bb.indices.TwoMomentKLUCB()], ids=repr
+)
+def test_where_costs_are_known_an_optimistic_ratio_is_the_index_itself(index: bb.indices.ScalarIndex) -> None:
     arms, now = arms_of([1, 5], [0.25, 0.5], pulls=[2, 8]), now_of(11, 100)
-    assert bb.OptimisticRatio(index).bounds(arms, now).tolist() == index.bounds(arms, now).tolist()
+    assert bb.indices.OptimisticRatio(index).bounds(arms, now).tolist() == index.bounds(arms, now).tolist()
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, math.nan, "x", True])
 def test_a_least_mean_cost_is_a_share(bad: Any) -> None:
-    for make in (bb.ucb_bv1, bb.budget_ucb):
+    for make in (bb.policies.ucb_bv1, bb.policies.budget_ucb):
         with pytest.raises(InvalidInput, match=r"^least is .* it must lie in \(0, 1\], a share of the greatest cost"):
             make(bad)
 
 
 def test_an_optimistic_ratio_needs_an_index_of_single_arms() -> None:
-    anything: Any = bb.UCBBV2()
+    anything: Any = bb.indices.UCBBV2()
     with pytest.raises(InvalidInput, match="it must be an instance of ScalarIndex"):
-        bb.OptimisticRatio(anything)
+        bb.indices.OptimisticRatio(anything)
 
 
 def test_a_density_index_without_a_density_says_so() -> None:
     @dataclass(frozen=True)
-    class Empty(bb.DensityIndex):
+    class Empty(bb.indices.DensityIndex):
         """Forgets to say what it is."""
 
     with pytest.raises(NotImplementedError, match=r"Empty must define density\(self, reward, cost, arm, now\)"):

@@ -66,7 +66,7 @@ class Comparison(RuleBasedStateMachine):
     @initialize(
         budget=st.sampled_from(["0.30", "2.00", "20.00"]),
         on_expire=st.sampled_from(["charge", "release"]),
-        policy=st.sampled_from([bb.kube(), bb.epsilon_first(0.3), bb.epsilon_greedy(5, 0.5)]),
+        policy=st.sampled_from([bb.kube(), bb.epsilon_first(0.3), bb.policies.epsilon_greedy(5, 0.5)]),
     )
     def create(self, budget: str, on_expire: str, policy: bb.Policy) -> None:
         self.budget, self.on_expire = Decimal(budget), on_expire

@@ -100,7 +100,9 @@ def test_rows_are_given_one_by_one_and_only_by_that_name() -> None:
 
 def test_rewards_are_paired() -> None:
     problem = bb.Problem([1], [bb.Uniform(0, 1)])
-    runs = bb.simulate(problem, {"a": bb.kube(), "b": bb.epsilon_first(0.5), "c": bb.poker()}, 40, runs=3, seed=2)
+    runs = bb.simulate(
+        problem, {"a": bb.kube(), "b": bb.epsilon_first(0.5), "c": bb.policies.poker()}, 40, runs=3, seed=2
+    )
     for run in range(3):
         assert len(set(runs["reward"][runs["run"] == run])) == 1
 
@@ -109,7 +111,7 @@ def test_rewards_are_paired() -> None:
 class Spendthrift(bb.Policy):
     """Chooses the dearest arm, whether or not there is money for it."""
 
-    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         return int(np.argmax(arms.cost))
 
 
@@ -119,14 +121,14 @@ class Streaky(bb.Policy):
 
     factor: float = 0.5
 
-    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         best = -1
         for i in range(len(arms.cost)):
             if arms.cost[i] <= now.budget_left and (best < 0 or arms.notes[i] // 3 < arms.notes[best] // 3):
                 best = i
         return best
 
-    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+    def take_note(self, arms: bb.policies.Arms, now: bb.policies.Now, arm: int) -> None:
         # What was learned matters, too.
         arms.notes[arm] += 2.0 if arms.mean[arm] + arms.mean_cost[arm] > 1.4 else 1.0
 
@@ -138,10 +140,10 @@ class Streaky(bb.Policy):
 
 
 @dataclass(frozen=True)
-class Uncompilable(bb.Index):
+class Uncompilable(bb.indices.Index):
     """Does what no compiler can follow."""
 
-    def bounds(self, arms: bb.Arms, now: bb.Now) -> bb.Floats:
+    def bounds(self, arms: bb.policies.Arms, now: bb.policies.Now) -> bb.policies.Floats:
         return np.array([float(str(mean)) for mean in arms.mean.tolist()])
 
 
@@ -177,10 +179,10 @@ def test_a_policy_with_notes_and_lessons_of_its_own_plays_as_it_does_live(costs:
 class Forger(bb.Policy):
     """Writes that all arms cost next to nothing."""
 
-    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         return 0
 
-    def take_note(self, arms: bb.Arms, now: bb.Now, arm: int) -> None:
+    def take_note(self, arms: bb.policies.Arms, now: bb.policies.Now, arm: int) -> None:
         arms.cost[:] = 0.001
         arms.mean_cost[:] = 0.001
         arms.cost_low[:] = 0.001
@@ -195,7 +197,7 @@ def test_no_policy_can_write_its_way_past_the_budget() -> None:
 class Fickle(bb.Forgetful):
     """Forgets, and takes the last arm that can be paid."""
 
-    def choose(self, arms: bb.Arms, now: bb.Now, uniform: float) -> int:
+    def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         best = -1
         for i in range(len(arms.cost)):
             if arms.cost[i] <= now.budget_left:
@@ -208,7 +210,7 @@ class Fickle(bb.Forgetful):
 
 def test_a_subclass_of_forgetful_plays_as_it_does_live() -> None:
     problem = bb.Problem([1, 1, 2], [bb.Bernoulli(0.5)] * 3)
-    policy = Fickle(bb.kube(), bb.Window(5))
+    policy = Fickle(bb.kube(), bb.memories.Window(5))
     runs = bb.simulate(problem, policy, 41, runs=2, seed=4, arm_pulls=True)
     assert runs["arm_pulls"].tolist() == [[0, 1, 20]] * 2
     for run in range(2):
@@ -223,14 +225,14 @@ def test_a_lesson_outside_of_the_range_is_caught() -> None:
 
 
 def test_a_policy_that_cannot_be_compiled_runs_all_the_same_and_says_so_once() -> None:
-    policy = bb.IndexPolicy(Uncompilable(), bb.Fractional())
+    policy = bb.IndexPolicy(Uncompilable(), bb.oracles.Fractional())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         slow = bb.simulate(FAMILY, policy, 200, runs=4, seed=1)
     assert [warning.category for warning in caught] == [SlowPolicyWarning]
     assert "Uncompilable" in str(caught[0].message)
     assert "tolist" in str(caught[0].message)
-    fast = bb.simulate(FAMILY, bb.IndexPolicy(bb.Mean(), bb.Fractional()), 200, runs=4, seed=1)
+    fast = bb.simulate(FAMILY, bb.IndexPolicy(bb.indices.Mean(), bb.oracles.Fractional()), 200, runs=4, seed=1)
     assert slow["reward"].tolist() == fast["reward"].tolist()
 
 
@@ -317,7 +319,7 @@ def test_regret_is_the_optimum_less_what_was_expected() -> None:
 
 def test_a_comparison_is_paired() -> None:
     runs = study(runs=30)
-    rows = bb.compare(runs, "KUBE", "eps-first")
+    rows = bb.paired_regret(runs, "KUBE", "eps-first")
     for row in rows:
         mine, theirs = (regrets(runs, name, row.budget) for name in POLICIES)
         assert row.difference == pytest.approx((mine - theirs).mean())
@@ -325,7 +327,7 @@ def test_a_comparison_is_paired() -> None:
         assert row.difference_low < row.difference < row.difference_high
         assert row.ratio_low < row.ratio < row.ratio_high
         assert (row.difference_high < 0) == (row.ratio_high < 1)
-    same = bb.compare(runs, "KUBE", "KUBE")[0]
+    same = bb.paired_regret(runs, "KUBE", "KUBE")[0]
     assert (same.difference, same.difference_low, same.difference_high) == (0.0, 0.0, 0.0)
     assert same.ratio == pytest.approx(1)
 

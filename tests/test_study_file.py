@@ -83,7 +83,7 @@ oracle = "Fractional"
     assert (problem.names, problem.costs.tolist(), problem.reward_range) == (["a", "b"], [0.1, 3.0], (0.0, 3.0))
     assert problem.rewards == (bb.Uniform(0.5, 2), bb.Empirical([1, 2, 3]))
     assert list(found.study.policies) == ["eps-first .1", "own"]
-    assert found.study.policies["own"] == bb.IndexPolicy(bb.UCB1(0.5), bb.Fractional())
+    assert found.study.policies["own"] == bb.IndexPolicy(bb.indices.UCB1(0.5), bb.oracles.Fractional())
 
 
 def test_budgets_can_be_spread_evenly_over_their_logarithm(file: Path) -> None:

@@ -35,7 +35,12 @@ def test_the_packages_lists_are_fair(costs: str) -> None:
     assert suite.policies["KUBE"] == Entrant(bb.kube(), PUBLISHED)
     assert suite.policies["recommended"] == Entrant(bb.recommended(), OWN)
     assert len({repr(entrant.policy) for entrant in suite.policies.values()}) == len(suite.policies) > 20
-    ours = (bb.LearnedRangeKLUCB, bb.TwoMomentKLUCB, bb.TwoMomentIMED, bb.VarianceAwareThompson)
+    ours = (
+        bb.indices.LearnedRangeKLUCB,
+        bb.indices.TwoMomentKLUCB,
+        bb.policies.TwoMomentIMED,
+        bb.policies.VarianceAwareThompson,
+    )
     for name, (policy, origin) in {name: (each.policy, each.origin) for name, each in suite.policies.items()}.items():
         parts = [policy, policy.index] if isinstance(policy, bb.IndexPolicy) else [policy]
         assert (origin == OWN) == any(isinstance(part, ours) for part in parts), name
@@ -63,9 +68,9 @@ def test_the_packages_suite_has_what_was_promised() -> None:
     assert [suite.problems[name] for name in ("homogeneous", "moderate", "extreme")] == [
         bb.paper_family(name) for name in ("homogeneous", "moderate", "extreme")
     ]
-    assert suite.problems["Bernoulli, K = 10"] == bb.BernoulliFamily(10)
-    assert suite.problems["range x 4"] == bb.WideRange(bb.paper_family("moderate"), 4)
-    assert suite.problems["jackpot"] == bb.JackpotFamily(20)
+    assert suite.problems["Bernoulli, K = 10"] == bb.families.BernoulliFamily(10)
+    assert suite.problems["range x 4"] == bb.families.WideRange(bb.paper_family("moderate"), 4)
+    assert suite.problems["jackpot"] == bb.families.JackpotFamily(20)
     assert isinstance(suite.problems["sensor node"], bb.Problem)
     assert suite.presets.keys() == {"quick", "full"}
 
@@ -78,7 +83,7 @@ def test_a_users_list_has_what_it_says_and_the_rest_from_the_package(tmp_path: P
     assert suite.presets == packaged.presets
     suite = read_text(tmp_path, PROBLEMS + PRESETS)
     assert suite.policies == packaged.policies
-    assert suite.problems == {"coins": bb.BernoulliFamily(3)}
+    assert suite.problems == {"coins": bb.families.BernoulliFamily(3)}
     assert suite.presets == {"tiny": Preset(2, 4, (50.0, 200.0))}
 
 

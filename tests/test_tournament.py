@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating
 from budgetbandits.simulation.engine import compiler
 from budgetbandits.simulation.engine.tournament import (
     FAN,
@@ -41,7 +42,7 @@ class Script(NamedTuple):
     clocks: Floats
 
 
-@compiler.allocating
+@allocating
 def act(tree: Tree, script: Script) -> Counts:
     """Follow a script, and return the winner after each question; -2 stands where nothing was asked."""
     answers = np.full(len(script.verbs), -2)

@@ -62,7 +62,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Floats
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.problems.laws.steady import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
 from budgetbandits.problems.problem import Problem
 
 __all__ = [
@@ -160,7 +160,7 @@ def arm_pulls_upper_bound(
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> from budgetbandits.problems.laws.steady import Bernoulli
     >>> problem = Problem([1, 2, 4], [Bernoulli(0.8), Bernoulli(0.6), Bernoulli(0.4)])
     >>> arm_pulls_upper_bound(problem, 100, form="printed").round(2).tolist()
     [inf, 225.34, 225.34]
@@ -217,7 +217,7 @@ def stray_pull_probability_bound(problem: Problem, pulls: int, step: int) -> flo
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> from budgetbandits.problems.laws.steady import Bernoulli
     >>> problem = Problem([1, 2], [Bernoulli(0.8), Bernoulli(0.6)])
     >>> stray_pull_probability_bound(problem, pulls=100, step=1)
     0.04
@@ -255,7 +255,7 @@ def total_pulls_lower_bound(
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> from budgetbandits.problems.laws.steady import Bernoulli
     >>> problem = Problem([1, 2], [Bernoulli(0.8), Bernoulli(0.6)])
     >>> round(total_pulls_lower_bound(problem, 10_000), 2)
     9659.14
@@ -300,7 +300,7 @@ def regret_upper_bound(
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> from budgetbandits.problems.laws.steady import Bernoulli
     >>> problem = Problem([1, 2], [Bernoulli(0.8), Bernoulli(0.6)])
     >>> round(regret_upper_bound(problem, 10_000, form="printed"), 2)
     404.03
@@ -338,7 +338,7 @@ def equal_costs_regret_lower_bound(problem: Problem, budget: float) -> float:
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> from budgetbandits.problems.laws.steady import Bernoulli
     >>> problem = Problem([2, 2], [Bernoulli(0.8), Bernoulli(0.6)])
     >>> round(equal_costs_regret_lower_bound(problem, 10_000), 2)
     16.28
@@ -372,7 +372,7 @@ def regret_lower_bound(problem: Problem, budget: float) -> float:
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> from budgetbandits.problems.laws.steady import Bernoulli
     >>> problem = Problem([1, 2], [Bernoulli(0.4), Bernoulli(0.6)])
     >>> round(regret_lower_bound(problem, 10_000), 2)
     17.6
@@ -412,7 +412,7 @@ def lower_bound_constant(problem: Problem) -> float:
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> from budgetbandits.problems.laws.steady import Bernoulli
     >>> problem = Problem([1, 1], [Bernoulli(0.5), Bernoulli(0.25)])
     >>> round(lower_bound_constant(problem), 4)
     1.9111
@@ -462,7 +462,7 @@ def least_divergence(law: RewardLaw, mean: float, *, high: float) -> float:
     --------
     For Bernoulli laws on (0, 1) this is the Bernoulli divergence, here 0.5 ln(0.5/0.8) + 0.5 ln(0.5/0.2):
 
-    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> from budgetbandits.problems.laws.steady import Bernoulli
     >>> round(least_divergence(Bernoulli(0.5), 0.8, high=1), 6)
     0.223144
     """

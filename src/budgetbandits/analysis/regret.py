@@ -32,8 +32,8 @@ __all__ = [
     "BoundRow",
     "ComparisonRow",
     "RegretRow",
-    "compare",
     "mean_interval",
+    "paired_regret",
     "ratio_interval",
     "regret",
     "regret_bounds",
@@ -195,7 +195,7 @@ def regret(
     return Table(rows)
 
 
-def compare(
+def paired_regret(
     runs: Runs,
     first: str,
     second: str,
@@ -211,7 +211,7 @@ def compare(
     >>> import budgetbandits as bb
     >>> problem = bb.Problem([1, 2], [bb.Bernoulli(0.3), bb.Bernoulli(0.8)])
     >>> policies = {"wide": bb.kube(), "narrow": bb.kube(width=0.2)}
-    >>> row = bb.compare(bb.simulate(problem, policies, 1000, runs=50, seed=1), "narrow", "wide")[0]
+    >>> row = bb.paired_regret(bb.simulate(problem, policies, 1000, runs=50, seed=1), "narrow", "wide")[0]
     >>> row.ratio_high < 1
     True
     """

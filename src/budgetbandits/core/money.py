@@ -22,6 +22,7 @@ from typing import Final, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from budgetbandits.core.compiled import kernel
 from budgetbandits.errors import InvalidAmount
 
 __all__ = [
@@ -373,6 +374,7 @@ def _float_at_least(amount: Number) -> float:
     return nearest if nearest >= amount else math.nextafter(nearest, math.inf)
 
 
+@kernel
 def pay(high: float, low: float, price: float) -> tuple[float, float]:
     """Subtract a price from an amount that is the sum of two floats, without rounding.
 
@@ -391,6 +393,7 @@ def pay(high: float, low: float, price: float) -> tuple[float, float]:
     return result, error - (result - total)
 
 
+@kernel
 def pay_often(high: float, low: float, price: float, count: int) -> tuple[float, float]:
     """Pay a price so many times, exactly: doubling a float does not round.
 
@@ -405,6 +408,7 @@ def pay_often(high: float, low: float, price: float, count: int) -> tuple[float,
     return high, low
 
 
+@kernel
 def drawn_price(amount: float, grain: float, is_decimal: bool, least: float, greatest: float) -> float:
     """Return the price of an amount that was drawn: what is finer than the unit is rounded up.
 
@@ -429,6 +433,7 @@ def drawn_price(amount: float, grain: float, is_decimal: bool, least: float, gre
     return min(max(float(price), least), greatest)
 
 
+@kernel
 def rounded_down(high: float, low: float) -> float:
     """Return the largest float64 that does not exceed the sum of two."""
     return high if low >= 0.0 else float(np.nextafter(high, -math.inf))

@@ -5,10 +5,11 @@ versions cannot be called from compiled code, and the last bits of ``erfc`` and 
 """
 
 import math
-from collections.abc import Callable
 from typing import Final
 
-__all__ = ["CENTRE", "COMPILABLE", "beta_fraction", "beta_quantile", "beta_root", "inverse_normal", "log_gamma"]
+from budgetbandits.core.compiled import inlined, kernel
+
+__all__ = ["CENTRE", "beta_fraction", "beta_quantile", "beta_root", "inverse_normal", "log_gamma"]
 
 CENTRE: Final = 0.425  # how far from one half the middle one of the three rational functions of AS 241 reaches
 
@@ -18,6 +19,7 @@ _ROOT_STEPS: Final = 100
 _SERIES_FROM: Final = 12.0  # from here on five terms of Stirling's series are exact to 1e-15
 
 
+@kernel
 def inverse_normal(probability: float) -> float:
     """Inverse of the standard normal distribution function, to a relative accuracy of about 1e-16.
 
@@ -29,6 +31,7 @@ def inverse_normal(probability: float) -> float:
     return normal_centre(middle) if abs(middle) <= CENTRE else normal_tail(probability)
 
 
+@inlined
 def normal_centre(middle: float) -> float:
     """Return the inverse normal of 0.5 + middle, for a middle of at most 0.425 in size."""
     r = 0.180625 - middle * middle
@@ -51,6 +54,7 @@ def normal_centre(middle: float) -> float:
     return middle * top / bottom
 
 
+@kernel
 def normal_tail(probability: float) -> float:
     """Return the inverse normal where `normal_centre` does not reach."""
     # In Python the logarithm of 0 is an error: answer for the two ends first.
@@ -99,6 +103,7 @@ def normal_tail(probability: float) -> float:
     return -top / bottom if probability < 0.5 else top / bottom
 
 
+@kernel
 def beta_fraction(a: float, b: float, x: float) -> float:
     """Continued fraction c such that the regularised incomplete beta is x^a (1-x)^b / (B(a, b) c).
 
@@ -122,6 +127,7 @@ def beta_fraction(a: float, b: float, x: float) -> float:
     return value
 
 
+@kernel
 def beta_start(a: float, b: float, power: float, u: float) -> float:
     """Guess the logarithm of the u-quantile of a Beta: where to start the search.
 
@@ -139,6 +145,7 @@ def beta_start(a: float, b: float, power: float, u: float) -> float:
     return -math.log1p(b / a * math.exp(2.0 * w))
 
 
+@kernel
 def beta_root(a: float, b: float, log_beta: float, u: float) -> float:
     """Return x in [0, (a+1) / (a+b+2)] whose regularised incomplete beta is u.
 
@@ -172,6 +179,7 @@ def beta_root(a: float, b: float, log_beta: float, u: float) -> float:
     return math.exp(t)
 
 
+@kernel
 def log_gamma(x: float) -> float:
     """Return the logarithm of the gamma function of x > 0, by Stirling's series (Abramowitz and Stegun 6.1.41).
 
@@ -192,6 +200,7 @@ def log_gamma(x: float) -> float:
     return (x - 0.5) * math.log(x) - x + half_log_of_circle + series / x - math.log(product)
 
 
+@kernel
 def beta_quantile(a: float, b: float, u: float) -> float:
     """Return the u-quantile of the Beta law with the shapes a and b.
 
@@ -204,16 +213,3 @@ def beta_quantile(a: float, b: float, u: float) -> float:
     if u <= math.exp(log_split):
         return min(beta_root(a, b, log_beta, u), 1.0)
     return max(1.0 - beta_root(b, a, log_beta, 1.0 - u), 0.0)
-
-
-COMPILABLE: Final[tuple[Callable[..., float], ...]] = (
-    normal_centre,
-    normal_tail,
-    inverse_normal,
-    beta_fraction,
-    beta_start,
-    beta_root,
-    log_gamma,
-    beta_quantile,
-)
-"""The functions above, each after those that it calls, to be compiled as they are."""

@@ -23,7 +23,7 @@ class Spec:
 
     Examples
     --------
-    >>> from budgetbandits import UCB1
+    >>> from budgetbandits.policies.indices import UCB1
     >>> UCB1(width=0.5).to_data()
     {'type': 'UCB1', 'width': 0.5}
     >>> Spec.from_data({"type": "UCB1", "width": 0.5})

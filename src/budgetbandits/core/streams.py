@@ -14,6 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from budgetbandits.core.compiled import inlined, kernel
+
 __all__ = [
     "CHARGE",
     "CHOICE",
@@ -44,6 +46,7 @@ _SCALE: Final = 2.0**-52
 _BLOCK: Final = 64  # draws made together
 
 
+@inlined
 def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:
     """Ten rounds of Philox4x32 on the counter (c0, c1, c2, c3) under the key (k0, k1), all 32-bit words.
 
@@ -64,6 +67,7 @@ def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, i
     return c0, c1, c2, c3
 
 
+@kernel
 def uniform(seed: int, purpose: int, run: int, arm: int, count: int) -> float:
     """Return the uniform number in the open interval (0, 1) that belongs to these coordinates.
 
@@ -88,6 +92,7 @@ def uniform(seed: int, purpose: int, run: int, arm: int, count: int) -> float:
     return _number(seed, purpose, run, arm, count)
 
 
+@kernel
 def uniform_pair(seed: int, purpose: int, run: int, arm: int, count: int) -> tuple[float, float]:
     """Return two independent uniform numbers for these coordinates, the first being that of `uniform`.
 
@@ -103,6 +108,7 @@ def uniform_pair(seed: int, purpose: int, run: int, arm: int, count: int) -> tup
     return (first + 0.5) * _SCALE, (second + 0.5) * _SCALE
 
 
+@kernel
 def uniforms(seed: int, purpose: int, run: int, arm: int, first: int, numbers: NDArray[np.float64]) -> None:
     """Fill an array with the uniform numbers of the counts from `first` on: `uniform`, many at a time.
 
@@ -163,6 +169,7 @@ class Draws:
         return self._block[place]
 
 
+@inlined
 def _number(seed: int, purpose: int, run: int, arm: int, count: int) -> float:
     word0, word1, _, _ = philox(
         count & _MASK, arm, run, (purpose << 24) | (count >> 32), seed & _MASK, (seed >> 32) & _MASK

@@ -33,7 +33,7 @@ from budgetbandits.errors import (
 )
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.forgetful import takes_notes
-from budgetbandits.policies.memory import Everything, restore_past, saved_past
+from budgetbandits.policies.memories import Everything, restore_past, saved_past
 from budgetbandits.policies.state import Arms, Now, fresh_arms, learn, learn_cost, read_only
 from budgetbandits.problems.problem import Problem
 

@@ -6,6 +6,7 @@ an index (what is an arm worth?) with an oracle (which set of pulls does the bud
 differ in the oracle alone.
 """
 
+from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.forgetful import Forgetful
@@ -50,17 +51,23 @@ from budgetbandits.policies.named import (
 )
 from budgetbandits.policies.price_of_knowledge import Poker
 from budgetbandits.policies.soaav import AboveAverage
+from budgetbandits.policies.state import Arm, Arms, Now
 from budgetbandits.policies.thompson_sampling import PosteriorSampling, Thompson, VarianceAwareThompson
 
 __all__ = [
     "IMED",
     "KDE",
     "AboveAverage",
+    "Arm",
+    "Arms",
     "BGreedy",
+    "Counts",
     "EpsilonFirst",
     "EpsilonGreedy",
+    "Floats",
     "Forgetful",
     "IndexPolicy",
+    "Now",
     "Poker",
     "Policy",
     "PosteriorSampling",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require, require_spec
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.index_policy import first_fresh
@@ -80,6 +81,7 @@ class EpsilonFirst(Policy):
         return int(payable[np.argmin(arms.pulls[payable])]) if len(payable) > 0 else -1
 
 
+@kernel
 def share(part: float, whole: float) -> float:
     """Return part * whole, rid of the rounding that turns 0.29 * 100 into 28.999999999999996."""
     product = part * whole
@@ -176,6 +178,7 @@ class BGreedy(Policy):
         return mostly_greedy(min(1.0, now.arm_count / now.pull), self.exploit, arms, now)
 
 
+@allocating
 def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floats:
     """Return the probability of each arm: with probability epsilon all alike, otherwise the best set by the means."""
     affordable = np.flatnonzero(arms.cost <= now.budget_left)

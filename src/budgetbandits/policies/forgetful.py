@@ -6,7 +6,7 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.specs import require_spec
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies.base import Policy
-from budgetbandits.policies.memory import Everything, Memory
+from budgetbandits.policies.memories import Everything, Memory
 from budgetbandits.policies.state import Arms, Now
 
 __all__ = ["Forgetful"]
@@ -34,8 +34,8 @@ class Forgetful(Policy):
     Examples
     --------
     >>> import budgetbandits as bb
-    >>> sliding_window_kube = bb.Forgetful(bb.kube(width=0.5), bb.Window(1000))
-    >>> discounted_thompson = bb.Forgetful(bb.thompson(), bb.Discount(0.999))
+    >>> sliding_window_kube = bb.Forgetful(bb.kube(width=0.5), bb.memories.Window(1000))
+    >>> discounted_thompson = bb.Forgetful(bb.thompson(), bb.memories.Discount(0.999))
     """
 
     policy: Policy

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating
 from budgetbandits.core.specs import require_flag, require_spec
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies.base import Policy
@@ -44,9 +45,9 @@ class IndexPolicy(Policy):
     Examples
     --------
     >>> import budgetbandits as bb
-    >>> bb.IndexPolicy(index=bb.UCB1(width=1.0), oracle=bb.DensityGreedy()) == bb.kube()
+    >>> bb.IndexPolicy(index=bb.indices.UCB1(width=1.0), oracle=bb.oracles.DensityGreedy()) == bb.kube()
     True
-    >>> bb.IndexPolicy(bb.UCB1(), bb.Fractional(), clip=True, lazy=True)
+    >>> bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Fractional(), clip=True, lazy=True)
     IndexPolicy(index=UCB1(width=1.0), oracle=Fractional(), clip=True, lazy=True)
     """
 
@@ -127,6 +128,7 @@ class IndexPolicy(Policy):
         return self.values(arms, now)
 
 
+@allocating
 def first_fresh(arms: Arms, now: Now) -> int:
     """Return the lowest arm that is affordable and was never pulled, or -1."""
     if arms.pulls.min() > 0:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from budgetbandits.core.checks import Limits, limits_of
+from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import Amount, pay_often, price_list, rounded_down
 from budgetbandits.errors import InvalidInput, KnapsackTooHard
 
@@ -163,17 +164,20 @@ def _solve(
     return Solution(counts, float(counts @ worth), bill.unit.amount(units))
 
 
+@allocating
 def densest(densities: Floats, costs: Floats, budget: float) -> int:
     """Return the densest item that the budget can pay, the lower one on a tie, or -1 if it can pay none."""
     arm = int(np.where(costs <= budget, densities, -math.inf).argmax())
     return arm if costs[arm] <= budget else -1
 
 
+@kernel
 def times(budget: float, cost: float) -> int:
     """Return how often a cost fits into a budget. The remainder is exact, so this does not slip by one."""
     return round((budget - budget % cost) / cost)
 
 
+@kernel
 def take(left: float, rest: float, cost: float, limit: int) -> tuple[int, float, float]:
     """Return how often an item is taken, and what is then left of the money: a sum of two floats, before and after."""
     count, remainder = fill_up(left, 0.0, -rest, cost)
@@ -183,6 +187,7 @@ def take(left: float, rest: float, cost: float, limit: int) -> tuple[int, float,
     return limit, left, rest
 
 
+@allocating
 def greedy_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Solve by density-ordered greedy; see `greedy`."""
     counts = np.zeros(len(values), np.int64)
@@ -197,6 +202,7 @@ def greedy_counts(values: Floats, costs: Floats, budget: float, limits: Counts) 
     return counts
 
 
+@allocating
 def fractional_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Solve by the densest items, as long as they can be taken as often as they may; see `fractional`."""
     counts = np.zeros(len(values), np.int64)
@@ -225,6 +231,7 @@ def relaxed_value(values: Floats, costs: Floats, budget: float, limits: Counts) 
     return total
 
 
+@allocating
 def exact_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Solve exactly; see `exact`."""
     for item in range(len(costs)):
@@ -233,6 +240,7 @@ def exact_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -
     return unbounded_counts(values, costs, budget)
 
 
+@allocating
 def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Solve exactly where a limit counts (Pisinger's expanding core, 2000).
 
@@ -295,6 +303,7 @@ def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
     return counts
 
 
+@allocating
 def relaxed_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> tuple[Counts, int]:
     """Return the relaxation, rounded down, and the item at which its money ends, or -1 if all items can be paid."""
     counts = np.zeros(len(values), np.int64)
@@ -307,6 +316,7 @@ def relaxed_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
     return counts, -1
 
 
+@allocating
 def changes_of(
     counts: Counts, densities: Floats, costs: Floats, budget: float, limits: Counts, broken: int
 ) -> tuple[Counts, Counts]:
@@ -330,6 +340,7 @@ def changes_of(
     return chosen[order], amounts[order]
 
 
+@allocating
 def densities_to_come(items: Counts, copies: Counts, densities: Floats) -> tuple[Floats, Floats]:
     """Return, after each change, the largest density of what may yet be added and the least of what may be left out."""
     best_to_add, best_to_leave_out = np.zeros(len(items)), np.full(len(items), math.inf)
@@ -340,6 +351,7 @@ def densities_to_come(items: Counts, copies: Counts, densities: Floats) -> tuple
     return best_to_add, best_to_leave_out
 
 
+@allocating
 def unbounded_counts(values: Floats, costs: Floats, budget: float) -> Counts:
     """Solve exactly without limits.
 
@@ -415,6 +427,7 @@ def unbounded_counts(values: Floats, costs: Floats, budget: float) -> Counts:
     return counts
 
 
+@allocating
 def exact_sums(weights: Floats, lows: Floats, weight: float, low: float) -> tuple[Floats, Floats]:
     """Add one pair of floats to each of many, without rounding."""
     totals, errors = np.empty(len(weights)), np.empty(len(weights))
@@ -424,6 +437,7 @@ def exact_sums(weights: Floats, lows: Floats, weight: float, low: float) -> tupl
     return totals, errors
 
 
+@kernel
 def exact_sum(a: float, b: float) -> tuple[float, float]:
     """Return a + b as a float64 and what that rounds off, which is exact (Knuth's two-sum)."""
     total = a + b
@@ -431,6 +445,7 @@ def exact_sum(a: float, b: float) -> tuple[float, float]:
     return total, (a - (total - part)) + (b - part)
 
 
+@kernel
 def fill_up(budget: float, weight: float, weight_low: float, step: float) -> tuple[int, float]:
     """Return how often a step fits into budget - (weight + weight_low), and what is then left."""
     space, space_low = exact_sum(budget, -weight)
@@ -444,6 +459,7 @@ def fill_up(budget: float, weight: float, weight_low: float, step: float) -> tup
     return count, left + space_low
 
 
+@allocating
 def useful_items(values: Floats, costs: Floats, budget: float, best: int) -> NDArray[np.int64]:
     """Return the items that some optimum may need beside the best one.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetbandits.core.arrays import Counts
+from budgetbandits.core.compiled import kernel
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.kl import bernoulli_divergence, two_moment_divergence
 from budgetbandits.policies.indices.scaled import scaled_mean, scaled_variance
@@ -71,6 +72,7 @@ class TwoMomentIMED(IMED):
         return two_moment_divergence(scaled_mean(arm, now), scaled_variance(arm, now), target)
 
 
+@kernel
 def best_density(arms: Arms, now: Now) -> float:
     """Return ρ, the largest mean over cost of the affordable arms that were pulled; 0 if there is none."""
     best = 0.0
@@ -80,6 +82,7 @@ def best_density(arms: Arms, now: Now) -> float:
     return best
 
 
+@kernel
 def cheapest_fresh(arms: Arms, now: Now, density: float) -> int:
     """Return the cheapest affordable arm, the lower on a tie, that was never pulled and might be denser, or -1."""
     best = -1

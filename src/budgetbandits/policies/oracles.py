@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.compiled import allocating
 from budgetbandits.core.money import rounded_down
 from budgetbandits.core.specs import Spec
 from budgetbandits.errors import PolicyError
@@ -20,6 +21,7 @@ from budgetbandits.policies.knapsack import densest, exact_counts, greedy_counts
 __all__ = ["CostBlind", "DensityGreedy", "Exact", "Fractional", "Oracle"]
 
 
+@allocating
 def draw(weights: Counts | Floats, uniform: float) -> int:
     """Return an arm in proportion to the weights: the one on which the share `uniform` of their sum falls."""
     cumulative = np.cumsum(weights)
@@ -40,10 +42,10 @@ class Oracle(Spec):
 
     >>> import budgetbandits as bb
     >>> @dataclass(frozen=True)
-    ... class OneOfEach(bb.Oracle):
+    ... class OneOfEach(bb.oracles.Oracle):
     ...     def solve(self, values, costs, budget):
     ...         return np.ones(len(values), np.int64)
-    >>> policy = bb.IndexPolicy(index=bb.UCB1(), oracle=OneOfEach())
+    >>> policy = bb.IndexPolicy(index=bb.indices.UCB1(), oracle=OneOfEach())
     """
 
     def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
@@ -138,6 +140,7 @@ class CostBlind(BoundedOracle):
         return alone(int(values.argmax()), costs, budget, limits)
 
 
+@allocating
 def alone(arm: int, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Return the counts of a set with one arm only."""
     counts = np.zeros(len(costs), np.int64)

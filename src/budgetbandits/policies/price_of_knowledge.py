@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.state import Arms, Now
@@ -75,6 +76,7 @@ class Poker(Policy):
         return prices
 
 
+@allocating
 def sample_deviations(arms: Arms) -> Floats:
     """Return the standard deviation of each arm's rewards, and 0 for an arm with fewer than two."""
     told = np.maximum(arms.told, 2)
@@ -82,11 +84,13 @@ def sample_deviations(arms: Arms) -> Floats:
     return np.where(arms.told > 1, np.sqrt(np.maximum(variance, 0.0)), 0.0)
 
 
+@allocating
 def usual(deviations: Floats, told: Counts | Floats) -> float:
     """Return the average deviation over the arms with at least two rewards."""
     return summed(deviations) / max(int(np.sum(told > 1)), 1)
 
 
+@kernel
 def summed(values: Floats) -> float:
     """Return the sum, added up from left to right: NumPy adds in another order than compiled code does."""
     total = 0.0
@@ -95,6 +99,7 @@ def summed(values: Floats) -> float:
     return float(total)
 
 
+@kernel
 def chance_above(level: float, mean: float, error: float) -> float:
     """Return the probability that a normal number with this mean and standard error exceeds the level."""
     if error == 0.0:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Counts
+from budgetbandits.core.compiled import kernel
 from budgetbandits.core.specs import require
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.state import Arms, Now
@@ -86,6 +87,7 @@ class AboveAverage(Policy):
         return weights
 
 
+@kernel
 def next_turn(arms: Arms, now: Now) -> int:
     """Return the first affordable arm that has its turn in this pass ahead of it, or -1 if the pass is over."""
     for i in range(len(arms.cost)):
@@ -94,6 +96,7 @@ def next_turn(arms: Arms, now: Now) -> int:
     return -1
 
 
+@kernel
 def is_good(arms: Arms, arm: int, level: float) -> bool:
     """Tell whether an arm is good enough for the next pass; one never pulled is."""
     return bool(arms.pulls[arm] == 0 or arms.mean[arm] / arms.mean_cost[arm] >= level)

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel
 
 __all__ = ["Arm", "Arms", "Now"]
 
@@ -108,6 +109,7 @@ class Now(NamedTuple):
     reward_seen: float
 
 
+@allocating
 def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, reward_low: float) -> Arms:
     """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
     size = len(prices)
@@ -136,6 +138,7 @@ def read_only(arms: Arms) -> Arms:
     return Arms(**views)
 
 
+@kernel
 def use_up(arms: Arms, arm: int) -> bool:
     """Let one pull of an arm be used; return whether that was the last that its limit allows."""
     arms.pulls_left[arm] -= 1
@@ -145,6 +148,7 @@ def use_up(arms: Arms, arm: int) -> bool:
     return True
 
 
+@kernel
 def learn(arms: Arms, arm: int, reward: float) -> None:
     """Let one reward of an arm enter the estimates."""
     arms.told[arm] += 1
@@ -153,6 +157,7 @@ def learn(arms: Arms, arm: int, reward: float) -> None:
     arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm]
 
 
+@kernel
 def learn_cost(arms: Arms, arm: int, cost: float, greatest: float) -> None:
     """Let what a pull cost enter the estimates, after its reward; at its limit, `cost` is no longer the greatest."""
     arms.cost_sum[arm] += cost
@@ -161,6 +166,7 @@ def learn_cost(arms: Arms, arm: int, cost: float, greatest: float) -> None:
     arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), greatest)
 
 
+@allocating
 def select(arms: Arms, chosen: Counts) -> Arms:
     """Return some of the arms only."""
     return Arms(
@@ -179,6 +185,7 @@ def select(arms: Arms, chosen: Counts) -> Arms:
     )
 
 
+@kernel
 def arm_of(arms: Arms, arm: int) -> Arm:
     """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
     return Arm(

@@ -6,13 +6,13 @@ of random numbers.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
+from budgetbandits.core.compiled import kernel
 from budgetbandits.core.special import inverse_normal
 from budgetbandits.core.specs import require, require_flag
 from budgetbandits.core.streams import COIN, POSTERIOR, uniform_pair
@@ -20,7 +20,7 @@ from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.scaled import is_random, spending, spending_range, unscaled
 from budgetbandits.policies.state import Arm, Arms, Now, arm_of
 
-__all__ = ["COMPILABLE", "PosteriorSampling", "Thompson", "VarianceAwareThompson", "beta_draw"]
+__all__ = ["PosteriorSampling", "Thompson", "VarianceAwareThompson", "beta_draw"]
 
 _TRIES: Final = 1000  # decisions from which `weights` are estimated
 _RARE: Final = 1e-3  # the weight of an arm that none of them chose
@@ -28,6 +28,7 @@ _BITS: Final = 2.0**52  # of a uniform number
 _SIZE_MAX: Final = 1e15  # of the shapes; beyond, a Beta law is a point
 
 
+@kernel
 def gamma_draw(shape: float, key: int, which: int, arm: int) -> float:
     """Return a draw from the gamma law with this shape (Marsaglia and Tsang 2000).
 
@@ -52,6 +53,7 @@ def gamma_draw(shape: float, key: int, which: int, arm: int) -> float:
     return d * cube * math.exp(math.log(power) / shape)
 
 
+@kernel
 def beta_draw(a: float, b: float, key: int, arm: int, which: int = 0) -> float:
     """Return a draw from the Beta law with the shapes a and b, which belongs to this key and arm.
 
@@ -68,12 +70,14 @@ def beta_draw(a: float, b: float, key: int, arm: int, which: int = 0) -> float:
     return first / total if total > 0.0 else a / (a + b)
 
 
+@kernel
 def scaled_sum(arm: Arm, now: Now) -> float:
     """Return the sum of an arm's rewards, each scaled to [0, 1]."""
     total = (arm.reward_sum - arm.told * now.reward_low) / (now.reward_high - now.reward_low)
     return min(max(total, 0.0), float(arm.told))
 
 
+@kernel
 def scaled_squares(arm: Arm, now: Now) -> float:
     """Return the sum of the squares of an arm's rewards, each scaled to [0, 1]."""
     low, span = now.reward_low, now.reward_high - now.reward_low
@@ -81,6 +85,7 @@ def scaled_squares(arm: Arm, now: Now) -> float:
     return min(max(squares, 0.0), scaled_sum(arm, now))
 
 
+@kernel
 def coin_fall(amount: float, low: float, high: float, uniform: float, which: int) -> float:
     """Return the high or the low end of a range, at random, so that on average it is the amount.
 
@@ -88,10 +93,6 @@ def coin_fall(amount: float, low: float, high: float, uniform: float, which: int
     """
     number, _ = uniform_pair(int(uniform * _BITS), COIN, which, 0, 0)
     return high if number * (high - low) < amount - low else low
-
-
-COMPILABLE: Final[tuple[Callable[..., float], ...]] = (gamma_draw, beta_draw, scaled_sum, scaled_squares, coin_fall)
-"""The functions above, to be compiled as they are."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,18 @@ from budgetbandits.core.checks import check_whole
 from budgetbandits.core.specs import require
 from budgetbandits.core.streams import COST, MEAN, uniforms_of_arms
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws import Bernoulli, Beta, RewardLaw, TruncatedGaussian
+from budgetbandits.problems.laws.steady import Bernoulli, Beta, RewardLaw, TruncatedGaussian
 from budgetbandits.problems.problem import Family, Problem
 
-__all__ = ["BernoulliFamily", "BetaFamily", "GaussianFamily", "JackpotFamily", "RandomCostFamily", "WideRange"]
+__all__ = [
+    "BernoulliFamily",
+    "BetaFamily",
+    "Family",
+    "GaussianFamily",
+    "JackpotFamily",
+    "RandomCostFamily",
+    "WideRange",
+]
 
 _COSTS: Final = (1.0, 10.0)
 

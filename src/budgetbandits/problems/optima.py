@@ -22,7 +22,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.policies.knapsack import exact_counts, relaxed_value
-from budgetbandits.problems.changing import Courses
+from budgetbandits.problems.laws.changing import Courses
 
 __all__ = ["changing_optimum", "exact_optimum", "upper_optimum"]
 
@@ -66,8 +66,8 @@ def changing_optimum(courses: Courses, costs: Floats, budget: float, pulls: floa
 
     Examples
     --------
-    >>> from budgetbandits.problems.changing import Switching, tabulate_courses
-    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> from budgetbandits.problems.laws.changing import Switching, tabulate_courses
+    >>> from budgetbandits.problems.laws.steady import Bernoulli
     >>> courses, _ = tabulate_courses([Bernoulli(0.5), Switching([(1, Bernoulli(0)), (51, Bernoulli(1))])])
     >>> changing_optimum(courses, np.array([1.0, 1.0]), budget=100.0, pulls=100.0)
     75.0
@@ -161,7 +161,7 @@ def _pieces(courses: Courses, numbers: Counts) -> Counts:
 
 
 def _means(courses: Courses, numbers: Counts) -> Floats:
-    """Return the mean of each arm at each pull number: `budgetbandits.problems.changing.mean_at`, many at a time."""
+    """Return the mean of each arm at each pull number: `changing.mean_at`, many at a time."""
     pieces = _pieces(courses, numbers)
     start, end, period = np.moveaxis(courses.shift[pieces], 2, 0)
     since = numbers[:, np.newaxis] - start

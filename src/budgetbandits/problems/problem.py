@@ -17,7 +17,7 @@ from budgetbandits.core.checks import ArmName, Limits, check_pulls, check_range,
 from budgetbandits.core.money import Amount, CostRange, PriceList, drawn_price, price_list
 from budgetbandits.core.streams import CHARGE, COST, MEAN, REWARD, uniform, uniforms_of_arms
 from budgetbandits.errors import InvalidAmount, InvalidInput
-from budgetbandits.problems.changing import (
+from budgetbandits.problems.laws.changing import (
     STEADY,
     ChangingLaw,
     Courses,
@@ -26,7 +26,7 @@ from budgetbandits.problems.changing import (
     mean_at,
     tabulate_courses,
 )
-from budgetbandits.problems.laws import (
+from budgetbandits.problems.laws.steady import (
     Bernoulli,
     Beta,
     Empirical,
@@ -69,7 +69,7 @@ class ChargeTables(NamedTuple):
     means
         The true mean cost of each arm.
     kinds, parameters, data
-        The laws of the costs, see `budgetbandits.problems.laws.tabulate`; a known cost is a law with one value.
+        The laws of the costs, see `budgetbandits.problems.laws.steady.tabulate`; a known cost is a law with one value.
     values
         All costs that there can be, or None if a law is continuous: then costs are real numbers.
     """
@@ -91,11 +91,11 @@ class Tables(NamedTuple):
     means
         The true mean rewards; NaN if any of them changes.
     kinds, parameters, data
-        The reward laws, see `budgetbandits.problems.laws.tabulate`.
+        The reward laws, see `budgetbandits.problems.laws.steady.tabulate`.
     reward_low, reward_high
         The declared range.
     courses
-        How the laws change, see `budgetbandits.problems.changing.tabulate_courses`.
+        How the laws change, see `budgetbandits.problems.laws.changing.tabulate_courses`.
     limits
         How often each arm may be pulled.
     charges
@@ -285,7 +285,7 @@ class Problem:
         Examples
         --------
         >>> import budgetbandits as bb
-        >>> law = bb.Switching([(1, bb.Bernoulli(0.2)), (501, bb.Bernoulli(0.8))])
+        >>> law = bb.laws.Switching([(1, bb.Bernoulli(0.2)), (501, bb.Bernoulli(0.8))])
         >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).means_at(501).tolist()
         [0.5, 0.8]
         """
@@ -393,7 +393,7 @@ class Problem:
         Examples
         --------
         >>> import budgetbandits as bb
-        >>> law = bb.Switching([(1, bb.Bernoulli(0)), (51, bb.Bernoulli(1))])
+        >>> law = bb.laws.Switching([(1, bb.Bernoulli(0)), (51, bb.Bernoulli(1))])
         >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).fractional_optimum(100)
         75.0
         """

@@ -42,9 +42,8 @@ from budgetbandits.policies.indices import (
     TwoMomentKLUCB,
     UCBTuned,
 )
-from budgetbandits.policies.memory import Discount, Memory, Window
+from budgetbandits.policies.memories import Discount, Memory, Window
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Exact, Fractional, Oracle
-from budgetbandits.problems.changing import Drifting, Law, Seasonal, Switching
 from budgetbandits.problems.families import (
     BernoulliFamily,
     BetaFamily,
@@ -53,7 +52,8 @@ from budgetbandits.problems.families import (
     RandomCostFamily,
     WideRange,
 )
-from budgetbandits.problems.laws import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.problems.laws.changing import Drifting, Law, Seasonal, Switching
+from budgetbandits.problems.laws.steady import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
 from budgetbandits.problems.problem import Family, Problem, paper_family, sensor_problem
 from budgetbandits.studies.keys import check_keys, choice, inside, shown, subtable
 

@@ -9,10 +9,6 @@ An index is a frozen dataclass. It is asked only about arms that were pulled bef
 All run live and compiled. Simulations play the last two without looking closely at every arm at every pull.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
-
-from budgetbandits.policies.indices import kl, scaled
 from budgetbandits.policies.indices.base import Index, LinearIndex, ScalarIndex
 from budgetbandits.policies.indices.bayes import BayesUCB
 from budgetbandits.policies.indices.kl import KLUCB, KLUCBPlus, KLUCBPlusPlus, LearnedRangeKLUCB, TwoMomentKLUCB
@@ -33,7 +29,6 @@ from budgetbandits.policies.indices.ratio import (
 from budgetbandits.policies.indices.ucb import MOSS, UCB1, UCBV, Mean, OmegaUCB, UCBTuned
 
 __all__ = [
-    "COMPILABLE",
     "CUCB",
     "IUCB",
     "KLUCB",
@@ -62,6 +57,3 @@ __all__ = [
     "TwoMomentKLUCB",
     "UCBTuned",
 ]
-
-COMPILABLE: Final[tuple[Callable[..., Any], ...]] = (*scaled.COMPILABLE, *kl.COMPILABLE)
-"""The plain functions that indices call, each after those that it calls itself."""

@@ -22,12 +22,12 @@ class Index(Spec):
 
     >>> import budgetbandits as bb
     >>> @dataclass(frozen=True)
-    ... class Optimist(bb.Index):
+    ... class Optimist(bb.indices.Index):
     ...     share: float = 0.5
     ...
     ...     def bounds(self, arms, now):
     ...         return arms.mean + self.share * (now.reward_high - arms.mean) / arms.pulls
-    >>> policy = bb.IndexPolicy(index=Optimist(), oracle=bb.Fractional())
+    >>> policy = bb.IndexPolicy(index=Optimist(), oracle=bb.oracles.Fractional())
     """
 
     def untried(self, cost: Any, now: Now) -> Any:
@@ -62,10 +62,10 @@ class ScalarIndex(Index):
     >>> import math
     >>> import budgetbandits as bb
     >>> @dataclass(frozen=True)
-    ... class Restless(bb.ScalarIndex):
+    ... class Restless(bb.indices.ScalarIndex):
     ...     def value(self, arm, now):
     ...         return arm.mean + (now.reward_high - now.reward_low) * math.log(now.pull) / arm.pulls
-    >>> policy = bb.IndexPolicy(index=Restless(), oracle=bb.Fractional(), lazy=True)
+    >>> policy = bb.IndexPolicy(index=Restless(), oracle=bb.oracles.Fractional(), lazy=True)
     """
 
     def value(self, arm: Arm, now: Now) -> float:

@@ -5,12 +5,12 @@ that the index allows. Rewards are scaled to [0, 1].
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from budgetbandits.core.compiled import kernel
 from budgetbandits.core.specs import require
 from budgetbandits.policies.indices.base import ScalarIndex
 from budgetbandits.policies.indices.scaled import (
@@ -26,7 +26,6 @@ from budgetbandits.policies.indices.scaled import (
 from budgetbandits.policies.state import Arm, Now
 
 __all__ = [
-    "COMPILABLE",
     "KLUCB",
     "KLUCBPlus",
     "KLUCBPlusPlus",
@@ -45,6 +44,7 @@ _NARROW: Final = 1e-100  # a range of rewards is not narrower than that
 _NOTHING: Final = 1e-200  # instead of a budget of 0, by which to divide
 
 
+@kernel
 def bernoulli_divergence(p: float, q: float) -> float:
     """Return kl(p, q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q)), the divergence between two coins.
 
@@ -59,6 +59,7 @@ def bernoulli_divergence(p: float, q: float) -> float:
     return divergence
 
 
+@kernel
 def kl_upper(p: float, level: float) -> float:
     """Return the largest q in [p, 1] with kl(p, q) <= level.
 
@@ -92,6 +93,7 @@ def kl_upper(p: float, level: float) -> float:
     return min(max(q, p), 1.0)
 
 
+@kernel
 def two_moment_upper(mean: float, variance: float, level: float) -> float:
     """Return the largest u in [mean, 1] with D2(mean, variance, u) <= level; see `TwoMomentKLUCB`.
 
@@ -108,6 +110,7 @@ def two_moment_upper(mean: float, variance: float, level: float) -> float:
     return min(mean + (kl_upper(coin, level) - coin) * moment / room, 1.0)
 
 
+@kernel
 def best_ratio(
     mean: float, variance: float, offset: float, saved: float, saved_variance: float, base: float, level: float
 ) -> float:
@@ -134,6 +137,7 @@ def best_ratio(
     return max(at_left, at_right)
 
 
+@kernel
 def ratio_at(
     mean: float,
     variance: float,
@@ -149,6 +153,7 @@ def ratio_at(
     return upper / max(base - two_moment_upper(saved, saved_variance, level - part), _LEAST)
 
 
+@kernel
 def two_moment_divergence(mean: float, variance: float, target: float) -> float:
     """Return D2(mean, variance, target), and 0 for a target below the mean; see `TwoMomentKLUCB`.
 
@@ -165,6 +170,7 @@ def two_moment_divergence(mean: float, variance: float, target: float) -> float:
     return bernoulli_divergence(coin, coin + (target - mean) * room / moment)
 
 
+@kernel
 def two_moment_bound(arm: Arm, now: Now, level: float, extra: float) -> float:
     """Return the largest mean reward u with D2(u) <= level, and something extra; see `TwoMomentKLUCB`.
 
@@ -188,35 +194,23 @@ def two_moment_bound(arm: Arm, now: Now, level: float, extra: float) -> float:
     return ratio * reward_span / cost_span * arm.mean_cost
 
 
+@kernel
 def highest_seen(now: Now) -> float:
     """Return the greatest reward seen and, while none was above the low end, the greatest that there may be."""
     return now.reward_seen if now.reward_seen - now.reward_low > _NARROW else now.reward_high
 
 
+@kernel
 def log_plus(x: float) -> float:
     """Return the logarithm, and 0 where it would be less."""
     return math.log(x) if x > 1.0 else 0.0
 
 
+@kernel
 def minimax_exploration(share: float) -> float:
     """Return ln+(x (ln+(x)^2 + 1)), the exploration of KL-UCB++ for an arm that is due x times as many pulls."""
     log_share = log_plus(share)
     return log_plus(share * (log_share * log_share + 1.0))
-
-
-COMPILABLE: Final[tuple[Callable[..., Any], ...]] = (
-    bernoulli_divergence,
-    kl_upper,
-    two_moment_upper,
-    ratio_at,
-    best_ratio,
-    two_moment_divergence,
-    two_moment_bound,
-    highest_seen,
-    log_plus,
-    minimax_exploration,
-)
-"""The functions above, to be compiled as they are."""
 
 
 @dataclass(frozen=True)

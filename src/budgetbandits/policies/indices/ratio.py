@@ -52,7 +52,7 @@ class OptimisticRatio(ScalarIndex):
     Examples
     --------
     >>> import budgetbandits as bb
-    >>> policy = bb.IndexPolicy(bb.OptimisticRatio(bb.KLUCB()), bb.Fractional(), lazy=True)
+    >>> policy = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.KLUCB()), bb.oracles.Fractional(), lazy=True)
     """
 
     index: ScalarIndex
@@ -85,10 +85,10 @@ class DensityIndex(ScalarIndex):
     --------
     >>> import budgetbandits as bb
     >>> @dataclass(frozen=True)
-    ... class Hopeful(bb.DensityIndex):
+    ... class Hopeful(bb.indices.DensityIndex):
     ...     def density(self, reward, cost, arm, now):
     ...         return reward / cost + 1 / arm.pulls
-    >>> policy = bb.IndexPolicy(index=Hopeful(), oracle=bb.Fractional())
+    >>> policy = bb.IndexPolicy(index=Hopeful(), oracle=bb.oracles.Fractional())
     """
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:

@@ -5,13 +5,12 @@ mean cost, too, from an arm that pays what this one costs (`spending`); and an u
 with the greatest cost, is a lower bound of the cost (`saving`).
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
+from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies.state import Arm, Now
 
 __all__ = [
-    "COMPILABLE",
     "is_random",
     "ranged",
     "saving",
@@ -24,12 +23,14 @@ __all__ = [
 ]
 
 
+@kernel
 def scaled_mean(arm: Arm, now: Now) -> float:
     """Return the mean of an arm's rewards on the scale from 0 to 1."""
     mean = (arm.mean - now.reward_low) / (now.reward_high - now.reward_low)
     return min(max(mean, 0.0), 1.0)
 
 
+@kernel
 def scaled_variance(arm: Arm, now: Now) -> float:
     """Return the variance of an arm's rewards on that scale: 0 before the first, never more than a mean allows."""
     if arm.told == 0:
@@ -40,16 +41,19 @@ def scaled_variance(arm: Arm, now: Now) -> float:
     return min(max(variance, 0.0), mean * (1.0 - mean))
 
 
+@kernel
 def unscaled(value: float, now: Now) -> float:
     """Return a value on the scale from 0 to 1 in the units of the rewards."""
     return now.reward_low + value * (now.reward_high - now.reward_low)
 
 
+@kernel
 def is_random(arm: Arm) -> bool:
     """Tell whether the cost of an arm is random."""
     return arm.cost_low < arm.cost
 
 
+@kernel
 def spending(arm: Arm) -> Arm:
     """Return an arm that pays what this one costs."""
     return Arm(
@@ -66,16 +70,19 @@ def spending(arm: Arm) -> Arm:
     )
 
 
+@kernel
 def spending_range(arm: Arm, now: Now) -> Now:
     """Return the moment for `spending`: the rewards lie between the least and the greatest cost."""
     return ranged(now, arm.cost_low, arm.cost)
 
 
+@allocating
 def top_ratio(mean_cost: Any, cost_low: Any, now: Now) -> Any:
     """Return the greatest reward for the least cost, times the mean cost; where costs are known, that reward."""
     return now.reward_high * (mean_cost / cost_low)
 
 
+@kernel
 def saving(arm: Arm) -> Arm:
     """Return an arm that pays by how much this one costs less than its greatest cost."""
     total = arm.told * arm.cost - arm.cost_sum
@@ -94,25 +101,13 @@ def saving(arm: Arm) -> Arm:
     )
 
 
+@kernel
 def saving_range(arm: Arm, now: Now) -> Now:
     """Return the moment for `saving`: the rewards lie between 0 and the span of the costs."""
     return ranged(now, 0.0, arm.cost - arm.cost_low)
 
 
+@kernel
 def ranged(now: Now, low: float, high: float) -> Now:
     """Return the moment with another range of rewards, of which all may have been seen."""
     return Now(now.pull, now.budget, now.budget_left, low, high, now.arm_count, now.cost_high, now.arms_tried, high)
-
-
-COMPILABLE: Final[tuple[Callable[..., Any], ...]] = (
-    scaled_mean,
-    scaled_variance,
-    unscaled,
-    is_random,
-    ranged,
-    spending,
-    spending_range,
-    saving,
-    saving_range,
-)
-"""The functions above for one arm, to be compiled as they are."""

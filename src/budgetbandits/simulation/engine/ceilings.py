@@ -17,13 +17,13 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
+from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import IndexPolicy
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.knapsack import times
-from budgetbandits.policies.memory import Memory
+from budgetbandits.policies.memories import Memory
 from budgetbandits.policies.state import Arms, Now, arm_of
-from budgetbandits.simulation.engine.compiler import allocating, kernel
 from budgetbandits.simulation.engine.play import (
     NOBODY,
     Outcome,

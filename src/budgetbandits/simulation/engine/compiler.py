@@ -2,7 +2,7 @@
 
 Numba compiles the very functions that the live learner runs in Python. Three things make that possible:
 
-- plain functions are registered, so that compiled code may call them;
+- plain functions are marked where they are defined (`core.compiled`), so that compiled code may call them;
 - a `Spec` (a policy, an index, an oracle) is a type of its own to Numba: compiled code reads its fields and calls its
   methods, a user's as well as the package's;
 - entry points are cached on disk under a digest of every source they are made of, because Numba's own cache
@@ -13,149 +13,47 @@ import dataclasses
 import functools
 import hashlib
 import inspect
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numba
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import NativeValue, overload_method, register_jitable, register_model, typeof_impl, unbox
 
-from budgetbandits.core import money, special, streams
+from budgetbandits.core.compiled import MARKED, Way
 from budgetbandits.core.specs import Spec
-from budgetbandits.policies import (
-    epsilon,
-    index_policy,
-    indices,
-    knapsack,
-    memory,
-    minimum_empirical_divergence,
-    oracles,
-    price_of_knowledge,
-    soaav,
-    state,
-    thompson_sampling,
-)
-from budgetbandits.policies.indices import scaled
-from budgetbandits.problems import changing, laws
 
-__all__ = [
-    "allocating",
-    "classes_of",
-    "compile_entry",
-    "digest_of_sources",
-    "inlined",
-    "kernel",
-    "routine",
-    "vectorised",
-]
+__all__ = ["classes_of", "compile_entry", "digest_of_sources"]
 
+_PACKAGE: Final = Path(__file__).parents[2]
+_IMPORT: Final = re.compile(rf"^\s*from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|.+)$", re.MULTILINE)
+_NAME: Final = re.compile(r"\w+")
 _OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}
 """Threads run side by side; and divisions are not checked, which would keep loops from being vectorised."""
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def kernel(function: Function) -> Function:
-    """Let compiled code call a plain function, one that makes no array or list; Python still calls it as it is."""
+_WAYS: Final[Mapping[Way, dict[str, Any]]] = {
     # Without reference counts: they would cost more than most of these functions do.
-    register_jitable(forceinline=True, _nrt=False, **_OPTIONS)(function)
-    return function
+    Way.KERNEL: {"forceinline": True, "_nrt": False},
+    Way.ROUTINE: {"_nrt": False},
+    Way.ALLOCATING: {},
+    Way.VECTORISED: {"forceinline": True, "_nrt": False, "fastmath": {"nnan", "nsz"}},
+    Way.INLINED: {"inline": "always"},
+}
+_registered = 0  # how many of the marked functions compiled code may call by now
 
 
-def routine(function: Function) -> Function:
-    """Do as `kernel` does, but keep one copy of the machine code: for what is long and not called at every pull."""
-    register_jitable(_nrt=False, **_OPTIONS)(function)
-    return function
-
-
-def allocating(function: Function) -> Function:
-    """Do as `kernel` does for a function that makes arrays or lists."""
-    register_jitable(**_OPTIONS)(function)
-    return function
-
-
-def vectorised(function: Function) -> Function:
-    """Do as `kernel` does for a loop in which no NaN can arise: then minima and maxima become vector instructions."""
-    register_jitable(forceinline=True, _nrt=False, fastmath={"nnan", "nsz"}, **_OPTIONS)(function)
-    return function
-
-
-def inlined(function: Function) -> Function:
-    """Do as `kernel` does, and write the function out wherever it is called, so that loops over it are vectorised.
-
-    Call such a function only where nothing is written but whole arrays that were passed in: around it, Numba drops
-    writes to an array inside a tuple as dead code.
-    """
-    register_jitable(inline="always", **_OPTIONS)(function)
-    return function
-
-
-_INLINED: Final[tuple[Callable[..., Any], ...]] = (streams.philox, streams._number, special.normal_centre)
-_KERNELS: Final[tuple[Callable[..., Any], ...]] = (
-    streams.uniform,
-    streams.uniform_pair,
-    streams.uniforms,
-    *(function for function in special.COMPILABLE if function not in _INLINED),
-    *laws.COMPILABLE,
-    *changing.COMPILABLE,
-    money.pay,
-    money.pay_often,
-    money.rounded_down,
-    money.drawn_price,
-    state.learn,
-    state.use_up,
-    state.learn_cost,
-    state.arm_of,
-    knapsack.times,
-    knapsack.exact_sum,
-    knapsack.fill_up,
-    knapsack.take,
-    memory.add_exactly,
-    memory.divide,
-    *indices.COMPILABLE,
-    soaav.next_turn,
-    soaav.is_good,
-    epsilon.share,
-    minimum_empirical_divergence.best_density,
-    minimum_empirical_divergence.cheapest_fresh,
-    *thompson_sampling.COMPILABLE,
-    price_of_knowledge.chance_above,
-    price_of_knowledge.summed,
-)
-_ALLOCATING: Final[tuple[Callable[..., Any], ...]] = (
-    state.fresh_arms,
-    state.select,
-    memory.fresh_past,
-    knapsack.densest,
-    knapsack.useful_items,
-    knapsack.greedy_counts,
-    knapsack.fractional_counts,
-    knapsack.relaxed_counts,
-    knapsack.changes_of,
-    knapsack.densities_to_come,
-    knapsack.exact_sums,
-    knapsack.bounded_counts,
-    knapsack.unbounded_counts,
-    knapsack.exact_counts,
-    oracles.draw,
-    oracles.alone,
-    scaled.top_ratio,
-    index_policy.first_fresh,
-    epsilon.mostly_greedy,
-    price_of_knowledge.sample_deviations,
-    price_of_knowledge.usual,
-)
-for _function in _INLINED:
-    inlined(_function)
-for _function in _KERNELS:
-    kernel(_function)
-for _function in _ALLOCATING:
-    allocating(_function)
+def _register_marked() -> None:
+    """Let compiled code call every function that is marked by now."""
+    global _registered
+    for function, way in MARKED[_registered:]:
+        register_jitable(**_WAYS[way], **_OPTIONS)(function)
+    _registered = len(MARKED)
 
 
 class SpecType(types.NamedTuple):
@@ -244,6 +142,8 @@ def _known_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -
 
 
 def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callable[..., Any]:
+    _register_marked()
+
     # Numba's cache tells entry points apart by what they close over, so the digest has to be used in there.
     def entry(*arguments: Any) -> Any:
         _ = digest
@@ -259,19 +159,37 @@ def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callab
     return compiled
 
 
-_NEVER_COMPILED: Final = {"analysis", "campaigns", "cli", "live", "studies", "testing"}
-"""What stands above the engine: a change there does not cost everyone a compilation."""
-
-
 def digest_of_sources(classes: Iterable[type[Spec]] = ()) -> str:
-    """Return a digest of the sources of this package that may run compiled, and of those of the given classes."""
-    package = Path(__file__).parents[2]
-    files = {file for file in package.rglob("*.py") if file.relative_to(package).parts[0] not in _NEVER_COMPILED}
-    files.update(Path(inspect.getfile(cls)) for cls in classes if _has_module(cls))
+    """Return a digest of all sources that may run compiled: those that the engine imports, and those of some classes.
+
+    Imports point one way, so a change above the engine costs nobody a compilation.
+    """
+    defined: list[type | Callable[..., Any]] = [*classes, *(function for function, _ in MARKED)]
+    files = {Path(inspect.getfile(each)) for each in defined if _has_module(each)}
     digest = hashlib.sha256()
-    for file in sorted(files):
+    for file in sorted(_imported_by_engine() | files):
         digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+@functools.cache
+def _imported_by_engine() -> frozenset[Path]:
+    """Return the sources of the engine and, step by step, of what it imports from this package."""
+    found: set[Path] = set()
+    waiting = set(Path(__file__).parent.glob("*.py"))
+    while waiting:
+        file = waiting.pop()
+        found.add(file)
+        for module, names in _IMPORT.findall(file.read_text()):
+            modules = (module, *(f"{module}.{name}" for name in _NAME.findall(names)))
+            waiting |= {source for each in modules if (source := _source_of(each)) is not None} - found
+    return frozenset(found)
+
+
+def _source_of(module: str) -> Path | None:
+    """Return the file of a module of this package, or None if there is no such module."""
+    stem = _PACKAGE.parent.joinpath(*module.split("."))
+    return next((file for file in (stem.with_suffix(".py"), stem / "__init__.py") if file.is_file()), None)
 
 
 def classes_of(spec: Spec) -> Iterator[type[Spec]]:
@@ -283,5 +201,6 @@ def classes_of(spec: Spec) -> Iterator[type[Spec]]:
             yield from classes_of(value)
 
 
-def _has_module(cls: type) -> bool:
-    return hasattr(sys.modules.get(cls.__module__), "__file__") and cls.__module__ != "__main__"
+def _has_module(defined: type | Callable[..., Any]) -> bool:
+    """Tell whether another process finds a class or a function again."""
+    return hasattr(sys.modules.get(defined.__module__), "__file__") and defined.__module__ != "__main__"

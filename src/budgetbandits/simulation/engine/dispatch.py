@@ -23,7 +23,7 @@ from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
 from budgetbandits.policies.indices import UCB1, Index, LinearIndex, ScalarIndex
 from budgetbandits.policies.knapsack import exact_counts
-from budgetbandits.policies.memory import Discount, Everything, Memory
+from budgetbandits.policies.memories import Discount, Everything, Memory
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
 from budgetbandits.policies.state import Arm, Now
 from budgetbandits.problems.problem import Tables

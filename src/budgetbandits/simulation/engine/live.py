@@ -6,11 +6,12 @@ from typing import TypeGuard
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
+from budgetbandits.core.compiled import allocating
 from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.policies.indices import LinearIndex
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
 from budgetbandits.policies.state import Arms, Now
-from budgetbandits.simulation.engine.compiler import allocating, classes_of
+from budgetbandits.simulation.engine.compiler import classes_of
 from budgetbandits.simulation.engine.dispatch import SteadyCall, call, is_tournament
 from budgetbandits.simulation.engine.play import draw_leaf
 from budgetbandits.simulation.engine.tournament import (

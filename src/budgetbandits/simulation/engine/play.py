@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel, routine
 from budgetbandits.core.money import drawn_price, pay, pay_often, rounded_down
 from budgetbandits.core.streams import CHARGE, CHOICE, REWARD, uniform, uniforms
 from budgetbandits.errors import PolicyError
@@ -18,13 +19,12 @@ from budgetbandits.policies import Policy
 from budgetbandits.policies.epsilon import share
 from budgetbandits.policies.indices import LinearIndex
 from budgetbandits.policies.knapsack import times
-from budgetbandits.policies.memory import Memory, Past
+from budgetbandits.policies.memories import Memory, Past
 from budgetbandits.policies.oracles import draw
 from budgetbandits.policies.state import Arms, Now, fresh_arms, learn, learn_cost, use_up
-from budgetbandits.problems.changing import Courses, changing_reward, mean_at
-from budgetbandits.problems.laws import TRUNCATED_GAUSSIAN, truncated_gaussians
-from budgetbandits.problems.laws import reward as draw_reward
-from budgetbandits.simulation.engine.compiler import allocating, kernel, routine
+from budgetbandits.problems.laws.changing import Courses, changing_reward, mean_at
+from budgetbandits.problems.laws.steady import TRUNCATED_GAUSSIAN, truncated_gaussians
+from budgetbandits.problems.laws.steady import reward as draw_reward
 from budgetbandits.simulation.engine.tournament import (
     Tree,
     affordable,
@@ -57,7 +57,7 @@ class Charges(NamedTuple):
     least
         The least price of each arm.
     kinds, parameters, data
-        The laws of the costs, see `budgetbandits.problems.laws.tabulate`.
+        The laws of the costs, see `budgetbandits.problems.laws.steady.tabulate`.
     grain, is_decimal
         See `budgetbandits.core.money.drawn_price`.
     """
@@ -79,9 +79,9 @@ class World(NamedTuple):
     prices, means
         The price of each arm, the greatest one where it is random, and its true mean reward.
     kinds, parameters, data
-        The reward laws, see `budgetbandits.problems.laws.tabulate`.
+        The reward laws, see `budgetbandits.problems.laws.steady.tabulate`.
     courses
-        How they change, see `budgetbandits.problems.changing.tabulate_courses`.
+        How they change, see `budgetbandits.problems.laws.changing.tabulate_courses`.
     limits
         How often each arm may be pulled.
     budget, budget_rest

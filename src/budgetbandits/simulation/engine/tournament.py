@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.simulation.engine.compiler import kernel, routine, vectorised
+from budgetbandits.core.compiled import kernel, routine, vectorised
 
 __all__ = [
     "Leaves",

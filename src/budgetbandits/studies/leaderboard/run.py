@@ -22,7 +22,7 @@ from budgetbandits.studies.study import Case, Machine, Study, play
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Contest", "contest", "leaderboard", "play_contest"]
+__all__ = ["Contest", "compare", "contest", "play_contest"]
 
 _REFERENCE: Final = "KUBE, width 1"
 """What KUBE is called where a list does not have it."""
@@ -51,7 +51,7 @@ class Contest:
     suite: Suite | None
 
 
-def leaderboard(
+def compare(
     policies: Mapping[str, Policy] | str | Path | None = None,
     problems: Mapping[str, Problem | Family] | Sequence[str] | None = None,
     budgets: Sequence[float] | None = None,
@@ -94,9 +94,9 @@ def leaderboard(
     Examples
     --------
     >>> import budgetbandits as bb
-    >>> board = bb.leaderboard(
+    >>> board = bb.compare(
     ...     policies={"recommended": bb.recommended(), "eps-first": bb.epsilon_first(0.1)},
-    ...     problems={"coins": bb.BernoulliFamily(arms=5)}, budgets=[1000], runs=20, seed=1,
+    ...     problems={"coins": bb.families.BernoulliFamily(arms=5)}, budgets=[1000], runs=20, seed=1,
     ... )
     >>> print(board)  # doctest: +ELLIPSIS
     policy            origin  mean ...

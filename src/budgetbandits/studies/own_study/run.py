@@ -10,7 +10,7 @@ import numpy as np
 
 from budgetbandits.analysis.figures import Panel, Picture, regret_figure
 from budgetbandits.analysis.growth import FEWEST_BUDGETS, Growth, growth, upper_half
-from budgetbandits.analysis.regret import RegretRow, compare, regret, regrets
+from budgetbandits.analysis.regret import RegretRow, paired_regret, regret, regrets
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.simulation.runs import Runs
@@ -162,7 +162,7 @@ def _results(file: StudyFile, played: Runs) -> Results:
 def _comparison(file: StudyFile, played: Runs) -> Iterable[AgainstFirst]:
     first, *others = file.study.policies
     for policy in others:
-        for row in compare(played, policy, first, against=file.against):
+        for row in paired_regret(played, policy, first, against=file.against):
             ratio = (row.ratio, row.ratio_low, row.ratio_high)
             difference = (row.difference, row.difference_low, row.difference_high)
             yield AgainstFirst(policy, row.budget, *ratio, *difference)

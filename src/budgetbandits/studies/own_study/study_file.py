@@ -15,8 +15,8 @@ from budgetbandits.analysis.regret import Against
 from budgetbandits.core.checks import check_range
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Policy
-from budgetbandits.problems.changing import Law
-from budgetbandits.problems.laws import Bernoulli
+from budgetbandits.problems.laws.changing import Law
+from budgetbandits.problems.laws.steady import Bernoulli
 from budgetbandits.problems.problem import PAPER_COSTS, PaperCase, PaperFamily, Problem
 from budgetbandits.studies.catalogue import make_law, make_policy, steady_law
 from budgetbandits.studies.keys import (

@@ -18,7 +18,7 @@ differ between Python and a C library.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, SupportsFloat, SupportsIndex, TypeAlias
@@ -26,11 +26,11 @@ from typing import ClassVar, Final, SupportsFloat, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from budgetbandits.core.compiled import kernel
 from budgetbandits.core.special import CENTRE, beta_fraction, beta_root, inverse_normal, normal_centre, normal_tail
 from budgetbandits.errors import InvalidInput
 
 __all__ = [
-    "COMPILABLE",
     "PARAMETERS",
     "TRUNCATED_GAUSSIAN",
     "Bernoulli",
@@ -68,6 +68,7 @@ _NEGLIGIBLE: Final = 45.0  # exp(-45) of the largest density adds nothing to a m
 # --- The functions that are also compiled -------------------------------------------------------------------
 
 
+@kernel
 def _truncated_gaussian(
     mean: float, scale: float, below: float, inside: float, low: float, high: float, u: float
 ) -> float:
@@ -86,6 +87,7 @@ def _truncated_gaussian(
     return x
 
 
+@kernel
 def truncated_gaussians(
     mean: float, scale: float, below: float, inside: float, low: float, high: float, numbers: NDArray[np.float64]
 ) -> None:
@@ -102,17 +104,20 @@ def truncated_gaussians(
         numbers[i] = min(max(mean + scale * normal, low), high)
 
 
+@kernel
 def _bernoulli(failure: float, u: float) -> float:
     """Inverse of a Bernoulli law, with the probability of 0."""
     return 1.0 if u > failure else 0.0
 
 
+@kernel
 def _uniform(low: float, high: float, u: float) -> float:
     """Inverse of a uniform law."""
     # Rounding may carry the sum one step beyond the end.
     return min(low + (high - low) * u, high)
 
 
+@kernel
 def _beta(a: float, b: float, log_beta: float, swap: float, low: float, high: float, u: float) -> float:
     """Inverse of a stretched Beta law, with log B(a, b) and the probability at which the tails are swapped."""
     width = high - low
@@ -121,6 +126,7 @@ def _beta(a: float, b: float, log_beta: float, swap: float, low: float, high: fl
     return max(high - width * beta_root(b, a, log_beta, 1.0 - u), low)
 
 
+@kernel
 def _empirical(start: float, size: float, u: float) -> int:
     """Where the drawn value of an empirical law is, with the place and the number of its sorted values."""
     # The first value at which the share of the values up to it is at least u.
@@ -128,6 +134,7 @@ def _empirical(start: float, size: float, u: float) -> int:
     return int(start) + min(max(index, 0), int(size) - 1)
 
 
+@kernel
 def reward(kind: int, p: _Numbers, data: _Numbers, u: float) -> float:
     """Turn one uniform number into one reward of the law (kind, p).
 
@@ -161,18 +168,6 @@ def reward(kind: int, p: _Numbers, data: _Numbers, u: float) -> float:
     if kind == _BETA:
         return _beta(p[0], p[1], p[2], p[3], p[4], p[5], u)
     return data[_empirical(p[0], p[1], u)]
-
-
-COMPILABLE: Final[tuple[Callable[..., float | None], ...]] = (
-    _truncated_gaussian,
-    _bernoulli,
-    _uniform,
-    _beta,
-    _empirical,
-    reward,
-    truncated_gaussians,
-)
-"""The plain functions behind :func:`reward`, each after those that it calls, to be compiled as they are."""
 
 
 # --- Checks -------------------------------------------------------------------------------------------------

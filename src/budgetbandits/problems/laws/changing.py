@@ -1,7 +1,7 @@
 """Reward laws that change with the pull number: they switch, drift from one law to another, or come and go.
 
-All of them are made of ordinary laws (`budgetbandits.problems.laws`). At the pull number t an arm pays by one law or by
-another, with a probability that depends on t: that is a mixture of the two, whose mean moves in a straight line
+All of them are made of steady laws. At the pull number t an arm pays by one law or by another, with a probability that
+depends on t: that is a mixture of the two, whose mean moves in a straight line
 between theirs, and which pays nothing that neither of them would. One uniform number still makes one reward.
 
 >>> from budgetbandits import Bernoulli
@@ -12,7 +12,7 @@ between theirs, and which pays nothing that neither of them would. One uniform n
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -20,11 +20,11 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.checks import check_pulls
+from budgetbandits.core.compiled import kernel
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws import RewardLaw, check_uniform, reward, tabulate
+from budgetbandits.problems.laws.steady import RewardLaw, check_uniform, reward, tabulate
 
 __all__ = [
-    "COMPILABLE",
     "STEADY",
     "ChangingLaw",
     "Courses",
@@ -74,7 +74,7 @@ class Courses(NamedTuple):
     first, shift
         Of each piece, its first pull number, and its start, end and period.
     laws, means
-        Of each piece, the rows of its two laws in the table of `budgetbandits.problems.laws.tabulate`, and their means.
+        Of each piece, the rows of its two laws in the table of `steady.tabulate`, and their means.
     """
 
     begins: Counts
@@ -93,6 +93,7 @@ STEADY: Final = Courses(
 # The functions that are also compiled
 
 
+@kernel
 def piece_at(courses: Courses, arm: int, pull: int) -> int:
     """Return the piece of an arm's course to which a pull number belongs, by halving."""
     low, high = courses.begins[arm], courses.begins[arm + 1]
@@ -105,6 +106,7 @@ def piece_at(courses: Courses, arm: int, pull: int) -> int:
     return int(low)
 
 
+@kernel
 def share_at(courses: Courses, piece: int, pull: int) -> float:
     """Return the probability with which a pull is paid by the second law of a piece."""
     start, end, period = courses.shift[piece, 0], courses.shift[piece, 1], courses.shift[piece, 2]
@@ -115,6 +117,7 @@ def share_at(courses: Courses, piece: int, pull: int) -> float:
     return 0.0
 
 
+@kernel
 def mean_at(courses: Courses, arm: int, pull: int) -> float:
     """Return the mean reward of an arm at a pull number."""
     piece = piece_at(courses, arm, pull)
@@ -123,6 +126,7 @@ def mean_at(courses: Courses, arm: int, pull: int) -> float:
     return float(before + share * (after - before))
 
 
+@kernel
 def changing_reward(
     courses: Courses, kinds: Counts, parameters: Floats, data: Floats, arm: int, pull: int, u: float
 ) -> float:
@@ -134,10 +138,6 @@ def changing_reward(
     else:
         law, v = courses.laws[piece, 0], (u - share) / (1.0 - share)
     return reward(kinds[law], parameters[law], data, min(max(v, _LEAST), 1.0 - _LEAST))
-
-
-COMPILABLE: Final[tuple[Callable[..., float], ...]] = (piece_at, share_at, mean_at, changing_reward)
-"""The functions above, to be compiled as they are."""
 
 
 # The laws
@@ -330,8 +330,8 @@ def tabulate_courses(laws: Sequence[Law]) -> tuple[Courses, list[RewardLaw]]:
     Returns
     -------
     courses, table
-        The courses, and the ordinary laws that they are made of, for `budgetbandits.problems.laws.tabulate`. If no law
-        changes, there are no courses, and the laws are those that were given.
+        The courses, and the steady laws that they are made of, for `steady.tabulate`. If no law changes, there are no
+        courses, and the laws are those that were given.
 
     Examples
     --------

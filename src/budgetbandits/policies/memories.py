@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import Spec, require
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies.knapsack import exact_sum
@@ -61,6 +62,7 @@ class Past(NamedTuple):
     is_random: bool
 
 
+@allocating
 def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> Past:
     """Return a past in which nothing has happened yet."""
     size = len(arms.cost)
@@ -83,6 +85,7 @@ def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> P
     return Past(seen, arms.cost.copy(), np.zeros(1), np.zeros((4, size)), nobody, unknown, costs, reward_low, is_random)
 
 
+@kernel
 def divide(past: Past, arm: int) -> None:
     """Let the means of an arm follow from its sums."""
     arms, told = past.arms, past.arms.told[arm]
@@ -92,6 +95,7 @@ def divide(past: Past, arm: int) -> None:
         arms.mean_cost[arm] = min(max(cost, arms.cost_low[arm]), past.prices[arm])
 
 
+@kernel
 def add_exactly(sums: Floats, rounding: Floats, arm: int, amount: float) -> None:
     """Add to the sum of an arm, as a pair of floats: what is added and taken away again leaves nothing behind."""
     total, error = exact_sum(sums[arm], amount)
@@ -168,7 +172,7 @@ class Window(Memory):
     Examples
     --------
     >>> import budgetbandits as bb
-    >>> bb.Forgetful(bb.kube(), bb.Window(1000)).memory
+    >>> bb.Forgetful(bb.kube(), bb.memories.Window(1000)).memory
     Window(pulls=1000)
     """
 
@@ -240,7 +244,7 @@ class Discount(Memory):
     Examples
     --------
     >>> import budgetbandits as bb
-    >>> bb.Forgetful(bb.thompson(), bb.Discount(0.999)).memory
+    >>> bb.Forgetful(bb.thompson(), bb.memories.Discount(0.999)).memory
     Discount(factor=0.999)
     """
 

@@ -1,0 +1,74 @@
+"""Marks for the plain functions that compiled code may call. Numba is not needed to mark them.
+
+A mark changes nothing for Python, which calls the function as it is. The engine lets compiled code call whatever is
+marked, wherever it is defined, a user's functions included. Methods of specs need no mark.
+
+>>> @kernel
+... def halve(number: float) -> float:
+...     return number / 2
+>>> halve(3)
+1.5
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, NamedTuple, TypeVar
+
+__all__ = ["MARKED", "Marked", "Way", "allocating", "inlined", "kernel", "routine", "vectorised"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Way(Enum):
+    """How a marked function is compiled."""
+
+    KERNEL = "kernel"
+    ROUTINE = "routine"
+    ALLOCATING = "allocating"
+    VECTORISED = "vectorised"
+    INLINED = "inlined"
+
+
+class Marked(NamedTuple):
+    """A function that compiled code may call, and how it is compiled."""
+
+    function: Callable[..., Any]
+    way: Way
+
+
+MARKED: Final[list[Marked]] = []
+"""All marked functions, in the order in which they were defined."""
+
+
+def kernel(function: Function) -> Function:
+    """Let compiled code call a plain function, one that makes no array or list."""
+    return _mark(function, Way.KERNEL)
+
+
+def routine(function: Function) -> Function:
+    """Do as `kernel` does, but keep one copy of the machine code: for what is long and not called at every pull."""
+    return _mark(function, Way.ROUTINE)
+
+
+def allocating(function: Function) -> Function:
+    """Do as `kernel` does for a function that makes arrays or lists."""
+    return _mark(function, Way.ALLOCATING)
+
+
+def vectorised(function: Function) -> Function:
+    """Do as `kernel` does for a loop in which no NaN can arise: then minima and maxima become vector instructions."""
+    return _mark(function, Way.VECTORISED)
+
+
+def inlined(function: Function) -> Function:
+    """Do as `kernel` does, and write the function out wherever it is called, so that loops over it are vectorised.
+
+    Call such a function only where nothing is written but whole arrays that were passed in: around it, Numba drops
+    writes to an array inside a tuple as dead code.
+    """
+    return _mark(function, Way.INLINED)
+
+
+def _mark(function: Function, way: Way) -> Function:
+    MARKED.append(Marked(function, way))
+    return function
