@@ -168,7 +168,8 @@ def digest_of_sources(classes: Iterable[type[Spec]] = ()) -> str:
     files = {Path(inspect.getfile(each)) for each in defined if _has_module(each)}
     digest = hashlib.sha256()
     for file in sorted(_imported_by_engine() | files):
-        digest.update(file.read_bytes())
+        if file.is_file():  # a notebook's cell is none, and what stands there is compiled anew each time
+            digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
