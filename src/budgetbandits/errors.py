@@ -21,6 +21,7 @@
     │   ├── KeyReused           the key was used before, with other contents
     │   └── JournalDamaged      the entries of a campaign cannot have come about
     ├── OutputError             an output folder or file that cannot be written, or is not ours to write
+    ├── NotInstalled            (also an ImportError)  a package that this part needs; the message says what to install
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
     └── SimulationInterrupted   (also a KeyboardInterrupt)  Ctrl-C; it carries the runs that were finished
 
@@ -48,6 +49,7 @@ __all__ = [
     "KeyReused",
     "KnapsackTooHard",
     "NoSuchCampaign",
+    "NotInstalled",
     "OutcomeUnknown",
     "OutputError",
     "PolicyError",
@@ -136,6 +138,10 @@ class JournalDamaged(StoreError):
 
 class OutputError(BudgetBanditsError):
     """An output folder or file that cannot be written to, or that belongs to something else."""
+
+
+class NotInstalled(BudgetBanditsError, ImportError):
+    """A part of this package needs another package, which is not installed; the message says how to install it."""
 
 
 class KnapsackTooHard(BudgetBanditsError):

@@ -1,0 +1,56 @@
+"""Parts of this package that need others: one line says what to install."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from budgetbandits.core.optional import EXTRAS, is_installed, require
+from budgetbandits.errors import BudgetBanditsError, NotInstalled
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+EVERY_EXTRA: dict[str, list[str]] = PROJECT["optional-dependencies"]
+MODULES = {"psycopg[binary]": "psycopg"}  # of requirements that have another name
+
+
+def modules_of(extra: str) -> set[str]:
+    """Return what an extra installs, that of extras within it included."""
+    modules = set()
+    for requirement in EVERY_EXTRA[extra]:
+        name = re.split("[<>=]", requirement)[0]
+        if inner := re.fullmatch(r"budgetbandits\[(.*)]", requirement):
+            modules |= {module for each in inner[1].split(",") for module in modules_of(each)}
+        else:
+            modules.add(MODULES.get(name, name))
+    return modules
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_installs_what_is_required_of_it(extra: str) -> None:
+    assert modules_of(extra) == set(EXTRAS[extra])
+
+
+def test_one_extra_installs_everything() -> None:
+    assert modules_of("all") == {module for extra in EVERY_EXTRA for module in modules_of(extra)}
+    assert set(EVERY_EXTRA) - set(EXTRAS) == {"all", "sqlite"}  # nothing needs them
+
+
+def test_the_base_is_numpy_and_little_else() -> None:
+    assert [re.split("[<>=]", requirement)[0] for requirement in PROJECT["dependencies"]] == ["lazy-loader", "numpy"]
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_what_is_installed_is_enough(extra: str) -> None:
+    require(extra)
+
+
+def test_what_is_missing_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert not is_installed("matplotlib")
+    with pytest.raises(NotInstalled) as caught:
+        require("report")
+    assert str(caught.value) == "matplotlib is not installed: pip install 'budgetbandits[report]'"
+    assert isinstance(caught.value, BudgetBanditsError)
+    assert isinstance(caught.value, ImportError)
