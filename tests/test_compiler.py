@@ -35,6 +35,16 @@ USERS_MODULE = (
     "def slope_of(index, pulls):\n"
     "    return index.slope(pulls, 1.0)\n"
 )
+ANNOUNCED = (
+    "from budgetbandits import knapsack\n"
+    "from budgetbandits.simulation.engine.dispatch import call\n"
+    "for _ in range(2):\n"
+    "    assert call(knapsack.times, (), 10.0, 3.0) == 3\n"
+)
+ANNOUNCED_OF_A_SCRIPT = (
+    USERS_MODULE + "from budgetbandits.simulation.engine.dispatch import call\n"
+    "assert call(slope_of, (Steep(),), Steep(), 4) == 8.0\n"
+)
 
 
 class Place:
@@ -50,8 +60,16 @@ class Place:
         (self.folder / file).write_text(text.replace(old, new), encoding="utf-8")
 
     def run(self, program: str) -> str:
+        """Return what a program prints."""
+        return self._done(program).stdout.strip()
+
+    def warnings_of(self, program: str) -> str:
+        """Return what a program says on standard error, which is no terminal."""
+        return self._done(program).stderr.strip()
+
+    def _done(self, program: str) -> "subprocess.CompletedProcess[str]":
         surroundings = {"PYTHONPATH": str(self.folder), "NUMBA_CACHE_DIR": str(self.folder / "cache")}
-        done = subprocess.run(
+        return subprocess.run(
             [sys.executable, "-c", program],
             env=os.environ | surroundings,
             capture_output=True,
@@ -59,7 +77,6 @@ class Place:
             check=True,
             cwd=self.folder,
         )
-        return done.stdout.strip()
 
 
 @pytest.fixture
@@ -91,3 +108,21 @@ def test_a_change_above_the_engine_costs_nobody_a_compilation(place: Place) -> N
     assert place.run(OWN_KERNEL) == "3 1"
     place.edit("budgetbandits/core/special.py", "\n__all__ = ", "\n# Another line.\n__all__ = ")  # what it does import
     assert place.run(OWN_KERNEL) == "3 0"
+
+
+def test_compilation_is_announced_with_its_time_and_what_is_on_disk_is_not(place: Place) -> None:
+    """On standard error whether or not it is a terminal: a notebook's is none."""
+    assert place.warnings_of(ANNOUNCED) == "budgetbandits compiles times: 5 to 35 seconds, the first time only"
+    assert place.warnings_of(ANNOUNCED) == ""
+
+
+def test_a_class_in_a_script_is_announced_in_every_process(place: Place) -> None:
+    said = (
+        "budgetbandits compiles Steep(): 5 to 35 seconds, in every process, since a script or notebook cannot be cached"
+    )
+    assert [place.warnings_of(ANNOUNCED_OF_A_SCRIPT) for _ in range(2)] == [said, said]
+
+
+def test_the_announcement_goes_to_the_log_of_a_program_that_has_one(place: Place) -> None:
+    program = "import logging\nlogging.basicConfig(format='%(name)s %(levelname)s')\n" + ANNOUNCED
+    assert place.warnings_of(program) == "budgetbandits WARNING"

@@ -28,7 +28,7 @@ from numba.extending import NativeValue, overload_method, register_jitable, regi
 from budgetbandits.core.compiled import MARKED, Way
 from budgetbandits.core.specs import Spec
 
-__all__ = ["classes_of", "compile_entry", "digest_of_sources"]
+__all__ = ["are_importable", "classes_of", "compile_entry", "digest_of_sources"]
 
 _PACKAGE: Final = Path(__file__).parents[2]
 _IMPORT: Final = re.compile(rf"^\s*from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|.+)$", re.MULTILINE)
@@ -138,7 +138,7 @@ def compile_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) 
 def _known_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -> Callable[..., Any]:
     names = sorted(f"{cls.__module__}.{cls.__qualname__}" for cls in classes)
     digest = hashlib.sha256("\n".join([digest_of_sources(classes), *names]).encode()).hexdigest()
-    return _entry(function, digest, all(map(_has_module, classes)))
+    return _entry(function, digest, are_importable(classes))
 
 
 def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callable[..., Any]:
@@ -200,6 +200,11 @@ def classes_of(spec: Spec) -> Iterator[type[Spec]]:
         value = getattr(spec, field.name)
         if isinstance(value, Spec):
             yield from classes_of(value)
+
+
+def are_importable(classes: Iterable[type[Spec]]) -> bool:
+    """Tell whether another process finds all classes again, so that their machine code can be kept on disk."""
+    return all(map(_has_module, classes))
 
 
 def _has_module(defined: type | Callable[..., Any]) -> bool:

@@ -3,14 +3,14 @@
 import contextlib
 import functools
 import itertools
+import logging
 import math
 import re
-import sys
 import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import numba
 import numpy as np
@@ -28,7 +28,7 @@ from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional,
 from budgetbandits.policies.state import Arm, Now
 from budgetbandits.problems.problem import Tables
 from budgetbandits.simulation.engine.ceilings import play_ceilings
-from budgetbandits.simulation.engine.compiler import classes_of, compile_entry
+from budgetbandits.simulation.engine.compiler import are_importable, classes_of, compile_entry
 from budgetbandits.simulation.engine.play import Charges, Outcome, World, is_changing, play_any, play_lines
 from budgetbandits.simulation.engine.tournament import Tree, grow
 
@@ -36,6 +36,7 @@ __all__ = ["SteadyCall", "call", "is_tournament", "play_run", "solve_exactly"]
 
 
 _EVERYTHING: Final = Everything()
+_log: Final = logging.getLogger("budgetbandits")
 _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
 
@@ -201,18 +202,18 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
     entry: Any = compile_entry(function, classes)
     if entry.signatures:
         return entry(*arguments)
+    what = " and ".join(map(repr, specs)) or function.__name__
     # One thread compiles for all.
     with _compiling:
         if classes in _slow:
             return function(*arguments)
         try:
-            with _announcement():
+            with _announcement(what, is_kept=are_importable(classes)):
                 return entry(*arguments)
         except Exception as error:
             if not _arose_in_compiler(error):
                 raise
             _slow.add(classes)
-            what = " and ".join(map(repr, specs)) or function.__name__
             warnings.warn(
                 f"{what} cannot be compiled and runs in plain Python, a hundred times slower: {_reason(error)}",
                 SlowPolicyWarning,
@@ -269,24 +270,30 @@ _slow: set[frozenset[type[Spec]]] = set()
 
 
 @contextlib.contextmanager
-def _announcement() -> Iterator[None]:
-    """Say so on a terminal if something is compiled, which takes seconds."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    with event.install_listener("numba:compile", _Announcer()):
+def _announcement(what: str, *, is_kept: bool) -> Iterator[None]:
+    """Log what is compiled, and how long that takes, before it begins; what is found on disk needs no word.
+
+    A warning, which Python shows by itself on a terminal and in a notebook: a program that hangs for half a minute must
+    say why. Programs that have logs get it there, and can silence it.
+    """
+    with event.install_listener("numba:compile", _Announcer(what, is_kept)):
         yield
 
 
 class _Announcer(event.Listener):
-    """Prints one line for a whole compilation, and none if it was found on disk."""
+    """Logs one line for a whole compilation, though Numba compiles one function after the other."""
 
-    said: ClassVar[bool] = False
+    def __init__(self, what: str, is_kept: bool) -> None:
+        self._what = what
+        self._when = (
+            "the first time only" if is_kept else "in every process, since a script or notebook cannot be cached"
+        )
+        self._is_said = False
 
     def on_start(self, event: Any) -> None:
-        if not _Announcer.said:
-            print("budgetbandits: compiling; this takes some seconds, the first time only", file=sys.stderr)
-        _Announcer.said = True
+        if not self._is_said:
+            _log.warning("budgetbandits compiles %s: 5 to 35 seconds, %s", self._what, self._when)
+        self._is_said = True
 
     def on_end(self, event: Any) -> None:
         pass
