@@ -22,7 +22,15 @@ from budgetbandits.campaigns.sql import schema, sqlite
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.campaigns.sql.postgresql import PostgresqlBackend
 from budgetbandits.campaigns.sql.sqlite import SqliteBackend
-from budgetbandits.errors import InvalidInput, InvalidState, JournalDamaged, StoreError, StoreUnavailable, WrongStore
+from budgetbandits.errors import (
+    InvalidInput,
+    InvalidState,
+    JournalDamaged,
+    NotInstalled,
+    StoreError,
+    StoreUnavailable,
+    WrongStore,
+)
 from budgetbandits.testing import PostgresqlServer, asked, new_campaign
 
 
@@ -61,18 +69,10 @@ class TestAddresses:
     def test_a_question_mark_in_a_password_is_none_of_a_query(self) -> None:
         assert "cannot be used now" in refused("postgresql://me:what?@localhost:1/db", StoreUnavailable)
 
-    def test_a_driver_that_is_missing_is_named(self) -> None:
-        program = """
-import sys
-sys.modules["psycopg"] = None
-import budgetbandits as bb
-try:
-    bb.open_store("postgresql://localhost/db")
-except bb.errors.StoreUnavailable as error:
-    print(error)
-"""
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        assert "PostgreSQL takes pip install 'budgetbandits[postgresql]'" in done.stdout
+    def test_a_driver_that_is_missing_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "psycopg", None)
+        with pytest.raises(NotInstalled, match=r"psycopg is not installed: pip install 'budgetbandits\[postgresql]'"):
+            bb.open_store("postgresql://localhost/db")
 
     def test_an_old_sqlite_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sqlite, "_OLDEST", (99, 0, 0))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from budgetbandits.core.optional import require
 from budgetbandits.core.tables import percent
 from budgetbandits.errors import InvalidInput
 
@@ -129,6 +130,7 @@ def regret_figure(
     """
     if not panels or not any(panel.curves for panel in panels):
         raise InvalidInput("there is nothing to draw: give at least one panel with a curve")
+    require("report")
     from matplotlib.figure import Figure
 
     with _styled():
@@ -156,6 +158,7 @@ def heat_map(grid: Grid, *, title: str) -> Picture:
     """
     if not grid.rows or not grid.columns:
         raise InvalidInput("there is nothing to draw: give at least one row and one column")
+    require("report")
     from matplotlib.figure import Figure
 
     with _styled():

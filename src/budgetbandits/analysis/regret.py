@@ -20,6 +20,7 @@ import numpy as np
 
 from budgetbandits.analysis import bounds
 from budgetbandits.core.arrays import Floats
+from budgetbandits.core.optional import require
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import IndexPolicy, Policy
@@ -377,6 +378,7 @@ def _hall(moments: _Moments, size: int, level: float) -> tuple[float, float]:
 
 @functools.cache
 def _student_quantile(level: float, freedom: int) -> float:
+    require("simulate")
     from scipy.stats import t as student
 
     return float(student.ppf(level, freedom))
@@ -392,6 +394,7 @@ def _unskewed(quantile: float, skewness: float, size: int) -> float:
 
 
 def _bootstrap(samples: tuple[Floats, ...], statistic: Callable[..., Any], level: float) -> tuple[float, float]:
+    require("simulate")
     from scipy.stats import bootstrap
 
     options: dict[str, Any] = {"n_resamples": _RESAMPLES, "method": "BCa", "paired": len(samples) > 1, "rng": 0}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from budgetbandits.campaigns.campaign import Campaign, HistoryRow
+from budgetbandits.core.optional import require
 from budgetbandits.errors import InvalidInput
 
 __all__ = ["FORMATS", "export"]
@@ -66,6 +67,7 @@ def _write_json_lines(campaign: Campaign, file: IO[bytes]) -> int:
 
 
 def _write_parquet(campaign: Campaign, file: IO[bytes]) -> int:
+    require("parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

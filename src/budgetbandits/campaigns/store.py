@@ -4,10 +4,7 @@ import threading
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Self
-
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from typing import TYPE_CHECKING, Self
 
 from budgetbandits.campaigns.backend import Backend, Record
 from budgetbandits.campaigns.campaign import Campaign
@@ -15,9 +12,13 @@ from budgetbandits.campaigns.settings import OnExpire, Settings
 from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
 from budgetbandits.core.checks import Costs, Limits
 from budgetbandits.core.money import Amount
+from budgetbandits.core.optional import require
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies import Policy
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 __all__ = ["CampaignRow", "Store", "open_store"]
 
@@ -80,10 +81,14 @@ def open_store(url: str, *, clock: Clock | None = None, read_only: bool = False)
     ...     store.open("spring").money.spent
     Decimal('10')
     """
+    require("campaign")
     return Store(_backend(_parsed(url), read_only), clock=clock)
 
 
-def _parsed(url: str) -> URL:
+def _parsed(url: str) -> "URL":
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
     # Not the whole address where it may hold a password.
     shown = f"{str(url).partition('://')[0]}://..." if "@" in str(url) else url
     try:
@@ -96,7 +101,7 @@ def _parsed(url: str) -> URL:
     return parsed
 
 
-def _backend(url: URL, read_only: bool) -> Backend:
+def _backend(url: "URL", read_only: bool) -> Backend:
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
         from budgetbandits.campaigns.sql.sqlite import SqliteBackend
 

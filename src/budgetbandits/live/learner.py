@@ -20,6 +20,7 @@ import numpy as np
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.checks import ArmName, Costs, Limits, check_range, check_whole, limits_of, named_costs
 from budgetbandits.core.money import Amount, PriceList, Unit, price_list
+from budgetbandits.core.optional import is_installed
 from budgetbandits.core.streams import CHOICE, Draws, uniform
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import (
@@ -530,10 +531,15 @@ class Learner:
             return self._compiled.choose(self._past.arms, now, number)
         return self._policy.choose(self._shown, now, number)
 
-    # A learner with few arms does without Numba, which takes a while to load.
+    # A learner with few arms does without Numba, which takes a while to load. One with many decides the same without.
 
     def _new_tournament(self, now: Now) -> "LiveTournament | None":
-        if len(self._names) < _TOURNAMENT_ARMS or self._least is not None or self._is_limited:
+        if (
+            len(self._names) < _TOURNAMENT_ARMS
+            or self._least is not None
+            or self._is_limited
+            or not is_installed("numba")
+        ):
             return None
         from budgetbandits.simulation.engine import LiveTournament
 
@@ -541,7 +547,7 @@ class Learner:
 
     @cached_property
     def _compiled(self) -> "CompiledChoice | None":
-        if len(self._names) < _COMPILED_ARMS:
+        if len(self._names) < _COMPILED_ARMS or not is_installed("numba"):
             return None
         from budgetbandits.simulation.engine import CompiledChoice
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from budgetbandits.core.optional import require
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies import Policy
 
@@ -128,6 +129,7 @@ class Runs:
 
     def to_arrow(self) -> "pa.Table":
         """Return the rows as a pyarrow table; the policies and the seed go along as metadata."""
+        require("parquet")
         import pyarrow as pa
 
         arrays = {name: self._columns[name] for name in COLUMNS if name != "policy"}
@@ -173,6 +175,7 @@ class Runs:
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows to a Parquet file; a file that is there is replaced only once the new one is complete."""
+        require("parquet")
         import pyarrow.parquet as pq
 
         target = Path(path)
@@ -192,6 +195,7 @@ class Runs:
         InvalidState
             If the file is damaged, or is no file of this kind.
         """
+        require("parquet")
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -202,7 +206,8 @@ class Runs:
         return cls.from_arrow(table)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the rows as a pandas data frame; pandas has to be installed."""
+        """Return the rows as a pandas data frame."""
+        require("pandas")
         return self.to_arrow().to_pandas()
 
     def __add__(self, other: "Runs") -> "Runs":

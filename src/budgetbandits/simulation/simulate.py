@@ -21,6 +21,7 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.checks import check_whole
 from budgetbandits.core.money import Amount, PriceList
+from budgetbandits.core.optional import require
 from budgetbandits.core.progress import Progress, advancing
 from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, SimulationInterrupted
 from budgetbandits.policies import Policy
@@ -107,6 +108,7 @@ def simulate(
     >>> len(runs), runs.policy_names, runs.budgets
     (40, ('KUBE', 'eps-first'), (50.0, 100.0))
     """
+    require("simulate")
     plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum)
     _check_memory(plan, worker_count(workers))
     _check_budgets(plan)
@@ -305,12 +307,9 @@ def _on_threads(plan: Plan, workers: int) -> Generator[Batch, None, None]:
 @contextlib.contextmanager
 def _client(engine: "str | Client") -> "Generator[Client, None, None]":
     """Give the client of a cluster; one that was opened here is closed afterwards."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise InvalidInput(
-            f"engine is {engine!r}, which needs Dask: install it with pip install 'budgetbandits[cluster]'"
-        ) from error
+    require("cluster")
+    from distributed import Client
+
     if isinstance(engine, Client):
         yield engine
         return

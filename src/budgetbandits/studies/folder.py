@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from budgetbandits.core.optional import require
 from budgetbandits.errors import InvalidState, OutputError
 
 __all__ = ["Folder"]
@@ -38,6 +39,7 @@ class Folder:
     """
 
     def __init__(self, path: str | Path, identity: Mapping[str, Any]) -> None:
+        require("report")  # for what goes into it, and before the first run is played
         self.path = Path(path)
         identity = json.loads(json.dumps(identity))  # as it will be read back
         try:

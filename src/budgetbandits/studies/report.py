@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from budgetbandits.core.optional import require
+
 __all__ = ["Code", "Document", "Heading", "Image", "Rows", "Text", "to_html", "to_markdown"]
 
 
@@ -105,6 +107,7 @@ def to_html(document: Document) -> str:
     >>> "<h1>1 &lt; 2</h1>" in to_html(Document("1 < 2", []))
     True
     """
+    require("report")
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)

@@ -27,12 +27,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from budgetbandits.campaigns.backend import Backend, Totals
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.campaigns.store import Store
+from budgetbandits.core.optional import require
 from budgetbandits.errors import (
     CampaignClosed,
     CampaignExists,
@@ -46,6 +45,12 @@ from budgetbandits.errors import (
     UnknownPull,
 )
 from budgetbandits.policies import epsilon_greedy, kube, thompson
+
+try:
+    import pytest
+except ModuleNotFoundError:
+    require("testing")
+    raise
 
 __all__ = ["HandClock", "PostgresqlServer", "StoreContract"]
 

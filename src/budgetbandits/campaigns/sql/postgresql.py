@@ -8,6 +8,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.campaigns.sql.schema import VERSION_TABLE, campaigns, migrate
 from budgetbandits.campaigns.times import timestamp
+from budgetbandits.core.optional import require
 from budgetbandits.errors import StoreError, StoreUnavailable, WrongStore
 
 __all__ = ["PostgresqlBackend"]
@@ -46,18 +47,13 @@ class PostgresqlBackend(SqlBackend):
     def __init__(self, url: URL, *, read_only: bool = False) -> None:
         settings = _SETTINGS | {"default_transaction_read_only": "on" if read_only else "off"}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-        try:
-            engine = create_engine(
-                url.set(drivername="postgresql+psycopg"),
-                connect_args={"options": options}
-                | {name: url.query.get(name, value) for name, value in _NETWORK.items()},
-                paramstyle="format",
-                pool_pre_ping=True,  # a server that was restarted is found again by the next request
-            )
-        except ModuleNotFoundError as error:
-            raise StoreUnavailable(
-                f"{error.name} is not installed: PostgreSQL takes pip install 'budgetbandits[postgresql]'"
-            ) from error
+        require("postgresql")
+        engine = create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            connect_args={"options": options} | {name: url.query.get(name, value) for name, value in _NETWORK.items()},
+            paramstyle="format",
+            pool_pre_ping=True,  # a server that was restarted is found again by the next request
+        )
         where = str(url.set(query={}))  # a password may stand in the query, too
         super().__init__(engine, where, read_only=read_only)
         self.set_up()

@@ -17,6 +17,7 @@ import numpy as np
 
 from budgetbandits.analysis.regret import mean_interval, ratio_interval, regrets
 from budgetbandits.core.arrays import Floats
+from budgetbandits.core.optional import require
 from budgetbandits.core.tables import Table, percent
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED
@@ -225,12 +226,14 @@ class Leaderboard:
 
     def to_arrow(self) -> "pa.Table":
         """Return the cells as a pyarrow table."""
+        require("parquet")
         import pyarrow as pa
 
         return pa.Table.from_pylist([asdict(cell) for cell in self.cells])
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the cells as a pandas data frame; pandas has to be installed."""
+        """Return the cells as a pandas data frame."""
+        require("pandas")
         return self.to_arrow().to_pandas()
 
     def to_markdown(self) -> str:
