@@ -94,7 +94,7 @@ def live_pair(policy: bb.Policy, arms: int, pairs: int = 500) -> float:
     rng = np.random.default_rng(1)
     learner = bb.Learner(policy, rng.uniform(1, 10, arms), 1e9, (0, 40), seed=1)
     for arm in range(arms):
-        pull = learner.ask(arm)
+        pull = learner.ask(arm=arm)
         assert pull is not None
         learner.tell(pull, rng.uniform(10, 20))
 

@@ -75,7 +75,7 @@ def main() -> None:
                 seed=11,
             )
             run_workers(ads)
-            print(f"{WORKERS} workers are done, and {len(ads.pending())} pulls were left behind:")
+            print(f"{WORKERS} workers are done, and {len(ads.pending)} pulls were left behind:")
             show(ads)
 
         clock[0] += LEASE

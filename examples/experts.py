@@ -35,7 +35,7 @@ def main() -> None:
     seed = parser.parse_args().seed
     for name, policy in {"KUBE": bb.kube(width=0.2), "bounded eps-first": bb.epsilon_first(0.1)}.items():
         learner = hire(policy, seed)
-        print(f"{name}: {learner.reward_total:g} tasks solved for {learner.spent:g}")
+        print(f"{name}: {learner.reward_total:g} tasks solved for {learner.money.spent:g}")
         for row in learner.arms:
             print(f"  {row.name}: hired {row.pulls} times, at most {HOURS.get(str(row.name), 'any number')}")
     print(f"Who knew all chances would solve {PROBLEM.optimum(BUDGET):.2f} on average.")

@@ -98,7 +98,7 @@ def save_and_restore() -> None:
     restored = bb.Learner.from_json(learner.to_json())
     print(f"\nSaved after {learner.pulls} pulls, restored with {restored.policy}")
     print(f"The same pulls to the end of the budget: {play(restored) == play(learner)}")
-    print(f"spent {restored.spent} of {restored.budget}\n")
+    print(f"spent {restored.money.spent} of {restored.money.budget}\n")
     print(restored.arms)
 
 

@@ -36,7 +36,7 @@ def main() -> None:
         reward, cost = world.reward(pull.arm, count, seed=7), world.cost(pull.arm, count, seed=7)
         learner.tell(pull, reward, cost=cost)
     print(learner.arms)
-    print(f"{learner.reward_total:g} good answers for {learner.spent} of {learner.budget:g} dollars\n")
+    print(f"{learner.reward_total:g} good answers for {learner.money.spent} of {learner.money.budget:g} dollars\n")
 
     policies: dict[str, bb.Policy] = {
         "omega-UCB": bb.policies.omega_ucb(),

@@ -47,13 +47,13 @@ def best_plan(problem: bb.Problem, battery: str) -> str:
 def report(problem: bb.Problem, battery: str, learners: dict[str, bb.Learner]) -> None:
     """Print what was spent and earned, what one of the learners knows, and what was possible."""
     best = problem.optimum(battery)
-    budget = next(iter(learners.values())).budget
+    budget = next(iter(learners.values())).money.budget
     print(f"A sensor node: {len(problem)} tasks, a battery of {budget:g} mJ.\n")
     print(f"{'policy':28}{'tasks done':>10}{'spent':>12}{'left':>8}{'earned':>12}{'of the best':>14}")
     for name, learner in learners.items():
         share = f"{learner.reward_total / best:.1%}" if best > 0 else "-"
         print(
-            f"{name:28}{learner.pulls:>10}{learner.spent:>12.1f}{learner.budget_left:>8.1f}"
+            f"{name:28}{learner.pulls:>10}{learner.money.spent:>12.1f}{learner.money.left:>8.1f}"
             f"{learner.reward_total:>12.2f}{share:>14}"
         )
     print(f"\nBest possible on average, all means known: {best:.2f}")

@@ -47,13 +47,13 @@ def show_by_hand() -> None:
     learner = new_learner(budget="1")
     pulls = next_pulls(learner, 6)
     print("Six asks before the first answer:", ", ".join(str(pull.arm) for pull in pulls))
-    print(f"  reserved {learner.reserved}, left to ask for {learner.budget_left}")
+    print(f"  reserved {learner.money.reserved}, left to ask for {learner.money.left}")
 
     for pull in (pulls[3], pulls[0], pulls[2]):
         learner.tell(pull, call(pull))
     learner.cancel(pulls[1])
     print("Three told, the last one first, and one cancelled:")
-    print(f"  spent {learner.spent} of {learner.budget}, reserved {learner.reserved}")
+    print(f"  spent {learner.money.spent} of {learner.money.budget}, reserved {learner.money.reserved}")
 
     text = learner.to_json()  # write it where it survives; here it stays in memory
     restored = bb.Learner.from_json(text)
@@ -93,7 +93,7 @@ def show_threads() -> None:
 
     overtaken = sum(second < first for first, second in pairwise(told))
     print(f"\n{WORKERS} workers: {learner.pulls} calls told, {overtaken} times an older one after a younger one")
-    print(f"  spent {learner.spent} of {learner.budget}, reserved {learner.reserved}")
+    print(f"  spent {learner.money.spent} of {learner.money.budget}, reserved {learner.money.reserved}")
     print(f"  earned {learner.reward_total:.2f}\n")
     print(learner.arms)
 

@@ -272,9 +272,9 @@ class PolicyContract:
                 reference.tell(pull.id, situation.reward(step.share), told)
             else:
                 reference.cancel(pull.id)
-            assert learner.spent == float(reference.spent)
-            assert learner.reserved == float(reference.reserved())
-            assert learner.budget_left == float(reference.account.left)
+            assert Fraction(learner.money.spent) == reference.spent
+            assert Fraction(learner.money.reserved) == reference.reserved()
+            assert Fraction(learner.money.left) == reference.account.left
             assert learner.reward_total == reference.reward_total
             assert [row.pulls for row in learner.arms] == [arm.made for arm in reference.account.arms]
             permitted = reference.permitted()
@@ -305,7 +305,7 @@ class PolicyContract:
         while pull := learner.ask():
             pulls.append(pull)
         everything = sum((costs[int(pull.arm)] for pull in pulls), Fraction(0))
-        assert learner.reserved == float(everything)
+        assert Fraction(learner.money.reserved) == everything
         random = Random(order)
         random.shuffle(pulls)
         half = len(pulls) // 2
@@ -314,9 +314,9 @@ class PolicyContract:
         for pull in pulls[half:]:
             learner.cancel(pull)
         told = sum((costs[int(pull.arm)] for pull in pulls[:half]), Fraction(0))
-        assert learner.reserved == 0
-        assert learner.spent == float(told)
-        assert learner.budget_left == float(budget - told)
+        assert learner.money.reserved == 0
+        assert Fraction(learner.money.spent) == told
+        assert Fraction(learner.money.left) == budget - told
         assert learner.pulls == half
         # What was given back can be spent again, to the last pull.
         held = [int(pull.arm) for pull in pulls[:half]]
@@ -362,7 +362,7 @@ class PolicyContract:
         while pull := learner.ask():
             learner.tell(pull, 0.5)
             count += 1
-        assert (count, learner.spent, learner.budget_left) == (10, 1.0, 0.0)
+        assert (count, *map(float, (learner.money.spent, learner.money.left))) == (10, 1.0, 0.0)
 
     def test_is_a_small_frozen_value(self) -> None:
         again = eval(repr(self.policy), {name: getattr(bb, name) for name in bb.__all__})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
-from budgetbandits.campaigns.backend import Backend, Record, Totals, Transaction
+from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, Transaction
 from budgetbandits.campaigns.journal import Entry
 from budgetbandits.errors import OutcomeUnknown, StoreUnavailable
 
@@ -69,10 +69,10 @@ class FaultyBackend(Backend):
     def create(self, name: str, settings: str, budget: int, created: int) -> None:
         self._inner.create(name, settings, budget, created)
 
-    def find(self, name: str) -> Record:
+    def find(self, name: str) -> CampaignRecord:
         return self._inner.find(name)
 
-    def list(self) -> Sequence[Record]:
+    def list(self) -> Sequence[CampaignRecord]:
         return self._inner.list()
 
     def entries(self, campaign: int, after: int, limit: int) -> Sequence[Entry]:

@@ -41,7 +41,7 @@ def check_books(url: str, folder: Path) -> Decimal:
         ads.verify()
         history = list(ads.history())
         money = ads.money
-        assert ads.pending() == ()
+        assert ads.pending == ()
     asked = {row.key: row.pull for row in history if row.kind == "asked"}
     told = {row.pull: row.reward for row in history if row.kind == "told"}
     assert len(asked) == len(told) == sum(row.kind in ("asked", "told") for row in history) / 2

@@ -16,10 +16,11 @@ from typing import Any
 from sqlalchemy import event, make_url
 
 import budgetbandits as bb
-from budgetbandits.campaigns.clerk import Clerk, Request
+from budgetbandits.campaigns.clerk import Clerk, Request, totals_of
 from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.sql.sqlite import SqliteBackend
 from budgetbandits.errors import BudgetBanditsError, OutcomeUnknown, StoreUnavailable
+from budgetbandits.live.views import arms_of
 from budgetbandits.testing import HandClock
 from faults import STEPS, Faults, FaultyBackend
 
@@ -114,10 +115,10 @@ class Simulation:
 
     def pull(self) -> int:
         """Return the id of an outstanding pull, of a pull asked for lately, or of any."""
-        outstanding = [one.pull.id for one in self.twin.outstanding()]
+        outstanding = list(self.twin.player.books.outstanding)
         if outstanding and self.chance.random() < 0.8:
             return self.chance.choice(outstanding)
-        asked = self.twin.learner.pulls + 1
+        asked = self.twin.player.books.pulls + 1
         return self.chance.randint(max(1, asked - 20), asked)
 
 
@@ -156,10 +157,10 @@ def test_faults_at_every_step_of_a_commit_lose_nothing_and_overspend_nothing(tmp
             simulation.run(OPERATIONS)
             ads, twin = store.open(simulation.name), simulation.twin
             totals = ads.verify()
-            assert totals == (twin.entries, twin.spent, twin.reserved, twin.is_closed)
+            assert totals == totals_of(twin)
             assert totals.spent + totals.reserved <= twin.settings.budget
             assert list(ads.journal()) == twin.unsaved
-            assert ads.arms == twin.learner.arms
+            assert ads.arms == arms_of(twin.player)
     assert min(faults.counts[step] for step in STEPS) > 100
 
 

@@ -1,5 +1,6 @@
 """The ledger of a campaign: decisions as entries, the fold over them, and journals that cannot be."""
 
+import json
 import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 import budgetbandits as bb
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.campaigns.ledger import Ledger, replay
-from budgetbandits.campaigns.settings import Settings
+from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.times import duration, moment, timestamp
 from budgetbandits.errors import (
     BudgetBanditsError,
@@ -31,12 +32,13 @@ from budgetbandits.errors import (
     PullAlreadySettled,
     UnknownPull,
 )
+from budgetbandits.live.saving import to_json
 from test_learner import Distracted, Fixed
 
 SECOND = 1_000_000
 
 
-def new_settings(**changed: Any) -> Settings:
+def new_settings(**changed: Any) -> CampaignSettings:
     arguments: dict[str, Any] = {
         "policy": bb.kube(),
         "costs": {"a": "0.10", "b": "0.25", "c": 1},
@@ -47,7 +49,7 @@ def new_settings(**changed: Any) -> Settings:
         "on_expire": "charge",
         "unit": None,
     }
-    return Settings.given(**(arguments | changed))
+    return CampaignSettings.given(**(arguments | changed))
 
 
 def new_ledger(**changed: Any) -> Ledger:
@@ -71,6 +73,8 @@ def busy_ledger(**changed: Any) -> Ledger:
     ledger.tell(fourth.id, 0.125)
     ledger.tell(late.id, 1)
     ledger.ask(key="last")
+    [directed] = ledger.ask(arm="c")
+    ledger.tell(directed, 1)
     ledger.close()
     ledger.tell(extended, 0)
     assert {entry.kind for entry in ledger.unsaved} == set(Kind)
@@ -79,33 +83,35 @@ def busy_ledger(**changed: Any) -> Ledger:
 
 def state(ledger: Ledger) -> tuple[object, ...]:
     return (
-        ledger.learner.to_json(),
+        to_json(ledger.player),
         ledger.entries,
-        ledger.spent,
-        ledger.reserved,
+        ledger.player.books.spent,
+        ledger.player.books.reserved,
         ledger.is_closed,
-        list(ledger.outstanding()),
+        list(ledger.leases()),
     )
 
 
 class TestDecisions:
     def test_money_moves_as_the_entries_say(self) -> None:
         ledger = busy_ledger()
-        spent = sum(entry.amount for entry in ledger.unsaved if entry.kind is not Kind.ASKED)
-        assert ledger.spent == spent
-        assert ledger.learner.spent == spent / 100
-        assert ledger.learner.reserved == ledger.reserved / 100
+        spent = sum(entry.amount for entry in ledger.unsaved if entry.kind not in (Kind.ASKED, Kind.DIRECTED))
+        assert ledger.player.books.spent == spent
+        assert ledger.player.books.money.spent == Decimal(spent) / 100
+        assert ledger.player.books.reserved == sum(pull.price for pull, _ in ledger.leases())
         assert [entry.number for entry in ledger.unsaved] == list(range(1, len(ledger.unsaved) + 1))
 
     def test_it_decides_as_a_learner_does(self) -> None:
         ledger = new_ledger(policy=bb.policies.epsilon_greedy(50, 0.5))
-        learner = ledger.settings.learner()
+        settings = ledger.settings
+        costs = dict(zip(settings.names, map(settings.unit.decimal, settings.prices), strict=True))
+        learner = bb.Learner(settings.policy, costs, 10, settings.reward_range, settings.seed)
         while pulls := ledger.ask():
             assert learner.ask() == pulls[0]
             ledger.tell(pulls[0], 0.5)
             learner.tell(pulls[0], 0.5)
         assert learner.ask() is None
-        assert learner.to_json() == ledger.learner.to_json()
+        assert json.loads(learner.to_json()) == json.loads(to_json(ledger.player))
 
     def test_a_replayed_journal_gives_the_same_ledger_that_goes_on_the_same(self) -> None:
         ledger = busy_ledger()
@@ -166,10 +172,14 @@ class TestDecisions:
         before = state(ledger)
         anyhow: Any = ledger
         bad: list[tuple[type[Exception], Any, str]] = [
-            (UnknownPull, lambda: anyhow.tell(8, 0.5), "8 is no pull of this campaign"),
-            (UnknownPull, lambda: anyhow.tell(True, 0.5), "True is no pull of this campaign"),
-            (UnknownPull, lambda: anyhow.cancel("1"), "'1' is no pull of this campaign"),
-            (UnknownPull, lambda: anyhow.tell(bb.Pull(7, "c", 0.1, 2), 0.5), "is no pull of this campaign"),
+            (UnknownPull, lambda: anyhow.tell(9, 0.5), "9 is no pull that was handed out here"),
+            (UnknownPull, lambda: anyhow.tell(True, 0.5), "True is no pull that was handed out here"),
+            (UnknownPull, lambda: anyhow.cancel("1"), "'1' is no pull that was handed out here"),
+            (
+                UnknownPull,
+                lambda: anyhow.tell(bb.Pull(7, "c", Decimal("0.1"), 2), 0.5),
+                "is no pull that was handed out here",
+            ),
             (InvalidReward, lambda: anyhow.tell(7, 2), "reward of arm .* is 2.0: it must be a number in the reward"),
             (InvalidReward, lambda: anyhow.tell(7, "good"), "reward of pull 7 is 'good': it must be a number"),
             (InvalidAmount, lambda: anyhow.tell(7, 0.5, "2"), "cost of pull 7 is 2: it must be at most 0.10"),
@@ -177,6 +187,7 @@ class TestDecisions:
             (PullAlreadySettled, lambda: anyhow.cancel(1), "pull 1 was told before"),
             (PullAlreadySettled, lambda: anyhow.tell(3, 0.5), "pull 3 was cancelled before"),
             (PullAlreadySettled, lambda: anyhow.extend(3), "only a running lease can be extended"),
+            (InvalidInput, lambda: anyhow.ask(arm="d"), "there is no arm 'd': give the name of an arm, such as 'a'"),
             (InvalidInput, lambda: anyhow.ask(0), "n is 0: ask for 1 to 10000 pulls at a time"),
             (InvalidInput, lambda: anyhow.ask(1.0), "n is 1.0"),
             (InvalidInput, lambda: anyhow.ask(1, ""), "key is '': give a printable text of 1 to 255 characters"),
@@ -206,15 +217,15 @@ class TestDecisions:
         ledger = new_ledger(policy=Fixed(0))
         with pytest.raises(PolicyError, match=r"Fixed\(answer=0\) failed: ZeroDivisionError\(\)"):
             ledger.ask(3)
-        assert (ledger.unsaved, ledger.learner.pulls) == ([], 0)
+        assert (ledger.unsaved, ledger.player.books.pulls) == ([], 0)
 
     def test_nor_one_whose_notes_fail_halfway(self) -> None:
         ledger = new_ledger(policy=Distracted())
         ledger.ask()
-        before, notes = list(ledger.unsaved), ledger.learner.to_json()
+        before, notes = list(ledger.unsaved), to_json(ledger.player)
         with pytest.raises(PolicyError, match=r"Distracted.* failed: OSError\('lost the pencil'\)"):
             ledger.ask()
-        assert (ledger.unsaved, ledger.learner.to_json()) == (before, notes)
+        assert (ledger.unsaved, to_json(ledger.player)) == (before, notes)
         replay(ledger.settings, ledger.unsaved)
 
     @pytest.mark.parametrize("is_late", [False, True])
@@ -244,7 +255,7 @@ class TestDecisions:
     @pytest.mark.parametrize("error", [KnapsackTooHard, InvalidInput, ZeroDivisionError])
     def test_whatever_it_raises(self, error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
         def choose(*_: object) -> int:
-            if ledger.learner.pulls == 2:
+            if ledger.player.books.pulls == 2:
                 raise error("enough")
             return 0
 
@@ -268,7 +279,7 @@ class TestRepeatedTells:
         with pytest.raises(PullAlreadySettled, match="was told before"):
             ledger.tell(first, 0.5, cost="0.20")
         ledger.tell(second, 0.5, cost="0.10")
-        assert ledger.spent == 35
+        assert ledger.player.books.spent == 35
 
     def test_of_one_told_late_the_cost_has_to_be_one_that_could_be(self) -> None:
         ledger = new_ledger()
@@ -288,20 +299,20 @@ class TestLeases:
         ledger = new_ledger()
         [pull] = ledger.ask()
         ledger.advance(61 * SECOND - 1)
-        assert (ledger.spent, ledger.reserved) == (0, 10)
+        assert (ledger.player.books.spent, ledger.player.books.reserved) == (0, 10)
         ledger.advance(61 * SECOND)
-        assert (ledger.spent, ledger.reserved) == (10, 0)
+        assert (ledger.player.books.spent, ledger.player.books.reserved) == (10, 0)
         ledger.tell(pull, 0.5, cost="0.01")
-        assert (ledger.spent, ledger.reserved) == (10, 0)
-        assert ledger.learner.reward_total == 0.5
+        assert (ledger.player.books.spent, ledger.player.books.reserved) == (10, 0)
+        assert ledger.player.reward_total == 0.5
 
     def test_or_released(self) -> None:
         ledger = new_ledger(on_expire="release")
         [pull] = ledger.ask()
         ledger.advance(61 * SECOND)
-        assert (ledger.spent, ledger.reserved, ledger.learner.pulls) == (0, 0, 0)
+        assert (ledger.player.books.spent, ledger.player.books.reserved, ledger.player.books.pulls) == (0, 0, 0)
         ledger.tell(pull, 0.5)
-        assert (ledger.spent, ledger.reserved, ledger.learner.pulls) == (0, 0, 1)
+        assert (ledger.player.books.spent, ledger.player.books.reserved, ledger.player.books.pulls) == (0, 0, 1)
         assert state(replay(ledger.settings, ledger.unsaved, with_choices=True)) == state(ledger)
 
     def test_or_lives_on_without_a_lease(self) -> None:
@@ -309,7 +320,7 @@ class TestLeases:
         [pull] = ledger.ask()
         ledger.advance(10**15)
         assert ledger.extend(pull) is None
-        assert ledger.reserved == 10
+        assert ledger.player.books.reserved == 10
         assert len(ledger.unsaved) == 1
 
     def test_a_clock_that_is_set_back_changes_nothing(self) -> None:
@@ -408,7 +419,7 @@ class TestJournalsThatCannotBe:
         for i in range(len(entries) - 1):
             with pytest.raises(JournalDamaged, match="there is a gap"):
                 replay(new_settings(), entries[:i] + entries[i + 1 :])
-        asked_when_closed = entries[-3]._replace(number=18, pull=8, key=None, time=entries[-1].time)
+        asked_when_closed = entries[-5]._replace(number=20, pull=9, key=None, time=entries[-1].time)
         with pytest.raises(JournalDamaged, match="the campaign was closed before"):
             replay(new_settings(), [*entries, asked_when_closed])
 
@@ -418,7 +429,7 @@ class TestJournalsThatCannotBe:
 
     def test_another_choice_than_the_policy_had_to_make(self) -> None:
         asked = Entry(1, SECOND, Kind.ASKED, pull=1, arm=1, amount=25, until=61 * SECOND)
-        assert replay(new_settings(), [asked]).reserved == 25
+        assert replay(new_settings(), [asked]).player.books.reserved == 25
         message = "entry 1 of the journal asks for arm number 1, where the policy had to choose arm 'a'"
         with pytest.raises(JournalDamaged, match=message):
             replay(new_settings(), [asked], with_choices=True)
@@ -429,7 +440,7 @@ class TestJournalsThatCannotBe:
 class TestSettings:
     def test_they_come_back_from_json(self) -> None:
         for one in (new_settings(), new_settings(lease=None, on_expire="release", costs=[1, 2, 3], unit="0.0001")):
-            assert Settings.from_json(one.to_json()) == one
+            assert CampaignSettings.from_json(one.to_json()) == one
 
     def test_money_is_decimal(self) -> None:
         one = new_settings(costs={"a": 0.1, "b": Decimal("0.250")}, budget="1000.00")
@@ -446,7 +457,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("changed", "message"),
         [
-            ({"policy": "kube"}, "policy is 'kube': give a policy such as kube()"),
+            ({"policy": "kube"}, "policy is 'kube': give a policy such as recommended()"),
             ({"on_expire": "forget"}, "on_expire is 'forget': give 'charge', or 'release' if you know better"),
             ({"policy": Fixed(object())}, "it cannot be stored as JSON"),
             ({"policy": Fixed((1, 2))}, "it does not come back from JSON as it was"),
@@ -463,12 +474,12 @@ class TestSettings:
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 2}', '{"version": 1}', "null", "{" * 9999])
     def test_damaged_ones(self, text: str) -> None:
         with pytest.raises(InvalidState):
-            Settings.from_json(text)
+            CampaignSettings.from_json(text)
 
     def test_nothing_in_them_is_run(self) -> None:
         text = new_settings().to_json().replace('"IndexPolicy"', '"os.system"')
         with pytest.raises(InvalidState, match=r"no Policy named 'os\.system' here"):
-            Settings.from_json(text)
+            CampaignSettings.from_json(text)
 
 
 @settings(max_examples=40)
@@ -484,7 +495,7 @@ def test_whatever_happens_the_fold_over_the_journal_is_the_ledger(
     for verb, which, number in story:
         time += SECOND * number if verb == "s" else 0
         ledger.advance(time)
-        pulls = [outstanding.pull for outstanding in ledger.outstanding()]
+        pulls = [ledger.player.books.pull(pull) for pull, _ in ledger.leases()]
         if verb == "a" or not pulls:
             ledger.ask(which % 3 + 1)
         elif verb == "k":
@@ -496,7 +507,7 @@ def test_whatever_happens_the_fold_over_the_journal_is_the_ledger(
             ledger.cancel(pulls[which % len(pulls)])
         elif verb == "e":
             ledger.extend(pulls[which % len(pulls)])
-        assert ledger.spent + ledger.reserved <= 200
+        assert ledger.player.books.spent + ledger.player.books.reserved <= 200
     assert state(replay(ledger.settings, ledger.unsaved, with_choices=True)) == state(ledger)
 
 

@@ -145,7 +145,7 @@ class TestLearner:
     def test_it_stops_when_all_arms_are_at_their_limits(self) -> None:
         learner = self.learner(limits={"a": 3, "b": 2})
         count = sum(1 for _ in iter(learner.ask, None))
-        assert (count, learner.budget_left) == (5, 13.0)
+        assert (count, float(learner.money.left)) == (5, 13.0)
         assert learner.best_set() == ()
 
     def test_outstanding_pulls_count_and_cancelled_ones_do_not(self) -> None:
@@ -172,8 +172,8 @@ class TestLearner:
 
     def test_asking_for_an_arm_at_its_limit(self) -> None:
         learner = self.learner(limits={"a": 1})
-        assert learner.ask("a") is not None
-        assert learner.ask("a") is None
+        assert learner.ask(arm="a") is not None
+        assert learner.ask(arm="a") is None
 
     def test_a_policy_that_ignores_the_limit_is_told_so(self) -> None:
         class Stubborn(bb.Policy):
@@ -206,7 +206,7 @@ class TestLearner:
 
     def test_very_many_arms(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The tournament does not know limits."""
-        monkeypatch.setattr("budgetbandits.live.learner._TOURNAMENT_ARMS", 1)
+        monkeypatch.setattr("budgetbandits.live.choosing.TOURNAMENT_ARMS", 1)
         learner = self.learner(limits={"a": 1, "b": 1})
         assert sum(1 for _ in iter(learner.ask, None)) == 2
 
@@ -271,24 +271,24 @@ class TestCampaign:
             store.open("one").verify()
 
     def test_settings_without_limits_are_as_they_were(self) -> None:
-        from budgetbandits.campaigns.settings import Settings
+        from budgetbandits.campaigns.settings import CampaignSettings
 
         plain, limited = (
-            Settings.given(bb.kube(), {"a": 1, "b": 2}, 10, (0, 1), 7, None, "charge", None, limits)
+            CampaignSettings.given(bb.kube(), {"a": 1, "b": 2}, 10, (0, 1), 7, None, "charge", None, limits)
             for limits in (None, {"b": 3})
         )
         assert json.loads(plain.to_json())["version"] == 1
         assert "limits" not in json.loads(plain.to_json())
         assert json.loads(limited.to_json())["version"] == 2
-        assert Settings.from_json(limited.to_json()) == limited
+        assert CampaignSettings.from_json(limited.to_json()) == limited
         assert limited.limits == (None, 3)
 
     def test_a_journal_past_a_limit_is_damaged(self) -> None:
         from budgetbandits.campaigns.ledger import Ledger, replay
-        from budgetbandits.campaigns.settings import Settings
+        from budgetbandits.campaigns.settings import CampaignSettings
 
         plain, limited = (
-            Settings.given(bb.kube(), {"a": 1}, 10, (0, 1), 7, None, "charge", None, limits)
+            CampaignSettings.given(bb.kube(), {"a": 1}, 10, (0, 1), 7, None, "charge", None, limits)
             for limits in (None, {"a": 2})
         )
         ledger = Ledger(plain)

@@ -133,7 +133,7 @@ def test_a_window_that_holds_everything_forgets_nothing(policy: bb.Policy) -> No
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1)), max_size=60), st.integers(1, 10))
 def test_what_leaves_a_window_leaves_no_trace(pulls: list[tuple[int, float]], size: int) -> None:
     memory = bb.memories.Window(size)
-    arms = bb.Learner(bb.kube(), [1, 1, 1], 1, (0, 1))._arms
+    arms = bb.Learner(bb.kube(), [1, 1, 1], 1, (0, 1))._player.learning.arms
     past = memory.fresh(arms, 1000, 0.0, False)
     for number, (arm, reward) in enumerate(pulls, 1):
         memory.begin(past, arm, number)

@@ -271,7 +271,7 @@ for number in range(6):
         store = bb.open_store(f"sqlite:///{tmp_path}/a.db")
         ads = new_campaign(store)
         store.close()
-        for use in (ads.ask, store.list, ads.pending):
+        for use in (ads.ask, store.list, lambda: ads.pending):
             with pytest.raises(StoreUnavailable, match="was closed: open it again"):
                 use()
 
@@ -307,7 +307,7 @@ class TestReadOnly:
         before = contents(tmp_path)
         with bb.open_store(url, read_only=True) as store:
             ads = store.open("ads")
-            assert (ads.verify().entries, len(ads.pending()), len(store.list())) == (1, 1, 1)
+            assert (ads.verify().entries, len(ads.pending), len(store.list())) == (1, 1, 1)
             for use in (ads.ask, ads.close, lambda: new_campaign(store, "other")):
                 with pytest.raises(StoreUnavailable, match="opened for reading only: open it without read_only"):
                     use()

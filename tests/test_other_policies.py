@@ -100,7 +100,7 @@ class Compiled(PolicyContract):
     @staticmethod
     def _always_compiled() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("budgetbandits.live.learner._COMPILED_ARMS", 1)
+            patch.setattr("budgetbandits.live.choosing.COMPILED_ARMS", 1)
             yield
 
 
@@ -313,7 +313,7 @@ def test_with_coins_a_learner_learns_ends_and_adds_up_what_it_is_told() -> None:
     for _ in range(40):
         learner.tell(asked(learner), 0.5, cost="0.15")
     assert learner.reward_total == 20
-    assert learner.spent == 6
+    assert float(learner.money.spent) == 6
     row = learner.arms[0]
     assert row.mean is not None
     assert (40 * row.mean).is_integer()

@@ -117,7 +117,7 @@ def test_a_compiled_run_is_the_live_learners(policy: bb.Policy) -> None:
         assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
         assert outcome.reward == live.reward_total
         left = bill.unit.units(outcome.left) + bill.unit.units(outcome.left_rest)
-        assert bill.unit.amount(left) == live.budget_left
+        assert bill.unit.decimal(left) == live.money.left
 
 
 @pytest.mark.parametrize("policy", BY_TOURNAMENT, ids=repr)
@@ -184,7 +184,7 @@ def live_story(policy: bb.Policy) -> list[object]:
 @pytest.mark.parametrize("policy", [bb.kube(0.3), bb.fractional_kube(0.3), bb.policies.ucb1(0.3)], ids=repr)
 def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = live_story(policy)
-    monkeypatch.setattr("budgetbandits.live.learner._TOURNAMENT_ARMS", 1)
+    monkeypatch.setattr("budgetbandits.live.choosing.TOURNAMENT_ARMS", 1)
     assert live_story(policy) == plain
 
 
@@ -211,14 +211,14 @@ def test_a_learner_who_decides_compiled_goes_on_as_one_in_python(
         return int(self._choose(self._policy, arms, now, uniform))
 
     monkeypatch.setattr(CompiledChoice, "choose", choose)
-    monkeypatch.setattr("budgetbandits.live.learner._COMPILED_ARMS", 1)
+    monkeypatch.setattr("budgetbandits.live.choosing.COMPILED_ARMS", 1)
     assert live_story(policy) == plain
     assert len(asked) > 100
 
 
 def test_a_policy_of_a_users_own_is_asked_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may look at what changes elsewhere, which compiled code would not see."""
-    monkeypatch.setattr("budgetbandits.live.learner._COMPILED_ARMS", 1)
+    monkeypatch.setattr("budgetbandits.live.choosing.COMPILED_ARMS", 1)
     learner = bb.Learner(bb.IndexPolicy(Fashion(), bb.oracles.CostBlind()), [1, 1, 1], 30, (0, 1), seed=1)
     for arm in (0, 1, 2, 0, 2, 1, 1):
         IN_FASHION[0] = arm

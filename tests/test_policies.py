@@ -58,7 +58,7 @@ class ByTournament(PolicyContract):
     @staticmethod
     def _always_by_tournament() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("budgetbandits.live.learner._TOURNAMENT_ARMS", 1)
+            patch.setattr("budgetbandits.live.choosing.TOURNAMENT_ARMS", 1)
             yield
 
 
@@ -294,7 +294,7 @@ class TestEpsilonFirstByHand:
         # 10 of 100 to explore with: 3 + 2 + 3 for a round, then c cannot be paid from 2, and b can.
         learner = bb.Learner(bb.epsilon_first(0.1), {"a": 3, "b": 2, "c": 3}, 100, (0, 1), seed=1)
         assert every_pull(learner)[:4] == ["a", "b", "c", "b"]
-        assert learner.spent >= 98
+        assert float(learner.money.spent) >= 98
 
     def test_a_dear_arm_is_left_out_and_the_round_goes_on(self) -> None:
         learner = bb.Learner(bb.epsilon_first(0.5), {"a": 2, "b": 11, "c": 1, "d": 2}, 20, (0, 1), seed=1)
@@ -305,7 +305,7 @@ class TestEpsilonFirstByHand:
         # 5 to explore with, which make one pull of 4. The 1 left over and the 15 then make four; 15 alone make three.
         learner = bb.Learner(bb.epsilon_first(0.25), {"a": 4}, 20, (0, 1), seed=1)
         assert every_pull(learner) == ["a"] * 5
-        assert learner.budget_left == 0
+        assert float(learner.money.left) == 0
 
     def test_the_share_of_the_budget_is_not_lost_to_rounding(self) -> None:
         # 0.29 * 100 is 28.999999999999996 in floats, and 29 pulls are meant.

@@ -262,7 +262,7 @@ def test_the_sensor_problem() -> None:
     while pull := learner.ask():
         learner.tell(pull, problem.reward(pull.arm, counts[pull.arm], seed=1))
         counts[pull.arm] += 1
-    assert 499.2 < learner.spent <= 500
+    assert 499.2 < float(learner.money.spent) <= 500
 
 
 class TestBadProblems:

@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -203,7 +204,7 @@ def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, problem: bb.Prob
         assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
         assert outcome.reward == live.reward_total
         left = bill.unit.units(outcome.left) + bill.unit.units(outcome.left_rest)
-        assert bill.unit.amount(left) == live.budget_left
+        assert bill.unit.decimal(left) == live.money.left
 
 
 @pytest.mark.parametrize(
@@ -310,7 +311,7 @@ def test_ends_of_a_continuous_law_need_no_decimal_unit(law: bb.Uniform) -> None:
     problem = bb.Problem({"a": law, "b": "0.3"}, [bb.Bernoulli(0.5)] * 2)
     assert problem.costs[0] == law.true_mean
     assert problem.costs[1] == problem.price_list(1).prices[1]  # what a pull is charged
-    assert bb.Learner.for_problem(problem, bb.kube(), 10 * law.high, seed=1).ask("a") is not None
+    assert bb.Learner.for_problem(problem, bb.kube(), 10 * law.high, seed=1).ask(arm="a") is not None
 
 
 def test_a_law_without_an_upper_end_is_refused() -> None:
@@ -345,7 +346,7 @@ class TestLearner:
         pulls = [asked(learner), asked(learner)]
         assert learner.ask() is None
         learner.tell(pulls[0], 0.5, cost="0.10")
-        assert asked(learner).cost == 0.25
+        assert asked(learner).cost == Decimal("0.25")
         assert learner.ask() is None
 
     @pytest.mark.parametrize(
@@ -360,7 +361,7 @@ class TestLearner:
     )
     def test_a_cost_that_cannot_be_leaves_the_pull_outstanding(self, cost: Any, message: str) -> None:
         learner = calls()
-        pull = learner.ask("a")
+        pull = learner.ask(arm="a")
         assert pull is not None
         before = learner.to_json()
         with pytest.raises(InvalidAmount) as caught:
@@ -371,7 +372,7 @@ class TestLearner:
     def test_what_is_finer_than_the_unit_is_rounded_up(self) -> None:
         learner = calls(unit="0.01")
         learner.tell(asked(learner), 0.5, cost="0.0501")
-        assert learner.spent == 0.06
+        assert float(learner.money.spent) == 0.06
 
     @pytest.mark.parametrize(
         ("costs", "budget", "told", "spent"),
@@ -389,19 +390,19 @@ class TestLearner:
         self, costs: Any, budget: int, told: Any, spent: float
     ) -> None:
         learner = calls(costs=costs, budget=budget)
-        pull = learner.ask("a")
+        pull = learner.ask(arm="a")
         assert pull is not None
         learner.tell(pull, 0.5, cost=told)
-        assert learner.spent == spent
+        assert float(learner.money.spent) == spent
 
     def test_a_unit_that_is_given_is_kept_and_so_are_known_costs(self) -> None:
-        assert calls(unit=1, costs={"a": (0, 1)}, budget=10)._unit.exponent == 0
-        assert calls(costs={"a": 1, "b": (2, 2)}, budget=10)._unit.exponent == 0
+        assert calls(unit=1, costs={"a": (0, 1)}, budget=10)._player.books.bill.unit.exponent == 0
+        assert calls(costs={"a": 1, "b": (2, 2)}, budget=10)._player.books.bill.unit.exponent == 0
 
     def test_the_mean_of_the_costs_told_is_what_it_goes_by(self) -> None:
         learner = calls()
         for cost in ("0.06", "0.20"):
-            pull = learner.ask("a")
+            pull = learner.ask(arm="a")
             assert pull is not None
             learner.tell(pull, 0.5, cost=cost)
         assert learner.arms[0].cost == 0.13
@@ -409,27 +410,27 @@ class TestLearner:
 
     def test_a_known_cost_that_came_cheaper_stays_known(self) -> None:
         learner = calls()
-        pull = learner.ask("b")
+        pull = learner.ask(arm="b")
         assert pull is not None
         learner.tell(pull, 0.5, cost="0.01")
-        assert (learner.arms[1].cost, learner.spent) == (0.10, 0.01)
+        assert (learner.arms[1].cost, float(learner.money.spent)) == (0.10, 0.01)
 
     @pytest.mark.parametrize("release", [False, True])
     def test_a_cost_that_comes_late_moves_no_money_and_counts_as_the_mean(self, release: bool) -> None:
         learner = calls()
-        first, second = learner.ask("a"), learner.ask("a")
+        first, second = learner.ask(arm="a"), learner.ask(arm="a")
         assert first is not None
         assert second is not None
         learner.tell(first, 0.5, cost="0.07")
         learner.expire(second, release=release)
         learner.tell(second, 0.5, cost="0.20")
-        assert learner.spent == (0.07 if release else 0.32)
+        assert float(learner.money.spent) == (0.07 if release else 0.32)
         assert learner.arms[0].cost == 0.07
         assert bb.Learner.from_json(learner.to_json()).arms == learner.arms
 
     def test_the_first_cost_that_comes_late_counts_as_the_greatest(self) -> None:
         learner = calls()
-        pull = learner.ask("a")
+        pull = learner.ask(arm="a")
         assert pull is not None
         learner.expire(pull)
         learner.tell(pull, 0.5)

@@ -245,7 +245,7 @@ class Comparison(RuleBasedStateMachine):
     def so_is_all_else(self) -> None:
         for store in self.stores:
             ads = store.open(self.name)
-            assert [one.id for one in ads.pending()] == self.outstanding()
+            assert [one.id for one in ads.pending] == self.outstanding()
             assert ads.reward_total == sum(pull.told[0] for pull in self.pulls.values() if pull.told)
 
 

@@ -1,10 +1,12 @@
 from . import errors, policies
 from .analysis import bounds
 from .analysis.regret import paired_regret, regret, regret_bounds
-from .campaigns.campaign import Campaign, Money
+from .campaigns.campaign import Campaign
 from .campaigns.store import Store, open_store
+from .core.books import Money, Pull
 from .core.money import CostRange
-from .live.learner import Learner, Pull
+from .live.learner import Learner
+from .live.protocol import AskTell
 from .policies import (
     Forgetful,
     IndexPolicy,
@@ -31,6 +33,7 @@ from .studies.leaderboard.run import compare
 __version__: str
 
 __all__ = [
+    "AskTell",
     "Bernoulli",
     "Beta",
     "Campaign",

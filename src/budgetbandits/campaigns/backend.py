@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from budgetbandits.campaigns.journal import Entry
 from budgetbandits.errors import StoreUnavailable
 
-__all__ = ["Backend", "Pages", "Record", "Totals", "Transaction", "check_process", "entries_after"]
+__all__ = ["Backend", "CampaignRecord", "Pages", "Totals", "Transaction", "check_process", "entries_after"]
 
 PAGE: Final = 5_000  # entries read at a time: long transactions hold others up
 
@@ -37,7 +37,7 @@ class Totals(NamedTuple):
     is_closed: bool = False
 
 
-class Record(NamedTuple):
+class CampaignRecord(NamedTuple):
     """A campaign as it is found in a database.
 
     Attributes
@@ -109,7 +109,7 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def find(self, name: str) -> Record:
+    def find(self, name: str) -> CampaignRecord:
         """Return the campaign of that name.
 
         Raises
@@ -119,7 +119,7 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def list(self) -> Sequence[Record]:
+    def list(self) -> Sequence[CampaignRecord]:
         """Return all campaigns, the oldest first."""
 
     @abstractmethod

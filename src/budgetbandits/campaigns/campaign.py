@@ -6,59 +6,38 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import overload
 
-from budgetbandits.campaigns.backend import Backend, Record, Totals, entries_after
+from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.clerk import Clerk, totals_of
 from budgetbandits.campaigns.journal import Entry
-from budgetbandits.campaigns.ledger import Ledger, Outstanding, replay
+from budgetbandits.campaigns.ledger import Lease, Ledger, replay
 from budgetbandits.campaigns.settings import OnExpire
 from budgetbandits.campaigns.times import Clock, moment, span
+from budgetbandits.core.books import Money, Pull, Reservation
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.money import Amount
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import JournalDamaged
-from budgetbandits.live.learner import ArmRow, Choice, Pull
+from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
 from budgetbandits.policies import Policy
 
-__all__ = ["Campaign", "HistoryRow", "Money", "PendingPull"]
+__all__ = ["Campaign", "HistoryRow", "LeaseRow"]
 
 
 @dataclass(frozen=True, slots=True)
-class Money:
-    """What became of a budget: ``budget = spent + reserved + left``.
+class LeaseRow:
+    """The lease of an outstanding pull.
 
     Attributes
     ----------
-    budget
-        What may be spent in all.
-    spent
-        The cost of all pulls that were told, or that expired and were charged.
-    reserved
-        The cost of all pulls that are outstanding.
-    left
-        What is neither spent nor reserved.
-    """
-
-    budget: Decimal
-    spent: Decimal
-    reserved: Decimal
-    left: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class PendingPull:
-    """A pull that is outstanding.
-
-    Attributes
-    ----------
-    id, arm, cost
-        The pull, its arm, and what is reserved for it.
+    pull, arm, cost
+        The id of the pull, its arm, and what is reserved for it.
     age
         How long ago it was asked for.
     until
         When its lease ends, or None if it has none. In the past: it expires with the next request of anyone.
     """
 
-    id: int
+    pull: int
     arm: ArmName
     cost: Decimal
     age: timedelta
@@ -74,7 +53,7 @@ class HistoryRow:
     number, time
         1, 2, 3 and so on, and when it was written.
     kind
-        asked, told, cancelled, expired, extended or closed.
+        asked, directed (asked for by the name of an arm), told, cancelled, expired, extended or closed.
     pull, arm
         The pull that it is about, and its arm.
     amount
@@ -119,7 +98,7 @@ class Campaign:
     >>> store.close(); folder.cleanup()
     """
 
-    def __init__(self, backend: Backend, record: Record, clock: Clock | None) -> None:
+    def __init__(self, backend: Backend, record: CampaignRecord, clock: Clock | None) -> None:
         self._backend = backend
         self._record = record
         self._clerk = Clerk(backend, record, clock)
@@ -128,18 +107,23 @@ class Campaign:
     # Asking and telling
 
     @overload
-    def ask(self, key: str | None = None) -> Pull | None: ...
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None) -> Pull | None: ...
 
     @overload
-    def ask(self, key: str | None = None, *, n: int) -> list[Pull]: ...
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None, n: int) -> list[Pull]: ...
 
-    def ask(self, key: str | None = None, n: int | None = None) -> Pull | list[Pull] | None:
+    def ask(
+        self, *, arm: ArmName | None = None, key: str | None = None, n: int | None = None
+    ) -> Pull | list[Pull] | None:
         """Return the next pull, its cost reserved, or None if the budget left pays no arm.
 
         None is final once no pull is outstanding; until then money may be given back.
 
         Parameters
         ----------
+        arm
+            The name of the arm to pull, where that was decided elsewhere: then the policy is not asked. The journal
+            tells such pulls from the policy's own.
         key
             Makes it repeatable: the same key gives the same answer, also in another process. Without one, a pull
             whose answer got lost stays outstanding until its lease ends. That there was none is not kept. The answer
@@ -156,10 +140,12 @@ class Campaign:
             If the key was used before, for another number of pulls.
         PolicyError
             If the policy answers with something other than an affordable arm.
+        InvalidInput
+            If there is no arm of that name.
         """
+        pulls = self._clerk.act(lambda ledger: ledger.ask(n, key, arm))
         if n is not None:
-            return self._clerk.act(lambda ledger: ledger.ask(n, key))
-        pulls = self._clerk.act(lambda ledger: ledger.ask(1, key))
+            return pulls
         return pulls[0] if pulls else None
 
     def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
@@ -248,7 +234,7 @@ class Campaign:
 
     @property
     def money(self) -> Money:
-        """What became of the budget."""
+        """What became of the budget, exactly."""
         totals = self._backend.find(self.name).totals
         unit, budget = self._settings.unit, self._settings.budget
         amounts = (budget, totals.spent, totals.reserved, budget - totals.spent - totals.reserved)
@@ -262,26 +248,34 @@ class Campaign:
     @property
     def pulls(self) -> int:
         """How many pulls were made or are outstanding; those cancelled or released do not count."""
-        return self._clerk.look(lambda ledger: ledger.learner.pulls)
+        return self._clerk.look(lambda ledger: ledger.player.books.pulls)
 
     @property
     def reward_total(self) -> float:
         """The sum of all rewards told."""
-        return self._clerk.look(lambda ledger: ledger.learner.reward_total)
+        return self._clerk.look(lambda ledger: ledger.player.reward_total)
 
     @property
     def arms(self) -> Table[ArmRow]:
         """The arms: name, cost, pulls, mean, upper bound and density."""
-        return self._clerk.look(lambda ledger: ledger.learner.arms)
+        return self._clerk.look(lambda ledger: arms_of(ledger.player))
 
     def best_set(self) -> Table[Choice]:
         """Return the present solution of the policy's oracle: the arms that may be pulled next, the likeliest first."""
-        return self._clerk.look(lambda ledger: ledger.learner.best_set())
+        return self._clerk.look(lambda ledger: best_set_of(ledger.player))
 
-    def pending(self) -> Table[PendingPull]:
-        """Return the outstanding pulls, the oldest first."""
+    @property
+    def pending(self) -> Table[Pull]:
+        """The outstanding pulls, the oldest first."""
+        return self._clerk.look(
+            lambda ledger: Table(map(ledger.player.books.pull, ledger.player.books.outstanding.values()))
+        )
+
+    @property
+    def leases(self) -> Table[LeaseRow]:
+        """The outstanding pulls with their age and the end of their lease, the oldest first."""
         now = self._clerk.time()
-        return self._clerk.look(lambda ledger: Table(self._pending(one, now) for one in ledger.outstanding()))
+        return self._clerk.look(lambda ledger: Table(self._lease_row(*each, now) for each in ledger.leases()))
 
     def history(self) -> Iterator[HistoryRow]:
         """Return the journal, entry by entry, from the beginning."""
@@ -329,10 +323,10 @@ class Campaign:
             f"a budget of {settings.unit.decimal(settings.budget)}>"
         )
 
-    def _pending(self, outstanding: Outstanding, now: int) -> PendingPull:
-        pull, arm, asked, until = outstanding
-        cost = self._settings.unit.decimal(self._settings.prices[arm])
-        return PendingPull(pull.id, pull.arm, cost, span(max(now - asked, 0)), None if until is None else moment(until))
+    def _lease_row(self, pull: Reservation, lease: Lease, now: int) -> LeaseRow:
+        name, cost = self._settings.names[pull.arm], self._settings.unit.decimal(pull.price)
+        until = None if lease.until is None else moment(lease.until)
+        return LeaseRow(pull.number, name, cost, span(max(now - lease.asked, 0)), until)
 
     def _history_row(self, entry: Entry) -> HistoryRow:
         return HistoryRow(

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar, cast
 
-from budgetbandits.campaigns.backend import Backend, Pages, Record, Totals, check_process, entries_after
+from budgetbandits.campaigns.backend import Backend, CampaignRecord, Pages, Totals, check_process, entries_after
 from budgetbandits.campaigns.group import Group
 from budgetbandits.campaigns.ledger import Ledger, TornLedger
-from budgetbandits.campaigns.settings import Settings
+from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.times import Clock, timestamp
 from budgetbandits.errors import (
     BudgetBanditsError,
@@ -45,8 +45,8 @@ class Clerk:
         The pages of its journal.
     """
 
-    def __init__(self, backend: Backend, record: Record, clock: Clock | None) -> None:
-        self.settings = Settings.from_json(record.settings)
+    def __init__(self, backend: Backend, record: CampaignRecord, clock: Clock | None) -> None:
+        self.settings = CampaignSettings.from_json(record.settings)
         self.pages: Pages = partial(backend.entries, record.id)
         self._process = os.getpid()
         self._backend = backend
@@ -144,7 +144,8 @@ class Clerk:
 
 def totals_of(ledger: Ledger) -> Totals:
     """Return what a journal comes to."""
-    return Totals(ledger.entries, ledger.spent, ledger.reserved, ledger.is_closed)
+    books = ledger.player.books
+    return Totals(ledger.entries, books.spent, books.reserved, ledger.is_closed)
 
 
 class Request(Generic[Answer]):

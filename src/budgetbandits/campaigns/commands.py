@@ -93,14 +93,14 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     with _open(options) as store:
         ads = store.open(options.name)
-        money, pending = ads.money, ads.pending()
+        money, leases = ads.money, ads.leases
         print(f"{ads.name}: {ads.policy!r}, seed {ads.seed}, {'closed' if ads.is_closed else 'open'}")
         print(f"created {ads.created:%Y-%m-%d %H:%M:%S} UTC, lease {ads.lease or 'none'}, on expiry: {ads.on_expire}")
         print(f"budget {money.budget}: spent {money.spent}, reserved {money.reserved}, left {money.left}")
         print(f"{ads.pulls} pulls, rewards of {ads.reward_total:g}\n\n{ads.arms}\n")
-        print(f"pending pulls: {len(pending)}")
-        if pending:
-            print(pending)
+        print(f"pending pulls: {len(leases)}")
+        if leases:
+            print(leases)
     return 0
 
 

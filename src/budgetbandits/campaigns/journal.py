@@ -8,9 +8,10 @@ __all__ = ["Entry", "Kind"]
 
 
 class Kind(StrEnum):
-    """What an entry says."""
+    """What an entry says; `DIRECTED` is an ask for an arm that the client chose, not the policy."""
 
     ASKED = "asked"
+    DIRECTED = "directed"
     TOLD = "told"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
@@ -21,7 +22,7 @@ class Kind(StrEnum):
 class Entry(NamedTuple):
     """One entry of a journal; it is never changed.
 
-    What was spent is the sum of the amounts of all entries but `Kind.ASKED`.
+    What was spent is the sum of the amounts of all entries but the asks, `Kind.ASKED` and `Kind.DIRECTED`.
 
     Attributes
     ----------
@@ -36,11 +37,11 @@ class Entry(NamedTuple):
     arm
         The number of the arm.
     amount
-        Whole units of money: what was reserved by `Kind.ASKED`, and what was spent by all others.
+        Whole units of money: what was reserved by an ask, and what was spent by all others.
     reward
         The reward that was told.
     until
-        When the lease ends, for `Kind.ASKED` and `Kind.EXTENDED`; None if it does not.
+        When the lease ends, for an ask and for `Kind.EXTENDED`; None if it does not.
     key
         The client's key for an ask.
     part, wanted
@@ -68,8 +69,10 @@ class Entry(NamedTuple):
         return [name for name, default in _UNUSED[self.kind] if getattr(self, name) != default]
 
 
+_ASK: Final = {"pull", "arm", "amount", "until", "key", "part", "wanted"}
 _USED: Final = {
-    Kind.ASKED: {"pull", "arm", "amount", "until", "key", "part", "wanted"},
+    Kind.ASKED: _ASK,
+    Kind.DIRECTED: _ASK,
     Kind.TOLD: {"pull", "arm", "amount", "reward"},
     Kind.CANCELLED: {"pull", "arm"},
     Kind.EXPIRED: {"pull", "arm", "amount"},

@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, get_args
 
+import numpy as np
+
 from budgetbandits.campaigns.times import Duration, duration
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.checks import ArmName, Costs, Limits, check_range, check_whole, limits_of, named_costs
 from budgetbandits.core.money import Amount, CostRange, PriceList, Unit, looks_real, price_list
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
-from budgetbandits.live.learner import Learner, new_seed
+from budgetbandits.live.learner import new_seed
+from budgetbandits.live.player import SEED_BITS, Player
 from budgetbandits.policies import Policy
 
-__all__ = ["OnExpire", "Settings"]
+__all__ = ["CampaignSettings", "OnExpire"]
 
 OnExpire = Literal["charge", "release"]
 """What becomes of the money of a pull that is not told in its lease."""
@@ -23,7 +26,7 @@ _OLDEST: Final = 1  # knew neither limits nor random costs; what has none is wri
 
 
 @dataclass(frozen=True)
-class Settings:
+class CampaignSettings:
     """Everything about a campaign that never changes.
 
     Attributes
@@ -73,7 +76,7 @@ class Settings:
     ) -> Self:
         """Check what a user gave, and return it as settings."""
         if not isinstance(policy, Policy):
-            raise InvalidInput(f"policy is {policy!r}: give a policy such as kube()")
+            raise InvalidInput(f"policy is {policy!r}: give a policy such as recommended()")
         if on_expire not in get_args(OnExpire):
             raise InvalidInput(f"on_expire is {on_expire!r}: give 'charge', or 'release' if you know better")
         names, bill = _decimal_bill(costs, budget, unit)
@@ -84,7 +87,7 @@ class Settings:
             bill.unit,
             bill.budget,
             check_range(reward_range),
-            check_whole(new_seed() if seed is None else seed, "seed", 63),
+            check_whole(new_seed() if seed is None else seed, "seed", SEED_BITS),
             None if lease is None else duration(lease, "lease"),
             on_expire,
             _limits(limits, names),
@@ -149,7 +152,7 @@ class Settings:
             Unit(10, check_whole(data["decimal_places"], "the number of decimal places", 10)),
             check_whole(data["budget"], "the budget", 54),
             (low, high),
-            check_whole(data["seed"], "the seed", 63),
+            check_whole(data["seed"], "the seed", SEED_BITS),
             None if data["lease"] is None else check_whole(data["lease"], "the lease", 63),
             data["on_expire"],
             _limits(data.get("limits"), data["names"]),
@@ -164,13 +167,13 @@ class Settings:
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidState(f"the settings of the campaign are damaged ({error!r})") from error
 
-    def learner(self) -> Learner:
-        """Return a learner that has not asked yet."""
-        decimal = self.unit.decimal
-        ranges = zip(self.names, self.least or self.prices, self.prices, strict=True)
-        costs = [(name, decimal(high) if low == high else (decimal(low), decimal(high))) for name, low, high in ranges]
-        budget, unit = self.unit.decimal(self.budget), self.unit.decimal(1)
-        return Learner(self.policy, costs, budget, self.reward_range, self.seed, unit=unit, limits=self.limits)
+    def player(self) -> Player:
+        """Return a player that has not asked yet."""
+        prices = np.array(self.prices, np.float64)
+        least = None if self.least is None else np.array(self.least, np.float64)
+        bill = PriceList(self.unit, prices, self.budget, least)
+        limits = limits_of(self.limits, self.names)
+        return Player(self.policy, self.names, bill, limits, self.reward_range, self.seed)
 
 
 def _limits(given: Limits | None, names: Sequence[ArmName]) -> tuple[int | None, ...] | None:

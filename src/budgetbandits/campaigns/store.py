@@ -6,9 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Self
 
-from budgetbandits.campaigns.backend import Backend, Record
+from budgetbandits.campaigns.backend import Backend, CampaignRecord
 from budgetbandits.campaigns.campaign import Campaign
-from budgetbandits.campaigns.settings import OnExpire, Settings
+from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
 from budgetbandits.core.checks import Costs, Limits
 from budgetbandits.core.money import Amount
@@ -180,7 +180,7 @@ class Store:
             If a value breaks a rule; nothing is written then.
         """
         _check_name(name)
-        settings = Settings.given(policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits)
+        settings = CampaignSettings.given(policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits)
         created = self.backend.time() if self._clock is None else timestamp(self._clock())
         self.backend.create(name, settings.to_json(), settings.budget, created)
         return self.open(name)
@@ -222,10 +222,10 @@ def _check_name(name: str) -> None:
         raise InvalidInput(f"name is {name!r}: give a printable text of 1 to 255 characters")
 
 
-def _row(record: Record) -> CampaignRow:
+def _row(record: CampaignRecord) -> CampaignRow:
     money = (record.budget, record.totals.spent, record.totals.reserved)
     try:
-        budget, spent, reserved = map(Settings.unit_of(record.settings).decimal, money)
+        budget, spent, reserved = map(CampaignSettings.unit_of(record.settings).decimal, money)
     except InvalidState:  # the others are listed all the same, and this one says more when it is opened
         budget = spent = reserved = Decimal("NaN")
     return CampaignRow(

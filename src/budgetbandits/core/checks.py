@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -19,6 +19,7 @@ __all__ = [
     "check_pulls",
     "check_range",
     "check_whole",
+    "is_whole",
     "limits_of",
     "named_costs",
 ]
@@ -128,7 +129,7 @@ def limits_of(limits: Limits | None, names: Sequence[ArmName]) -> Counts:
 
 
 def _checked_limit(name: ArmName, limit: object) -> int:
-    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or not 1 <= limit <= UNLIMITED:
+    if not is_whole(limit) or not 1 <= limit <= UNLIMITED:
         raise InvalidInput(
             f"limit of arm {name!r} is {limit!r}: give a whole number of pulls from 1 to 2^62; an arm without a limit "
             "is left out of the limits, and one that must not be pulled out of the arms"
@@ -156,13 +157,18 @@ def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
 
 def check_pulls(value: object, what: str, least: int = 1) -> int:
     """Return a number of pulls, or of one among them, or raise."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _PULLS_MOST:
+    if not is_whole(value) or not least <= value <= _PULLS_MOST:
         raise InvalidInput(f"{what} is {value!r}: give a whole number of pulls from {least} to 2^53")
     return int(value)
 
 
+def is_whole(number: object) -> TypeGuard[int]:
+    """Tell whether this is a whole number; True and False are none."""
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
+
+
 def check_whole(value: int, what: str, bits: int) -> int:
     """Return a whole number that must fit into so many bits, or raise."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 1 << bits:
+    if not is_whole(value) or not 0 <= value < 1 << bits:
         raise InvalidInput(f"{what} is {value!r}: give a whole number from 0 to 2^{bits} - 1")
     return int(value)

@@ -14,7 +14,7 @@ import contextlib
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from itertools import chain
 from typing import Final, TypeGuard
@@ -107,12 +107,17 @@ class Unit:
         return units / int(self.base**self.exponent)
 
     def decimal(self, units: int) -> Decimal:
-        """Return exactly that many units of a power of ten, whatever precision the user has set for decimals.
+        """Return exactly that many units, whatever precision the user has set for decimals.
 
-        >>> Unit(10, 2).decimal(250)
-        Decimal('2.50')
+        >>> Unit(10, 2).decimal(250), Unit(2, 60).decimal(3 << 58)
+        (Decimal('2.50'), Decimal('0.75'))
         """
-        return Decimal(f"{units}E-{self.exponent}")
+        if self.base == 10:
+            return Decimal(f"{units}E-{self.exponent}")
+        # 2^-n is 5^n / 10^n; factors of two that cancel out would only be zeros at the end.
+        spare = min(self.exponent, (units & -units).bit_length() - 1) if units else self.exponent
+        places = self.exponent - spare
+        return Decimal(f"{(units >> spare) * 5**places}E-{places}")
 
     @property
     def grain(self) -> float:
@@ -180,6 +185,13 @@ class PriceList:
     prices: NDArray[np.float64]
     budget: int
     least: NDArray[np.float64] | None = None
+
+    def owned(self) -> "PriceList":
+        """Return the same with arrays that nobody else holds and nobody can write to: a budget rests on them."""
+        prices, least = self.prices.copy(), None if self.least is None else self.least.copy()
+        for array in (prices, prices if least is None else least):
+            array.flags.writeable = False
+        return replace(self, prices=prices, least=least)
 
 
 def price_list(

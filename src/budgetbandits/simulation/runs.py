@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "Runs", "array_of"]
 
-_FORMAT: Final = "budgetbandits.simulation.runs"
+_FORMAT: Final = "budgetbandits.runs"
 _VERSION: Final = 1
 _KEY: Final = b"budgetbandits"
 COLUMNS: Final = (

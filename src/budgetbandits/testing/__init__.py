@@ -170,7 +170,7 @@ class StoreContract(ABC):
         ads.cancel(first)
         assert ads.ask() is not None
         ads.verify()
-        assert ads.pending()[0].id == second.id
+        assert ads.pending[0].id == second.id
 
     def test_the_history_says_what_happened(self, ads: Campaign, clock: HandClock) -> None:
         pull = ads.ask(key="k")
@@ -236,7 +236,7 @@ class StoreContract(ABC):
             assert mine.id == foreign.id
             settle(mine)
             for use in (lambda pull: ads.tell(pull, 0.5), ads.cancel, ads.extend):
-                with pytest.raises(UnknownPull, match="is no pull of this campaign"):
+                with pytest.raises(UnknownPull, match="is no pull that was handed out here"):
                     use(foreign)
 
     def test_a_key_gives_the_same_answer_everywhere(self, ads: Campaign, tmp_path: Path, clock: HandClock) -> None:
@@ -266,10 +266,10 @@ class StoreContract(ABC):
         self, ads: Campaign, clock: HandClock
     ) -> None:
         pull, other = ads.ask(n=2)
-        assert ads.pending()[0].until == clock.now + timedelta(minutes=1)
+        assert ads.leases[0].until == clock.now + timedelta(minutes=1)
         clock.advance(59)
         assert ads.extend(other) == clock.now + timedelta(minutes=1)
-        assert [one.age for one in ads.pending()] == [timedelta(seconds=59)] * 2
+        assert [one.age for one in ads.leases] == [timedelta(seconds=59)] * 2
         clock.advance(1)
         ads.tell(pull, 0.5, cost="0.01")
         assert amounts(ads) == ("0.10", "0.25", "9.65")
@@ -393,7 +393,7 @@ class StoreContract(ABC):
         assert pull is not None
         clock.advance(10**8)
         assert ads.extend(pull) is None
-        assert ads.pending()[0].until is None
+        assert ads.leases[0].until is None
 
     # Crowds
 

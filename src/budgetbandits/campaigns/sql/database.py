@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, bindparam, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from budgetbandits.campaigns.backend import Backend, Record, Totals, Transaction, check_process
+from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, Transaction, check_process
 from budgetbandits.campaigns.journal import Entry
 from budgetbandits.campaigns.sql.schema import (
     NEWEST,
@@ -124,7 +124,7 @@ class SqlBackend(Backend):
                 ) from error
 
     @undisturbed
-    def find(self, name: str) -> Record:
+    def find(self, name: str) -> CampaignRecord:
         """Return the campaign of that name."""
         with self._reading() as connection:
             row = connection.execute(_RECORD.where(campaigns.c.name == name)).one_or_none()
@@ -133,7 +133,7 @@ class SqlBackend(Backend):
         return self._record(row)
 
     @undisturbed
-    def list(self) -> Sequence[Record]:
+    def list(self) -> Sequence[CampaignRecord]:
         """Return all campaigns."""
         with self._reading() as connection:
             return [self._record(row) for row in connection.execute(_RECORD.order_by(campaigns.c.id))]
@@ -168,7 +168,7 @@ class SqlBackend(Backend):
             raise StoreUnavailable(f"the store {self.where} was closed: open it again")
         check_process(self._process)
 
-    def _record(self, row: Row[Any]) -> Record:
+    def _record(self, row: Row[Any]) -> CampaignRecord:
         try:
             return record_of(row)
         except ValueError as error:

@@ -20,7 +20,7 @@ from sqlalchemy import (
     inspect,
 )
 
-from budgetbandits.campaigns.backend import Record, Totals
+from budgetbandits.campaigns.backend import CampaignRecord, Totals
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.campaigns.times import is_moment
 from budgetbandits.errors import StoreUnavailable, WrongStore
@@ -78,13 +78,13 @@ entries = Table(
 Index("one_answer_a_key", entries.c.campaign, entries.c.key, entries.c.part, unique=True)
 
 
-def record_of(row: Row[Any]) -> Record:
+def record_of(row: Row[Any]) -> CampaignRecord:
     """Return a row of `campaigns` as what it means."""
     numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved)
     if not all(isinstance(number, int) for number in numbers) or not is_moment(row.created):
         raise ValueError(f"the campaign {row.name!r} has no numbers where they belong")
     totals = Totals(row.entries, row.spent, row.reserved, row.is_closed)
-    return Record(row.id, row.name, row.created, row.settings, row.budget, totals)
+    return CampaignRecord(row.id, row.name, row.created, row.settings, row.budget, totals)
 
 
 def entry_of(row: Sequence[Any]) -> Entry:

@@ -1,0 +1,108 @@
+"""How a live policy is asked for its choice: by a tournament, compiled, or in plain Python. The answer is the same."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from budgetbandits.core.arrays import UNLIMITED
+from budgetbandits.core.books import Books
+from budgetbandits.core.optional import is_installed
+from budgetbandits.errors import PolicyError
+from budgetbandits.live.learning import Learning
+from budgetbandits.policies import Policy
+from budgetbandits.policies.state import Now
+
+if TYPE_CHECKING:
+    from budgetbandits.simulation.engine import CompiledChoice, LiveTournament
+
+__all__ = ["Chooser"]
+
+COMPILED_ARMS: Final = 500  # from so many arms on, most policies would take milliseconds in Python
+TOURNAMENT_ARMS: Final = 2_000  # from so many on, NumPy's scan takes longer than the compiled tournament
+
+
+class Chooser:
+    """Asks a policy which arm to pull.
+
+    Few arms are done without Numba, which takes a while to load. Many are, too, where it is not installed.
+
+    Parameters
+    ----------
+    policy
+        Who decides.
+    books
+        Which arms can be paid.
+    learning
+        What is known of them.
+    """
+
+    def __init__(self, policy: Policy, books: Books, learning: Learning) -> None:
+        self._policy = policy
+        self._books = books
+        self._learning = learning
+        # A tournament knows neither random costs nor limits.
+        self._has_fixed_prices = books.bill.least is None and not np.any(books.limits < UNLIMITED)
+        self._tournament: LiveTournament | None = None
+
+    def choose(self, now: Now, uniform: float) -> int:
+        """Return the arm that the policy chooses, which can be pulled, or raise."""
+        arm = self._choice(now, uniform)
+        self._check(arm)
+        return int(arm)
+
+    def note_change(self, arm: int, now: Callable[[], Now]) -> None:
+        """Take note that an arm was pulled, or one of its rewards told."""
+        if self._tournament is not None:
+            self._tournament.change(self._learning.arms, arm, now())
+
+    def begin_anew(self) -> None:
+        """Take note that a pull no longer counts: the clock of a tournament cannot be turned back."""
+        self._tournament = None
+
+    def _choice(self, now: Now, uniform: float) -> int:
+        self._tournament = self._tournament or self._new_tournament(now)
+        if self._tournament is not None:
+            return self._tournament.choose(now, uniform)
+        if self._compiled is not None:
+            return self._compiled.choose(self._learning.past.arms, now, uniform)
+        return self._policy.choose(self._learning.shown, now, uniform)
+
+    def _new_tournament(self, now: Now) -> "LiveTournament | None":
+        if len(self._books.names) < TOURNAMENT_ARMS or not self._has_fixed_prices or not self._has_numba:
+            return None
+        from budgetbandits.simulation.engine import LiveTournament
+
+        policy = self._policy
+        return LiveTournament(policy, self._learning.arms, now) if LiveTournament.serves(policy) else None
+
+    @cached_property
+    def _compiled(self) -> "CompiledChoice | None":
+        if len(self._books.names) < COMPILED_ARMS or not self._has_numba:
+            return None
+        from budgetbandits.simulation.engine import CompiledChoice
+
+        return CompiledChoice(self._policy) if CompiledChoice.serves(self._policy) else None
+
+    @cached_property
+    def _has_numba(self) -> bool:
+        return is_installed("numba")
+
+    def _check(self, arm: object) -> None:
+        books = self._books
+        if isinstance(arm, bool) or not (isinstance(arm, int | np.integer) and 0 <= arm < len(books.names)):
+            raise PolicyError(
+                f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {len(books.names) - 1}"
+            )
+        if not books.can_pull(int(arm)):
+            decimal = books.bill.unit.decimal
+            obstacle = (
+                f"costs {decimal(books.price(int(arm)))} with {decimal(books.left)} left"
+                if books.pulls_left[arm] > 0
+                else f"has reached its limit of {books.limits[arm]} pulls"
+            )
+            raise PolicyError(
+                f"{self._policy!r} chose arm {books.names[int(arm)]!r}, which {obstacle}: "
+                "a policy may choose arms only whose cost, in `arms.cost`, is at most the budget left"
+            )

@@ -1,0 +1,169 @@
+"""A policy that plays for a budget: its books, its choices and what it learns, together.
+
+Learners and campaigns both play with this part. Arms are numbers here and amounts whole units; who comes from outside,
+with names and Decimals, comes through `budgetbandits.Learner` or `budgetbandits.Campaign`.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from budgetbandits.core.arrays import Counts
+from budgetbandits.core.books import Books, Reservation
+from budgetbandits.core.checks import ArmName, check_range, check_whole
+from budgetbandits.core.money import PriceList
+from budgetbandits.core.streams import CHOICE, Draws, uniform
+from budgetbandits.errors import InvalidInput
+from budgetbandits.live.choosing import Chooser
+from budgetbandits.live.learning import Learning
+from budgetbandits.policies import Policy
+from budgetbandits.policies.state import Now
+
+__all__ = ["Decision", "Player"]
+
+SEED_BITS: Final = 63
+
+
+class Decision(NamedTuple):
+    """What was decided with a pull: whether its reward will be learned from, and the uniform number it was drawn by."""
+
+    learns: bool
+    draw: float
+
+
+class Player:
+    """A policy with a budget.
+
+    Parameters
+    ----------
+    policy
+        Which arm to pull next.
+    names
+        The names of the arms, for messages.
+    bill
+        What a pull of each arm costs, and the budget.
+    limits
+        How often each arm may be pulled.
+    reward_range, seed, run
+        As in `budgetbandits.Learner`.
+
+    Attributes
+    ----------
+    policy, seed, run
+        The same.
+    reward_low, reward_high
+        The range of the rewards.
+    books
+        The pulls and the money. To be looked at, not to be changed.
+    learning
+        What is known of the arms. To be looked at, not to be changed.
+    reward_total
+        The sum of all rewards told.
+    decisions
+        What was decided with each pull whose reward may still be told, by its id.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        names: Sequence[ArmName],
+        bill: PriceList,
+        limits: Counts,
+        reward_range: tuple[float, float],
+        seed: int,
+        run: int = 0,
+    ) -> None:
+        if not isinstance(policy, Policy):
+            raise InvalidInput(f"policy is {policy!r}: give a policy such as recommended()")
+        self.policy = policy
+        self.reward_low, self.reward_high = check_range(reward_range)
+        self.seed = check_whole(seed, "seed", SEED_BITS)
+        self.run = check_whole(run, "run", 32)
+        self.books = Books(names, bill.owned(), limits)
+        self.learning = Learning(policy, self.books, self.reward_low, self.reward_high)
+        self.reward_total = 0.0
+        self.decisions: dict[int, Decision] = {}
+        self._chooser = Chooser(policy, self.books, self.learning)
+        self._draws = Draws(self.seed, CHOICE, self.run)
+        self._cost_high = float(bill.prices.max())
+        self._budget = bill.unit.price(bill.budget)
+
+    def now(self) -> Now:
+        """Return what the policy is told of the moment."""
+        learning, books = self.learning, self.books
+        return Now(
+            pull=learning.memory.next_pull(learning.past, books.pulls + 1),
+            budget=self._budget,
+            budget_left=books.bill.unit.price(books.left),
+            reward_low=self.reward_low,
+            reward_high=self.reward_high,
+            arm_count=len(books.names),
+            cost_high=self._cost_high,
+            arms_tried=learning.tried,
+            reward_seen=learning.reward_seen,
+        )
+
+    def choose(self) -> int | None:
+        """Return the arm that the policy chooses now, or None if none can be paid."""
+        return self._choose(self.now())
+
+    def _choose(self, now: Now) -> int | None:
+        if self.learning.cost_min > now.budget_left:
+            return None
+        return self._chooser.choose(now, self._draws[self.books.asked])
+
+    def ask(self, arm: int | None = None) -> Reservation | None:
+        """Reserve a pull of the arm that the policy chooses, or of the one given; None if it cannot be paid."""
+        now = self.now()
+        chosen = self._choose(now) if arm is None else arm
+        if chosen is None or not self.books.can_pull(chosen):
+            return None
+        learns = bool(self.policy.learns(self.learning.shown, now))
+        self.learning.take_note(now, chosen)
+        pull = self.books.reserve(chosen)
+        self.learning.begin(pull)
+        self.decisions[pull.number] = Decision(learns, self._draws[pull.number - 1])
+        self._note_change(chosen)
+        return pull
+
+    def tell(self, pull: Reservation, reward: float, price: int) -> None:
+        """Settle a pull, outstanding or expired, with its checked reward and price; an expired one moves no money."""
+        is_late = pull.number in self.books.expired
+        learns, draw = self.decisions[pull.number]
+        lesson = self.learning.lesson(pull.arm, reward, None if is_late else price, draw) if learns else None
+        if is_late:
+            self._settle_late(pull)
+        else:
+            self.books.settle(pull, price)
+        del self.decisions[pull.number]
+        self.reward_total += reward
+        if lesson is not None:
+            self.learning.learn(pull, lesson)
+            self._note_change(pull.arm)
+
+    def _settle_late(self, pull: Reservation) -> None:
+        if self.books.settle_late(pull):
+            self.learning.count(pull, 1)
+            self._note_change(pull.arm)
+
+    def cancel(self, pull: Reservation) -> None:
+        """Give back what is reserved for an outstanding pull, as if it had not been asked for."""
+        self.books.cancel(pull)
+        del self.decisions[pull.number]
+        self._take_back(pull)
+
+    def expire(self, pull: Reservation, *, release: bool) -> None:
+        """Charge what is reserved for an outstanding pull, or release it; its reward may still be told."""
+        self.books.expire(pull, release=release)
+        if release:
+            self._take_back(pull)
+
+    def _take_back(self, pull: Reservation) -> None:
+        self.learning.count(pull, -1)
+        self._chooser.begin_anew()
+
+    def _note_change(self, arm: int) -> None:
+        self._chooser.note_change(arm, self.now)
+
+    def draw_of(self, number: int) -> float:
+        """Return the uniform number by which a pull was drawn."""
+        return uniform(self.seed, CHOICE, self.run, 0, number - 1)

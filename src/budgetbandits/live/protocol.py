@@ -1,0 +1,93 @@
+"""One way to ask and tell: what a learner in memory and a campaign in a database have in common."""
+
+from typing import Protocol, overload, runtime_checkable
+
+from budgetbandits.core.books import Money, Pull
+from budgetbandits.core.checks import ArmName
+from budgetbandits.core.money import Amount
+from budgetbandits.core.tables import Table
+from budgetbandits.live.views import ArmRow, Choice
+from budgetbandits.policies import Policy
+
+__all__ = ["AskTell"]
+
+
+@runtime_checkable
+class AskTell(Protocol):
+    """What hands out pulls and is told their rewards: `Learner` and `Campaign` do.
+
+    Code that is written for this protocol works with both. `budgetbandits.testing.AskTellContract` checks it.
+
+    Examples
+    --------
+    >>> import budgetbandits as bb
+    >>> def spend(arms: bb.AskTell) -> None:
+    ...     while pull := arms.ask():
+    ...         arms.tell(pull, reward=0.9 if pull.arm == "b" else 0.2)
+    >>> learner = bb.Learner(bb.recommended(), costs={"a": 1, "b": "2.5"}, budget=10, reward_range=(0, 1), seed=7)
+    >>> spend(learner)
+    >>> learner.money.left < 1
+    True
+    """
+
+    @overload
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None) -> Pull | None: ...
+
+    @overload
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None, n: int) -> list[Pull]: ...
+
+    def ask(
+        self, *, arm: ArmName | None = None, key: str | None = None, n: int | None = None
+    ) -> Pull | list[Pull] | None:
+        """Return the next pull, its cost reserved, or None if the budget left pays no arm; with `n` a list of them.
+
+        Parameters
+        ----------
+        arm
+            The arm to pull, where that was decided elsewhere: then the policy is not asked.
+        key
+            Makes it repeatable: the same key gives the same answer.
+        n
+            Ask for up to so many at once, and get a list.
+        """
+
+    def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
+        """Settle a pull with the reward that it paid and, if it was less than what was reserved, what it cost."""
+
+    def cancel(self, pull: Pull | int) -> None:
+        """Give the reservation of a pull back, as if it had not been asked for."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+
+    @property
+    def seed(self) -> int:
+        """The seed, also where it was not given."""
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the greatest reward that there can be."""
+
+    @property
+    def money(self) -> Money:
+        """What became of the budget, exactly."""
+
+    @property
+    def pulls(self) -> int:
+        """How many pulls were made or are outstanding; those cancelled or released do not count."""
+
+    @property
+    def reward_total(self) -> float:
+        """The sum of all rewards told."""
+
+    @property
+    def pending(self) -> Table[Pull]:
+        """The outstanding pulls, the oldest first."""
+
+    @property
+    def arms(self) -> Table[ArmRow]:
+        """The arms: name, cost, pulls, mean, upper bound and density."""
+
+    def best_set(self) -> Table[Choice]:
+        """Return the present solution of the policy's oracle: the arms that may be pulled next, the likeliest first."""

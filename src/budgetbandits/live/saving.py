@@ -1,0 +1,262 @@
+"""A player as JSON text, and back. Whatever is read is checked: a damaged text is refused, not played with."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from budgetbandits.core.arrays import UNLIMITED, Floats
+from budgetbandits.core.books import Answer, Expired, Reservation
+from budgetbandits.core.checks import check_whole, limits_of, named_costs
+from budgetbandits.core.money import Amount, PriceList, Unit
+from budgetbandits.errors import InvalidState
+from budgetbandits.live.player import Decision, Player
+from budgetbandits.policies import Forgetful, Policy
+from budgetbandits.policies.memories import restore_past, saved_past
+
+__all__ = ["from_json", "to_json"]
+
+_FORMAT: Final = "budgetbandits.learner"
+_VERSION: Final = 5
+
+
+def to_json(player: Player) -> str:
+    """Return everything about a player as JSON text."""
+    books, arms = player.books, player.learning.arms
+    return json.dumps(
+        {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "policy": player.policy.to_data(),
+            "names": list(books.names),
+            "unit": [books.bill.unit.base, books.bill.unit.exponent],
+            "prices": books.bill.prices.tolist(),
+            "least": None if books.bill.least is None else books.bill.least.tolist(),
+            "limits": [None if limit == UNLIMITED else limit for limit in books.limits.tolist()],
+            "budget": books.bill.budget,
+            "reward_range": [player.reward_low, player.reward_high],
+            "seed": player.seed,
+            "run": player.run,
+            "asked": books.asked,
+            "spent": books.spent,
+            "reward_total": player.reward_total,
+            "pulls": arms.pulls.tolist(),
+            "told": arms.told.tolist(),
+            "reward_sum": arms.reward_sum.tolist(),
+            "reward_squares": arms.reward_squares.tolist(),
+            "reward_seen": player.learning.reward_seen,
+            "notes": arms.notes.tolist() if arms.notes.any() else None,
+            "saved": books.saved,
+            "pending": [_saved_pull(player, pull) for pull in books.outstanding.values()],
+            "expired": [[*_saved_pull(player, pull), is_released] for pull, is_released in books.expired.values()],
+            "cancelled": sorted(books.cancelled),
+        }
+        | _saved_where_used(player),
+        allow_nan=False,
+    )
+
+
+def _saved_pull(player: Player, pull: Reservation) -> list[Any]:
+    return [pull.number, pull.arm, pull.place, player.decisions[pull.number].learns]
+
+
+def _saved_where_used(player: Player) -> dict[str, Any]:
+    """Return what most learners do without: a memory, random costs, keys."""
+    arms, used = player.learning.arms, dict[str, Any]()
+    if isinstance(player.policy, Forgetful):
+        used["memory"] = saved_past(player.learning.past)
+    if player.books.bill.least is not None:
+        used |= {"cost_sum": arms.cost_sum.tolist(), "cost_squares": arms.cost_squares.tolist()}
+    if player.books.answers:
+        used["answers"] = {
+            key: [wanted, [[pull.number, pull.arm, pull.place] for pull in pulls]]
+            for key, (wanted, pulls) in player.books.answers.items()
+        }
+    return used
+
+
+def from_json(text: str) -> Player:
+    """Return the player that `to_json` described, or raise `InvalidState`."""
+    data = _parse(text)
+    try:
+        return _restored(data)
+    except InvalidState:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise InvalidState(f"the saved learner is damaged ({error!r}): restore it from another copy") from error
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidState(f"this is no complete JSON text ({error}): restore it from another copy") from error
+    if not isinstance(data, dict) or data.get("format") != _FORMAT:
+        raise InvalidState(f"this JSON text is no saved learner: its 'format' must be {_FORMAT!r}")
+    if data.get("version") != _VERSION:
+        raise InvalidState(
+            f"the saved learner has the format version {data.get('version')!r}, and this package reads {_VERSION}: "
+            "use the package version that wrote it"
+        )
+    return data
+
+
+def _restored(data: dict[str, Any]) -> Player:
+    names, prices = named_costs(list(zip(data["names"], data["prices"], strict=True)))
+    player = Player(
+        Policy.from_data(data["policy"]),
+        names,
+        _restored_bill(data, prices),
+        limits_of(data["limits"], names),
+        data["reward_range"],
+        data["seed"],
+        data["run"],
+    )
+    _restore_arms(player, data)
+    _restore_pulls(player, data)
+    _restore_answers(player, data.get("answers", {}))
+    if isinstance(player.policy, Forgetful):
+        restore_past(player.learning.memory, player.learning.past, data["memory"], player.reward_high)
+    if player.books.left < 0:
+        raise InvalidState("the saved learner is damaged: it spent more than its budget")
+    return player
+
+
+def _restored_bill(data: dict[str, Any], prices: Sequence[Amount] | Floats) -> PriceList:
+    base, exponent = data["unit"]
+    # No float64 needs more places: the last one of the smallest is 2^-1074.
+    unit = Unit(base, check_whole(exponent, "the exponent of the unit", 11))
+    budget = check_whole(data["budget"], "the budget", 107 if base == 2 else 54)
+    array = np.array(prices, np.float64)
+    is_exact = all(price > 0 and unit.price(unit.units(price)) == price for price in array.tolist())
+    if base not in (2, 10) or not is_exact:
+        raise InvalidState(f"the saved learner is damaged: {prices} are no prices in units of {base}^-{exponent}")
+    least = None if data["least"] is None else np.array(data["least"], np.float64)
+    if least is not None and (least.shape != array.shape or not ((least >= 0) & (least <= array)).all()):
+        raise InvalidState("the saved learner is damaged: its least costs make no sense")
+    return PriceList(unit, array, budget, least)
+
+
+# Arms
+
+
+def _restore_arms(player: Player, data: dict[str, Any]) -> None:
+    books, learning = player.books, player.learning
+    arms, low, high = learning.arms, player.reward_low, player.reward_high
+    rows = zip(data["pulls"], data["told"], data["reward_sum"], data["reward_squares"], books.names, strict=True)
+    for arm, (pulls, told, reward_sum, reward_squares, name) in enumerate(rows):
+        books.restore_pulls(arm, check_whole(pulls, f"the number of pulls of arm {name!r}", 53))
+        learning.add_pulls(arm, int(pulls))
+        arms.told[arm] = check_whole(told, f"the number of rewards of arm {name!r}", 53)
+        arms.reward_sum[arm] = reward_sum
+        arms.reward_squares[arm] = reward_squares
+    known = np.flatnonzero(arms.told)
+    arms.mean[known] = arms.reward_sum[known] / arms.told[known]
+    slack = 1e-9 * high  # for the rounding of long sums
+    is_sane = (
+        (arms.told <= arms.pulls)
+        & (arms.mean >= low - slack)
+        & (arms.mean <= high + slack)
+        & (arms.reward_squares >= 0)
+        & (arms.reward_squares < math.inf)
+        & ((arms.told > 0) | (arms.reward_sum == 0))
+    )
+    _restore_notes(player, data["notes"])
+    _restore_seen(player, data["reward_seen"])
+    if not is_sane.all() or (arms.mean > learning.reward_seen + slack).any():
+        raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
+    if books.bill.least is not None:
+        _restore_costs(player, data["cost_sum"], data["cost_squares"])
+
+
+def _restore_notes(player: Player, notes: list[float] | None) -> None:
+    if notes is None:
+        return
+    are_numbers = len(notes) == len(player.books.names) and all(type(note) in (float, int) for note in notes)
+    if not are_numbers or not np.isfinite(notes).all():
+        raise InvalidState("the saved learner is damaged: it must hold a note, a number, for each arm, or none")
+    player.learning.arms.notes[:] = notes
+
+
+def _restore_seen(player: Player, reward_seen: Any) -> None:
+    if type(reward_seen) not in (float, int) or not player.reward_low <= reward_seen <= player.reward_high:
+        raise InvalidState(f"the saved learner is damaged: its greatest reward, {reward_seen!r}, is none")
+    player.learning.reward_seen = float(reward_seen)
+
+
+def _restore_costs(player: Player, cost_sum: list[float], cost_squares: list[float]) -> None:
+    arms, prices = player.learning.arms, player.books.bill.prices  # not `arms.cost`, which is infinite at the limit
+    arms.cost_sum[:], arms.cost_squares[:] = cost_sum, cost_squares
+    known = np.flatnonzero(arms.told)
+    means = arms.cost_sum[known] / arms.told[known]
+    arms.mean_cost[known] = np.minimum(np.maximum(means, arms.cost_low[known]), prices[known])
+    is_sane = (
+        (arms.cost_sum >= 0)
+        & (arms.cost_sum <= arms.told * prices * (1 + 1e-9))
+        & (arms.cost_squares >= 0)
+        & (arms.cost_squares <= arms.told * prices**2 * (1 + 1e-9))
+    )
+    if not is_sane.all():
+        raise InvalidState("the saved learner is damaged: its costs make no sense")
+
+
+# Pulls
+
+
+def _restore_pulls(player: Player, data: dict[str, Any]) -> None:
+    books = player.books
+    books.asked = check_whole(data["asked"], "the number of asks", 56)
+    books.spent = check_whole(data["spent"], "the money spent", 107)
+    books.saved = check_whole(data["saved"], "the money saved", 107)
+    books.cancelled = {check_whole(number, "a cancelled pull", 56) for number in data["cancelled"]}
+    player.reward_total = float(data["reward_total"])
+    for *saved, learns in data["pending"]:
+        pull = _restored_pull(player, *saved)
+        books.outstanding[pull.number] = pull
+        books.reserved += pull.price
+        player.decisions[pull.number] = Decision(bool(learns), player.draw_of(pull.number))
+    for *saved, learns, is_released in data["expired"]:
+        pull = _restored_pull(player, *saved)
+        books.expired[pull.number] = Expired(pull, bool(is_released))
+        player.decisions[pull.number] = Decision(bool(learns), player.draw_of(pull.number))
+    _check_pulls(player, [saved[0] for saved in (*data["pending"], *data["expired"])] + data["cancelled"])
+
+
+def _restored_pull(player: Player, number: int, arm: int, place: int) -> Reservation:
+    check_whole(number, "the id of a pull", 56)
+    check_whole(arm, "the arm of a pull", 32)
+    check_whole(place, "the number of a pull", 56)
+    return Reservation(number, arm, place, player.books.price(arm))
+
+
+def _check_pulls(player: Player, ids: list[int]) -> None:
+    """Raise unless pulls, counts and money agree; `ids` are those of all pulls that are not told."""
+    books, arms = player.books, player.learning.arms
+    cost_of_pulls = sum(int(arms.pulls[arm]) * books.price(int(arm)) for arm in np.flatnonzero(arms.pulls))
+    charged = [pull for pull, is_released in books.expired.values() if not is_released]
+    told_or_not = arms.told.copy()
+    for pull in (*books.outstanding.values(), *charged):
+        told_or_not[pull.arm] += 1
+    told = books.pulls - len(books.outstanding) - len(charged)
+    if (
+        books.asked != told + len(ids)
+        or cost_of_pulls != books.spent + books.reserved + books.saved
+        or sum(pull.price for pull in charged) > books.spent
+        or (told_or_not > arms.pulls).any()
+        or len(ids) != len(set(ids))
+        or not all(1 <= number <= books.asked for number in ids)
+        or not 0 <= player.reward_total <= told * player.reward_high * (1 + 1e-9)
+    ):
+        raise InvalidState("the saved learner is damaged: its pulls do not add up")
+
+
+def _restore_answers(player: Player, answers: dict[str, Any]) -> None:
+    books = player.books
+    for key, (wanted, saved) in answers.items():
+        pulls = [_restored_pull(player, *pull) for pull in saved]
+        check_whole(wanted, f"the number of pulls wanted with {key!r}", 16)
+        if not 1 <= len(pulls) <= wanted or not all(1 <= pull.number <= books.asked for pull in pulls):
+            raise InvalidState(f"the saved learner is damaged: its answer to {key!r} makes no sense")
+        books.answers[key] = Answer(wanted, pulls)

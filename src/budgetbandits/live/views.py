@@ -1,0 +1,83 @@
+"""What a player shows of itself: its arms, and what it may pull next."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetbandits.core.checks import ArmName
+from budgetbandits.core.tables import Table
+from budgetbandits.live.player import Player
+
+__all__ = ["ArmRow", "Choice", "arms_of", "best_set_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArmRow:
+    """What is known of one arm.
+
+    Attributes
+    ----------
+    name, cost
+        The arm, and what a pull of it costs. If that is random: on average so far, as the policy remembers and learns
+        it, and at least while it remembers none.
+    pulls
+        How often it was pulled, outstanding pulls included.
+    mean
+        Its mean reward, as the policy remembers and learns it (`Policy.reward_lesson`), or None while none is known.
+    upper_bound
+        What the policy takes a pull to be worth: for KUBE the upper confidence bound, infinite before the first pull.
+    density
+        The upper bound over the cost, or None while that is 0.
+    """
+
+    name: ArmName
+    cost: float
+    pulls: int
+    mean: float | None
+    upper_bound: float
+    density: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An arm that may be pulled next.
+
+    Attributes
+    ----------
+    arm
+        Its name.
+    count
+        How often it stands in the best set.
+    probability
+        The probability that it is pulled next.
+    """
+
+    arm: ArmName
+    count: float
+    probability: float
+
+
+def arms_of(player: Player) -> Table[ArmRow]:
+    """Return what is known of each arm."""
+    books, learning = player.books, player.learning
+    arms = learning.shown._replace(cost=books.bill.prices)  # also of those that have reached their limits
+    bounds = player.policy.bounds(arms, player.now())
+    scale = 1.0 if books.bill.unit.base == 2 else books.bill.unit.grain
+    costs = [price / scale for price in learning.mean_prices(arms).tolist()]
+    means = [mean if told else None for mean, told in zip(arms.mean.tolist(), arms.told.tolist(), strict=True)]
+    rows = zip(books.names, costs, learning.arms.pulls.tolist(), means, bounds.tolist(), strict=True)
+    return Table(ArmRow(*row, density=row[4] / row[1] if row[1] > 0 else None) for row in rows)
+
+
+def best_set_of(player: Player) -> Table[Choice]:
+    """Return the present solution of the policy's oracle, the likeliest arm first."""
+    now = player.now()
+    if player.learning.cost_min > now.budget_left:
+        return Table()
+    weights = player.policy.weights(player.learning.shown, now)
+    total = weights.sum()
+    choices = [
+        Choice(player.books.names[int(arm)], weights[arm].item(), float(weights[arm] / total))
+        for arm in np.flatnonzero(weights)
+    ]
+    return Table(sorted(choices, key=lambda choice: -choice.probability))
