@@ -193,12 +193,6 @@ class TestLearner:
         learner = self.learner(Cheapest())
         assert [asked(learner).arm for _ in range(5)] == ["a", "a", "a", "b", "b"]
 
-    def test_a_learner_saved_by_an_older_version_has_none(self) -> None:
-        data = json.loads(self.learner(limits=None).to_json())
-        del data["limits"]
-        data["version"] = 2
-        assert bb.Learner.from_json(json.dumps(data)).ask() is not None
-
     def test_an_arm_at_its_limit_whose_random_cost_is_not_told_yet_is_restored(self) -> None:
         learner = self.learner(costs={"a": (1, 3), "b": 2}, limits={"a": 1})
         assert asked(learner).arm == "a"
