@@ -1,6 +1,5 @@
 """Forgetting: any policy, with a memory that ends or fades, decides as if what is forgotten had never been."""
 
-import inspect
 import json
 import math
 from random import Random
@@ -17,7 +16,6 @@ from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation.engine.dispatch import call, play_run
 from budgetbandits.simulation.engine.play import play_any
-from budgetbandits.studies.catalogue import POLICIES, make_policy
 from contract import PolicyContract
 from reference import (
     ForgetfulTwin,
@@ -232,13 +230,14 @@ class TestLateRewards:
         assert learner.choose() == "a"  # an arm never pulled comes first
 
 
-VALUES = {"epsilon": 0.2, "c": 5, "d": 0.5, "gamma": 5, "least": 0.1, "index": "BayesUCB", "oracle": "Exact"}
-"""For the parameters without a default."""
-
-
-def with_defaults(name: str) -> bb.Policy:
-    parameters = inspect.signature(POLICIES[name]).parameters
-    return make_policy(name, {key: value for key, value in VALUES.items() if key in parameters}, name)
+EVERY_POLICY = [
+    *(definition.example() for definition in bb.policies.POLICIES.values()),
+    # With their usual values these would explore in nearly all of the few pulls here.
+    bb.policies.kde(5),
+    bb.policies.fractional_kde(5),
+    bb.epsilon_first(0.2),
+    bb.IndexPolicy(bb.indices.BayesUCB(), bb.oracles.Exact()),
+]
 
 
 def go_astray(learner: bb.Learner, chance: Random) -> None:
@@ -269,13 +268,12 @@ COSTS: list[Costs] = [{"a": (0, 1), "b": ("0.5", 1)}, {"a": 1, "b": 2}, {"a": ("
     [bb.memories.Window(1), bb.memories.Window(6), bb.memories.Discount(0.999), bb.memories.Discount(0.3)],
     ids=repr,
 )
-@pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_decides_whatever_is_remembered(name: str, memory: bb.memories.Memory) -> None:
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=repr)
+def test_every_policy_decides_whatever_is_remembered(policy: bb.Policy, memory: bb.memories.Memory) -> None:
     """Less than one pull in all, pulls without a reward: what cancelled, expired and late pulls leave of a memory."""
-    policy = bb.Forgetful(with_defaults(name), memory)
     for seed in range(6):
         for costs in COSTS:
-            learner = bb.Learner(policy, costs, 30, (0, 1), seed)
+            learner = bb.Learner(bb.Forgetful(policy, memory), costs, 30, (0, 1), seed)
             go_astray(learner, Random(seed))
             restored = bb.Learner.from_json(learner.to_json())
             assert restored.choose() == learner.choose()

@@ -248,7 +248,10 @@ MISTAKES = {
     "text cost": (arms(cost='"free"'), "arms['a'].cost is 'free': give a number, or text such as '2.50'"),
     "list cost": (arms(cost="[1]"), "arms['a'].cost is [1]: give a number, or text such as '2.50'"),
     "date cost": (arms(cost="2024-05-01"), "arms['a'].cost is datetime.date(2024, 5, 1): give a number"),
-    "lawless cost": (arms(cost="{ low = 1 }"), "arms['a'].cost.law is missing: it must be one of bernoulli"),
+    "lawless cost": (
+        arms(cost="{ low = 1 }"),
+        "arms['a'].cost.law is missing: it must be one of truncated_gaussian, bernoulli",
+    ),
     "negative cost law": (
         arms(cost='{ law = "uniform", low = -1, high = 1 }'),
         "arms['a'].cost is Uniform(low=-1.0, high=1.0): a law must draw costs of 0 or more",
@@ -265,7 +268,7 @@ MISTAKES = {
     "bare reward": (arms(reward="0.5"), "arms['a'].reward is 0.5: give a table, such as { law = \"bernoulli\""),
     "lawless reward": (
         arms(reward="{ probability = 0.5 }"),
-        "arms['a'].reward.law is missing: it must be one of bernoulli",
+        "arms['a'].reward.law is missing: it must be one of truncated_gaussian, bernoulli",
     ),
     "reward": (
         arms(reward='{ law = "bernoulli", probability = 2 }'),

@@ -222,7 +222,7 @@ def _add_policies(commands: Any) -> None:
 
 
 def _policies(options: argparse.Namespace) -> int:
-    from budgetbandits.studies.catalogue import listing
+    from budgetbandits.studies.listing import listing
 
     print(listing())
     return 0

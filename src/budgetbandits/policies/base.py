@@ -1,13 +1,15 @@
 """The base of all policies."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.registry import Registry
 from budgetbandits.core.specs import Spec
 from budgetbandits.policies.oracles import draw
 from budgetbandits.policies.state import Arms, Now
 
-__all__ = ["Policy"]
+__all__ = ["POLICIES", "Policy"]
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,7 @@ class Policy(Spec):
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what the policy takes a pull of each arm to be worth; it is shown, not used."""
         return arms.mean
+
+
+POLICIES: Final[Registry[Policy]] = Registry("policy")
+"""All policies by name."""

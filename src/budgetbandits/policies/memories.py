@@ -16,12 +16,24 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.registry import Registry
 from budgetbandits.core.specs import Spec, require
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies.knapsack import exact_sum
 from budgetbandits.policies.state import Arms
 
-__all__ = ["Discount", "Everything", "Memory", "Past", "Window", "restore_past", "saved_past"]
+__all__ = [
+    "MEMORIES",
+    "Discount",
+    "Everything",
+    "Memory",
+    "Past",
+    "Window",
+    "catalogue",
+    "register",
+    "restore_past",
+    "saved_past",
+]
 
 _LONGEST: Final = 10_000_000  # places of a window: a learner keeps them all
 _FORGOTTEN: Final = 1e-9  # a pull that counts for less, or an arm whose pulls do so together, is as if it never was
@@ -132,6 +144,11 @@ class Memory(Spec):
         raise NotImplementedError(f"{type(self).__name__} must define count(self, past, arm, number, asked, sign)")
 
 
+MEMORIES: Final[Registry[Memory]] = Registry("memory")
+"""All memories by name."""
+register, catalogue = MEMORIES.register, MEMORIES.catalogue
+
+
 @dataclass(frozen=True)
 class Everything(Memory):
     """All is remembered, for ever: what policies do that do not forget.
@@ -159,6 +176,7 @@ class Everything(Memory):
         """Do nothing."""
 
 
+@MEMORIES.register(source="Garivier and Moulines 2011", usual={"pulls": 1000})
 @dataclass(frozen=True)
 class Window(Memory):
     """Only the last pulls are remembered, as in SW-UCB (Garivier and Moulines 2011).
@@ -232,6 +250,7 @@ class Window(Memory):
             past.pulls[0] += sign
 
 
+@MEMORIES.register(source="Kocsis and Szepesvári 2006", usual={"factor": 0.999})
 @dataclass(frozen=True)
 class Discount(Memory):
     """A pull counts for less with every pull after it, as in D-UCB (Kocsis and Szepesvári 2006).

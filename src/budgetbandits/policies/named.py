@@ -1,76 +1,20 @@
-"""Policies under the names that they are known by."""
+"""Policies under the names that they are known by.
 
+Every function here is one of `budgetbandits.policies`, without being listed anywhere. `IndexPolicy` stands here, too,
+since in a file it needs a name like the others.
+"""
+
+from budgetbandits.policies import indices, oracles
+from budgetbandits.policies.base import POLICIES
 from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.index_policy import IndexPolicy
-from budgetbandits.policies.indices import (
-    CUCB,
-    IUCB,
-    KLUCB,
-    KLUCBSC,
-    MOSS,
-    MUCB,
-    UCB1,
-    UCBB2,
-    UCBBV1,
-    UCBBV2,
-    UCBSC,
-    UCBV,
-    BayesUCB,
-    BudgetUCB,
-    KLUCBPlus,
-    KLUCBPlusPlus,
-    LearnedRangeKLUCB,
-    OmegaUCB,
-    OptimisticRatio,
-    PrimalDual,
-    TwoMomentKLUCB,
-    UCBTuned,
-)
 from budgetbandits.policies.minimum_empirical_divergence import IMED, TwoMomentIMED
-from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
 from budgetbandits.policies.price_of_knowledge import Poker
 from budgetbandits.policies.soaav import AboveAverage
 from budgetbandits.policies.thompson_sampling import Thompson, VarianceAwareThompson
 
-__all__ = [
-    "above_average",
-    "b_greedy",
-    "bayes_ucb",
-    "budget_ucb",
-    "c_ucb",
-    "epsilon_first",
-    "epsilon_greedy",
-    "fractional_kde",
-    "fractional_kube",
-    "i_ucb",
-    "imed",
-    "kde",
-    "kl_ucb",
-    "kl_ucb_plus",
-    "kl_ucb_plus_plus",
-    "kl_ucb_sc",
-    "kube",
-    "learned_range_kl_ucb",
-    "m_ucb",
-    "moss",
-    "omega_ucb",
-    "poker",
-    "primal_dual",
-    "recommended",
-    "thompson",
-    "two_moment_imed",
-    "two_moment_kl_ucb",
-    "ucb1",
-    "ucb_b2",
-    "ucb_bv1",
-    "ucb_bv2",
-    "ucb_sc",
-    "ucb_tuned",
-    "ucb_v",
-    "variance_aware_thompson",
-]
 
-
+@POLICIES.register(by=indices.UCB1, source="Tran-Thanh et al. 2012", proof="logarithmic for width 1")
 def kube(width: float = 1.0) -> IndexPolicy:
     """KUBE: the upper confidence bounds of UCB1 with the density-ordered greedy (paper, Algorithm 1).
 
@@ -84,9 +28,10 @@ def kube(width: float = 1.0) -> IndexPolicy:
     >>> kube()
     IndexPolicy(index=UCB1(width=1.0), oracle=DensityGreedy())
     """
-    return IndexPolicy(UCB1(width), DensityGreedy())
+    return IndexPolicy(indices.UCB1(width), oracles.DensityGreedy())
 
 
+@POLICIES.register(by=indices.UCB1, source="Tran-Thanh et al. 2012", proof="logarithmic for width 1")
 def fractional_kube(width: float = 1.0) -> IndexPolicy:
     """Fractional KUBE: the densest affordable arm by the bounds of UCB1 (paper, section 3.3).
 
@@ -95,9 +40,10 @@ def fractional_kube(width: float = 1.0) -> IndexPolicy:
     >>> fractional_kube(width=0.5)
     IndexPolicy(index=UCB1(width=0.5), oracle=Fractional())
     """
-    return IndexPolicy(UCB1(width), Fractional())
+    return IndexPolicy(indices.UCB1(width), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.UCB1)
 def ucb1(width: float = 1.0) -> IndexPolicy:
     """UCB1 (Auer et al. 2002): the affordable arm with the highest upper confidence bound, whatever it costs.
 
@@ -106,10 +52,13 @@ def ucb1(width: float = 1.0) -> IndexPolicy:
     >>> ucb1()
     IndexPolicy(index=UCB1(width=1.0), oracle=CostBlind())
     """
-    return IndexPolicy(UCB1(width), CostBlind())
+    return IndexPolicy(indices.UCB1(width), oracles.CostBlind())
 
 
-def epsilon_first(epsilon: float, exploit: Oracle = DensityGreedy()) -> EpsilonFirst:
+@POLICIES.register(
+    by=EpsilonFirst, source="Tran-Thanh et al. 2010", proof="B^(2/3) for a fitting share", usual={"epsilon": 0.1}
+)
+def epsilon_first(epsilon: float, exploit: oracles.Oracle = oracles.DensityGreedy()) -> EpsilonFirst:
     """Budget-limited ε-first: explore with a share ε of the budget, then exploit; see `EpsilonFirst`.
 
     Examples
@@ -120,6 +69,7 @@ def epsilon_first(epsilon: float, exploit: Oracle = DensityGreedy()) -> EpsilonF
     return EpsilonFirst(epsilon, exploit)
 
 
+@POLICIES.register(by=EpsilonGreedy, source="Auer et al. 2002", usual={"c": 5.0, "d": 0.5})
 def epsilon_greedy(c: float, d: float) -> EpsilonGreedy:
     """ε_n-greedy (Auer et al. 2002) with the decreasing ε_n = min(1, c K / (d^2 n)); see `EpsilonGreedy`.
 
@@ -131,6 +81,7 @@ def epsilon_greedy(c: float, d: float) -> EpsilonGreedy:
     return EpsilonGreedy(c, d)
 
 
+@POLICIES.register(by=Poker, source="Vermorel and Mohri 2005")
 def poker(horizon: float = 0.0) -> Poker:
     """POKER (Vermorel & Mohri 2005): the arm with the best price of knowledge and estimated reward; see `Poker`.
 
@@ -142,6 +93,12 @@ def poker(horizon: float = 0.0) -> Poker:
     return Poker(horizon)
 
 
+@POLICIES.register(
+    by=KDE,
+    source="Tran-Thanh 2012 (thesis)",
+    proof="said to be logarithmic if gamma fits the gaps; we have not checked the proof",
+    usual={"gamma": 100.0},
+)
 def kde(gamma: float) -> KDE:
     """KDE (Tran-Thanh 2012): a random arm with probability min(1, γ / t), else KUBE's set by plain means; see `KDE`.
 
@@ -153,6 +110,7 @@ def kde(gamma: float) -> KDE:
     return KDE(gamma)
 
 
+@POLICIES.register(by=KDE, usual={"gamma": 100.0})
 def fractional_kde(gamma: float) -> KDE:
     """Fractional KDE (Tran-Thanh 2012): a random arm with probability min(1, γ / t), else the densest; see `KDE`.
 
@@ -161,9 +119,10 @@ def fractional_kde(gamma: float) -> KDE:
     >>> fractional_kde(50)
     KDE(gamma=50, exploit=Fractional())
     """
-    return KDE(gamma, Fractional())
+    return KDE(gamma, oracles.Fractional())
 
 
+@POLICIES.register(by=AboveAverage, source="Sen, Ridgway and Ripley 2014")
 def above_average(x: float = 0.0) -> AboveAverage:
     """Survival of the above average, SOAAv (Sen et al. 2014): passes over the better arms; see `AboveAverage`.
 
@@ -175,6 +134,7 @@ def above_average(x: float = 0.0) -> AboveAverage:
     return AboveAverage(x)
 
 
+@POLICIES.register(by=indices.UCBV)
 def ucb_v(lazy: bool = True) -> IndexPolicy:
     """UCB-V on densities (Audibert et al. 2009), clipped to the reward range; see `UCBV`.
 
@@ -183,9 +143,10 @@ def ucb_v(lazy: bool = True) -> IndexPolicy:
     >>> ucb_v(lazy=False)
     IndexPolicy(index=UCBV(), oracle=Fractional(), clip=True)
     """
-    return IndexPolicy(UCBV(), Fractional(), clip=True, lazy=lazy)
+    return IndexPolicy(indices.UCBV(), oracles.Fractional(), clip=True, lazy=lazy)
 
 
+@POLICIES.register(by=indices.UCBTuned)
 def ucb_tuned(lazy: bool = True) -> IndexPolicy:
     """UCB1-tuned on densities (Auer et al. 2002), clipped to the reward range; see `UCBTuned`.
 
@@ -194,9 +155,10 @@ def ucb_tuned(lazy: bool = True) -> IndexPolicy:
     >>> ucb_tuned()
     IndexPolicy(index=UCBTuned(), oracle=Fractional(), clip=True, lazy=True)
     """
-    return IndexPolicy(UCBTuned(), Fractional(), clip=True, lazy=lazy)
+    return IndexPolicy(indices.UCBTuned(), oracles.Fractional(), clip=True, lazy=lazy)
 
 
+@POLICIES.register(by=indices.MOSS)
 def moss(lazy: bool = True) -> IndexPolicy:
     """MOSS on densities (Audibert and Bubeck 2009), with the horizon B / c, clipped to the reward range; see `MOSS`.
 
@@ -205,9 +167,10 @@ def moss(lazy: bool = True) -> IndexPolicy:
     >>> moss()
     IndexPolicy(index=MOSS(), oracle=Fractional(), clip=True, lazy=True)
     """
-    return IndexPolicy(MOSS(), Fractional(), clip=True, lazy=lazy)
+    return IndexPolicy(indices.MOSS(), oracles.Fractional(), clip=True, lazy=lazy)
 
 
+@POLICIES.register(by=indices.BayesUCB)
 def bayes_ucb(lazy: bool = True) -> IndexPolicy:
     """Bayes-UCB on densities (Kaufmann et al. 2012): a high quantile of a Beta posterior; see `BayesUCB`.
 
@@ -216,9 +179,10 @@ def bayes_ucb(lazy: bool = True) -> IndexPolicy:
     >>> bayes_ucb()
     IndexPolicy(index=BayesUCB(), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(BayesUCB(), Fractional(), lazy=lazy)
+    return IndexPolicy(indices.BayesUCB(), oracles.Fractional(), lazy=lazy)
 
 
+@POLICIES.register(by=indices.KLUCB)
 def kl_ucb(lazy: bool = True) -> IndexPolicy:
     """KL-UCB on densities (Garivier and Cappé 2011): optimal without a budget, no proof with one; see `KLUCB`.
 
@@ -227,9 +191,10 @@ def kl_ucb(lazy: bool = True) -> IndexPolicy:
     >>> kl_ucb()
     IndexPolicy(index=KLUCB(), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(KLUCB(), Fractional(), lazy=lazy)
+    return IndexPolicy(indices.KLUCB(), oracles.Fractional(), lazy=lazy)
 
 
+@POLICIES.register(by=indices.KLUCBPlus)
 def kl_ucb_plus(lazy: bool = True) -> IndexPolicy:
     """KL-UCB+ on densities (Garivier and Cappé 2011): KL-UCB with ln(t / n) for ln t; see `KLUCBPlus`.
 
@@ -238,9 +203,10 @@ def kl_ucb_plus(lazy: bool = True) -> IndexPolicy:
     >>> kl_ucb_plus()
     IndexPolicy(index=KLUCBPlus(), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(KLUCBPlus(), Fractional(), lazy=lazy)
+    return IndexPolicy(indices.KLUCBPlus(), oracles.Fractional(), lazy=lazy)
 
 
+@POLICIES.register(by=indices.KLUCBPlusPlus)
 def kl_ucb_plus_plus(lazy: bool = True) -> IndexPolicy:
     """KL-UCB++ on densities (Ménard and Garivier 2017), with the horizon B / c; see `KLUCBPlusPlus`.
 
@@ -249,9 +215,10 @@ def kl_ucb_plus_plus(lazy: bool = True) -> IndexPolicy:
     >>> kl_ucb_plus_plus()
     IndexPolicy(index=KLUCBPlusPlus(), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(KLUCBPlusPlus(), Fractional(), lazy=lazy)
+    return IndexPolicy(indices.KLUCBPlusPlus(), oracles.Fractional(), lazy=lazy)
 
 
+@POLICIES.register(by=indices.OmegaUCB, random_costs=True)
 def omega_ucb(rho: float = 0.25, star: bool = False, lazy: bool = False) -> IndexPolicy:
     """ω-UCB (Heyden et al. 2024): Wilson's upper end over the cost; with `star`, ω*-UCB; see `OmegaUCB`.
 
@@ -262,9 +229,10 @@ def omega_ucb(rho: float = 0.25, star: bool = False, lazy: bool = False) -> Inde
     >>> omega_ucb(lazy=True)
     IndexPolicy(index=OptimisticRatio(index=OmegaUCB(rho=0.25, star=False)), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(OptimisticRatio(OmegaUCB(rho, star)), Fractional(), lazy=lazy)
+    return IndexPolicy(indices.OptimisticRatio(indices.OmegaUCB(rho, star)), oracles.Fractional(), lazy=lazy)
 
 
+@POLICIES.register(by=indices.UCBBV1, usual={"least": 0.1})
 def ucb_bv1(least: float) -> IndexPolicy:
     """UCB-BV1 (Ding et al. 2013), for random costs of which the least mean is known about; see `UCBBV1`.
 
@@ -273,9 +241,10 @@ def ucb_bv1(least: float) -> IndexPolicy:
     >>> ucb_bv1(least=0.2)
     IndexPolicy(index=UCBBV1(least=0.2), oracle=Fractional())
     """
-    return IndexPolicy(UCBBV1(least), Fractional())
+    return IndexPolicy(indices.UCBBV1(least), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.UCBBV2)
 def ucb_bv2() -> IndexPolicy:
     """UCB-BV2 (Ding et al. 2013), for random costs; see `UCBBV2`.
 
@@ -284,9 +253,10 @@ def ucb_bv2() -> IndexPolicy:
     >>> ucb_bv2()
     IndexPolicy(index=UCBBV2(), oracle=Fractional())
     """
-    return IndexPolicy(UCBBV2(), Fractional())
+    return IndexPolicy(indices.UCBBV2(), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.BudgetUCB, usual={"least": 0.1})
 def budget_ucb(least: float) -> IndexPolicy:
     """Budget-UCB (Xia et al. 2015), for random costs of which the least mean is known about; see `BudgetUCB`.
 
@@ -295,9 +265,10 @@ def budget_ucb(least: float) -> IndexPolicy:
     >>> budget_ucb(least=0.2)
     IndexPolicy(index=BudgetUCB(least=0.2), oracle=Fractional())
     """
-    return IndexPolicy(BudgetUCB(least), Fractional())
+    return IndexPolicy(indices.BudgetUCB(least), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.IUCB)
 def i_ucb(a: float = 0.25) -> IndexPolicy:
     """i-UCB (Xia et al. 2017), for random costs: doubt about the ratio as a whole; see `IUCB`.
 
@@ -306,9 +277,10 @@ def i_ucb(a: float = 0.25) -> IndexPolicy:
     >>> i_ucb()
     IndexPolicy(index=IUCB(a=0.25), oracle=Fractional())
     """
-    return IndexPolicy(IUCB(a), Fractional())
+    return IndexPolicy(indices.IUCB(a), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.CUCB)
 def c_ucb(a: float = 0.125) -> IndexPolicy:
     """c-UCB (Xia et al. 2017), for random costs: doubt about the reward, none about the mean of the costs; see `CUCB`.
 
@@ -317,9 +289,10 @@ def c_ucb(a: float = 0.125) -> IndexPolicy:
     >>> c_ucb()
     IndexPolicy(index=CUCB(a=0.125), oracle=Fractional())
     """
-    return IndexPolicy(CUCB(a), Fractional())
+    return IndexPolicy(indices.CUCB(a), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.MUCB)
 def m_ucb(a: float = 0.0625) -> IndexPolicy:
     """m-UCB (Xia et al. 2017), for random costs: doubt about both the reward and the cost; see `MUCB`.
 
@@ -328,9 +301,10 @@ def m_ucb(a: float = 0.0625) -> IndexPolicy:
     >>> m_ucb()
     IndexPolicy(index=MUCB(a=0.0625), oracle=Fractional())
     """
-    return IndexPolicy(MUCB(a), Fractional())
+    return IndexPolicy(indices.MUCB(a), oracles.Fractional())
 
 
+@POLICIES.register(by=BGreedy, source="Xia et al. 2017", proof="not checked", random_costs=True)
 def b_greedy() -> BGreedy:
     """b-greedy (Xia et al. 2017), for random costs: any arm with probability min(1, K / t); see `BGreedy`.
 
@@ -342,6 +316,7 @@ def b_greedy() -> BGreedy:
     return BGreedy()
 
 
+@POLICIES.register(by=indices.UCBSC)
 def ucb_sc(plus: bool = True) -> IndexPolicy:
     """UCB-SC+ or, without the plus, UCB-SC (Watanabe et al. 2018), for random costs; see `UCBSC`.
 
@@ -350,9 +325,10 @@ def ucb_sc(plus: bool = True) -> IndexPolicy:
     >>> ucb_sc()
     IndexPolicy(index=UCBSC(plus=True), oracle=Fractional())
     """
-    return IndexPolicy(UCBSC(plus), Fractional())
+    return IndexPolicy(indices.UCBSC(plus), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.KLUCBSC)
 def kl_ucb_sc() -> IndexPolicy:
     """KL-UCB-SC (Watanabe et al. 2017), for random costs: optimal for 0/1 rewards and costs; see `KLUCBSC`.
 
@@ -361,9 +337,10 @@ def kl_ucb_sc() -> IndexPolicy:
     >>> kl_ucb_sc()
     IndexPolicy(index=KLUCBSC(), oracle=Fractional())
     """
-    return IndexPolicy(KLUCBSC(), Fractional())
+    return IndexPolicy(indices.KLUCBSC(), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.UCBB2)
 def ucb_b2(alpha: float = 2.01) -> IndexPolicy:
     """UCB-B2 (Cayci et al. 2020), for random costs: knows the variances of rewards and costs; see `UCBB2`.
 
@@ -372,9 +349,10 @@ def ucb_b2(alpha: float = 2.01) -> IndexPolicy:
     >>> ucb_b2()
     IndexPolicy(index=UCBB2(alpha=2.01), oracle=Fractional())
     """
-    return IndexPolicy(UCBB2(alpha), Fractional())
+    return IndexPolicy(indices.UCBB2(alpha), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.PrimalDual)
 def primal_dual() -> IndexPolicy:
     """Primal-dual bandits with knapsacks (Badanidiyuru et al. 2013), for random costs; see `PrimalDual`.
 
@@ -383,9 +361,10 @@ def primal_dual() -> IndexPolicy:
     >>> primal_dual()
     IndexPolicy(index=PrimalDual(), oracle=Fractional())
     """
-    return IndexPolicy(PrimalDual(), Fractional())
+    return IndexPolicy(indices.PrimalDual(), oracles.Fractional())
 
 
+@POLICIES.register(by=indices.TwoMomentKLUCB)
 def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:
     """Two-moment KL-UCB with the budget as horizon: this project's own, without a proof; see `TwoMomentKLUCB`.
 
@@ -394,9 +373,10 @@ def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:
     >>> two_moment_kl_ucb()
     IndexPolicy(index=TwoMomentKLUCB(a=0.7), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(TwoMomentKLUCB(a), Fractional(), lazy=lazy)
+    return IndexPolicy(indices.TwoMomentKLUCB(a), oracles.Fractional(), lazy=lazy)
 
 
+@POLICIES.register(by=indices.LearnedRangeKLUCB)
 def learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool = True) -> IndexPolicy:
     """Two-moment KL-UCB that learns how high rewards reach: this project's own; see `LearnedRangeKLUCB`.
 
@@ -405,9 +385,10 @@ def learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool = True)
     >>> learned_range_kl_ucb()
     IndexPolicy(index=LearnedRangeKLUCB(a=0.35, share=0.1), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(LearnedRangeKLUCB(a, share), Fractional(), lazy=lazy)
+    return IndexPolicy(indices.LearnedRangeKLUCB(a, share), oracles.Fractional(), lazy=lazy)
 
 
+@POLICIES.register(by=IMED, source="Honda and Takemura 2015")
 def imed() -> IMED:
     """IMED on densities (Honda and Takemura 2015): optimal without a budget, no proof with one; see `IMED`.
 
@@ -419,6 +400,7 @@ def imed() -> IMED:
     return IMED()
 
 
+@POLICIES.register(by=TwoMomentIMED)
 def two_moment_imed() -> TwoMomentIMED:
     """IMED that knows the variance: this project's own, without a proof; see `TwoMomentIMED`.
 
@@ -430,6 +412,12 @@ def two_moment_imed() -> TwoMomentIMED:
     return TwoMomentIMED()
 
 
+@POLICIES.register(
+    by=Thompson,
+    source="Xia et al. 2015",
+    proof="where costs are random, logarithmic with `coin`, and without it for 0/1 rewards and costs",
+    random_costs=True,
+)
 def thompson(lazy: bool = False, coin: bool = False) -> Thompson:
     """Budgeted Thompson sampling (Xia et al. 2015): the densest of means drawn from Beta laws; see `Thompson`.
 
@@ -443,6 +431,7 @@ def thompson(lazy: bool = False, coin: bool = False) -> Thompson:
     return Thompson(lazy, coin)
 
 
+@POLICIES.register(by=VarianceAwareThompson, random_costs=True)
 def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareThompson:
     """Thompson sampling that knows the variance: this project's own, without a proof; see `VarianceAwareThompson`.
 
@@ -454,6 +443,7 @@ def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareT
     return VarianceAwareThompson(lazy=lazy, w=w)
 
 
+@POLICIES.register(by=indices.LearnedRangeKLUCB)
 def recommended() -> IndexPolicy:
     """Two-moment KL-UCB that learns how high rewards reach: the policy to begin with; see `LearnedRangeKLUCB`.
 
@@ -466,3 +456,9 @@ def recommended() -> IndexPolicy:
     IndexPolicy(index=LearnedRangeKLUCB(a=0.35, share=0.1), oracle=Fractional(), lazy=True)
     """
     return learned_range_kl_ucb()
+
+
+@POLICIES.register("index_policy", usual={"index": indices.UCB1(), "oracle": oracles.DensityGreedy()})
+def _index_policy(index: indices.Index, oracle: oracles.Oracle, clip: bool = False, lazy: bool = False) -> IndexPolicy:
+    """Any index (what is a pull worth?) with any oracle (what should the budget left buy?)."""
+    return IndexPolicy(index, oracle, clip, lazy)

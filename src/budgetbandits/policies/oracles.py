@@ -8,17 +8,19 @@ here solve the bounded knapsack (`solve_within`).
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.compiled import allocating
 from budgetbandits.core.money import rounded_down
+from budgetbandits.core.registry import Registry
 from budgetbandits.core.specs import Spec
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies.knapsack import densest, exact_counts, greedy_counts, take, times
 
-__all__ = ["CostBlind", "DensityGreedy", "Exact", "Fractional", "Oracle"]
+__all__ = ["ORACLES", "CostBlind", "DensityGreedy", "Exact", "Fractional", "Oracle", "catalogue", "register"]
 
 
 @allocating
@@ -68,6 +70,11 @@ class Oracle(Spec):
         return draw(self.solve_within(values, costs, budget, limits), uniform)
 
 
+ORACLES: Final[Registry[Oracle]] = Registry("oracle")
+"""All oracles by name."""
+register, catalogue = ORACLES.register, ORACLES.catalogue
+
+
 @dataclass(frozen=True)
 class BoundedOracle(Oracle):
     """The base of the oracles here, which know limits."""
@@ -77,6 +84,7 @@ class BoundedOracle(Oracle):
         return self.solve_within(values, costs, budget, np.full(len(values), UNLIMITED))
 
 
+@ORACLES.register(source="Tran-Thanh et al. 2012")
 @dataclass(frozen=True)
 class DensityGreedy(BoundedOracle):
     """The density-ordered greedy: what KUBE uses (paper, section 3.1)."""
@@ -109,6 +117,7 @@ class DensityGreedy(BoundedOracle):
         return arms[draw(np.array(counts), uniform)]
 
 
+@ORACLES.register(source="Tran-Thanh et al. 2012")
 @dataclass(frozen=True)
 class Fractional(BoundedOracle):
     """The fractional relaxation: the densest arm alone, as fractional KUBE uses it (paper, section 3.3)."""
@@ -122,6 +131,7 @@ class Fractional(BoundedOracle):
         return int((values / costs).argmax())
 
 
+@ORACLES.register(source="textbook")
 @dataclass(frozen=True)
 class Exact(BoundedOracle):
     """The exact solution of the knapsack; slower, and rarely different from the greedy's."""
@@ -131,6 +141,7 @@ class Exact(BoundedOracle):
         return exact_counts(values, costs, budget, limits)
 
 
+@ORACLES.register(source="textbook")
 @dataclass(frozen=True)
 class CostBlind(BoundedOracle):
     """The most valuable arm, whatever it costs: what a bandit without a budget would pull."""

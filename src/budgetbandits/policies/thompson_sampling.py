@@ -20,7 +20,7 @@ from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.scaled import is_random, spending, spending_range, unscaled
 from budgetbandits.policies.state import Arm, Arms, Now, arm_of
 
-__all__ = ["PosteriorSampling", "Thompson", "VarianceAwareThompson", "beta_draw"]
+__all__ = ["PosteriorSampling", "Thompson", "VarianceAwareThompson"]
 
 _TRIES: Final = 1000  # decisions from which `weights` are estimated
 _RARE: Final = 1e-3  # the weight of an arm that none of them chose

@@ -14,9 +14,10 @@ from budgetbandits.core.specs import require
 from budgetbandits.core.streams import COST, MEAN, uniforms_of_arms
 from budgetbandits.errors import InvalidInput
 from budgetbandits.problems.laws.steady import Bernoulli, Beta, RewardLaw, TruncatedGaussian
-from budgetbandits.problems.problem import Family, Problem
+from budgetbandits.problems.problem import FAMILIES, Family, Problem, paper_family
 
 __all__ = [
+    "FAMILIES",
     "BernoulliFamily",
     "BetaFamily",
     "Family",
@@ -24,7 +25,11 @@ __all__ = [
     "JackpotFamily",
     "RandomCostFamily",
     "WideRange",
+    "catalogue",
+    "register",
 ]
+
+register, catalogue = FAMILIES.register, FAMILIES.catalogue
 
 _COSTS: Final = (1.0, 10.0)
 
@@ -58,6 +63,7 @@ class _DrawnFamily(ABC):
         """Return the reward law that a uniform number stands for."""
 
 
+@FAMILIES.register("bernoulli")
 @dataclass(frozen=True)
 class BernoulliFamily(_DrawnFamily):
     """Arms that pay 0 or 1, with means uniform in [0, mean_max].
@@ -86,6 +92,7 @@ class BernoulliFamily(_DrawnFamily):
         return Bernoulli(self.mean_max * u)
 
 
+@FAMILIES.register("beta")
 @dataclass(frozen=True)
 class BetaFamily(_DrawnFamily):
     """Arms that pay by Beta laws on [0, 1], with means uniform in [0.01, 0.99].
@@ -116,6 +123,7 @@ class BetaFamily(_DrawnFamily):
         return Beta(self.concentration * mean, self.concentration * (1 - mean))
 
 
+@FAMILIES.register("gaussian")
 @dataclass(frozen=True)
 class GaussianFamily(_DrawnFamily):
     """The paper's moderate family with more or less noise.
@@ -151,6 +159,7 @@ class GaussianFamily(_DrawnFamily):
         return TruncatedGaussian(mean, self.noise**2 * mean / 2, 0.0, 2 * mean)
 
 
+@FAMILIES.register("jackpot")
 @dataclass(frozen=True)
 class JackpotFamily:
     """Arms that pay a little each time, and a last one that mostly pays nothing, but the jackpot now and then.
@@ -187,6 +196,7 @@ class JackpotFamily:
         return Problem(costs, [*steady[:-1], Bernoulli(0.03 * float(costs[-1]))])
 
 
+@FAMILIES.register("random_costs", random_costs=True)
 @dataclass(frozen=True)
 class RandomCostFamily(_DrawnFamily):
     """Arms with random costs: rewards and costs on [0, 1], by laws of one kind.
@@ -234,6 +244,7 @@ class RandomCostFamily(_DrawnFamily):
         return Beta(self.concentration * mean, self.concentration * (1 - mean))
 
 
+@FAMILIES.register("wide_range", usual={"of": paper_family("moderate"), "factor": 4.0})
 @dataclass(frozen=True)
 class WideRange:
     """A family whose policies are told of a reward range that reaches too high.

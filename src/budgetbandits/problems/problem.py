@@ -15,6 +15,7 @@ import numpy as np
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.checks import ArmName, Limits, check_pulls, check_range, check_whole, limits_of, named_costs
 from budgetbandits.core.money import Amount, CostRange, PriceList, drawn_price, price_list
+from budgetbandits.core.registry import Registry
 from budgetbandits.core.streams import CHARGE, COST, MEAN, REWARD, uniform, uniforms_of_arms
 from budgetbandits.errors import InvalidAmount, InvalidInput
 from budgetbandits.problems.laws.changing import (
@@ -39,6 +40,7 @@ from budgetbandits.problems.laws.steady import (
 from budgetbandits.problems.optima import exact_optimum, upper_optimum
 
 __all__ = [
+    "FAMILIES",
     "PAPER_COSTS",
     "Family",
     "PaperFamily",
@@ -543,6 +545,10 @@ class Family(Protocol):
         ...
 
 
+FAMILIES: "Final[Registry[Problem | Family]]" = Registry("family")
+"""All families by name, and problems that are the same in each run."""
+
+
 @dataclass(frozen=True)
 class PaperFamily:
     """The paper's section 5, with an instance of its own for each run; see `paper_family`."""
@@ -564,6 +570,7 @@ class PaperFamily:
         return Tables(costs, means, kinds, parameters, np.zeros(1), 0.0, 40.0, STEADY, limits)
 
 
+@FAMILIES.register("paper", source="Tran-Thanh et al. 2012", usual={"name": "moderate"})
 def paper_family(name: PaperCase, arms: int = 100) -> PaperFamily:
     """Return the paper's section 5 with an instance of its own for each run, drawn from the seed and the run alone.
 
@@ -584,6 +591,7 @@ def _check_paper_case(name: str, arms: int) -> None:
         raise InvalidInput("arms is 0: give at least one arm")
 
 
+@FAMILIES.register("sensor")
 def sensor_problem() -> Problem:
     """Return the tasks of a wireless sensor node, which the paper's introduction motivates.
 

@@ -6,7 +6,8 @@
 `growth`          whether a regret grows like ln B or like B^(2/3)
 `report`          a page of text, tables and figures, as HTML and as Markdown
 `outputs`         what every experiment writes: tables, curves, versions
-`catalogue`       policies, indices, oracles, reward laws and problems by name, with their parameters
+`catalogue`       policies, indices, oracles, reward laws and problems made from their names and parameters
+`listing`         all of them with their parameters and facts: for the terminal, and as tables for the documentation
 `keys`            TOML files, and errors that name the key, the value and what is allowed
 `kube_paper`      section 5 of the paper: the reproduction and the verdicts on its claims
 `own_study`       a user's own experiment, from a TOML file

@@ -9,51 +9,11 @@ An index is a frozen dataclass. It is asked only about arms that were pulled bef
 All run live and compiled. Simulations play the last two without looking closely at every arm at every pull.
 """
 
-from budgetbandits.policies.indices.base import Index, LinearIndex, ScalarIndex
-from budgetbandits.policies.indices.bayes import BayesUCB
-from budgetbandits.policies.indices.kl import KLUCB, KLUCBPlus, KLUCBPlusPlus, LearnedRangeKLUCB, TwoMomentKLUCB
-from budgetbandits.policies.indices.ratio import (
-    CUCB,
-    IUCB,
-    KLUCBSC,
-    MUCB,
-    UCBB2,
-    UCBBV1,
-    UCBBV2,
-    UCBSC,
-    BudgetUCB,
-    DensityIndex,
-    OptimisticRatio,
-    PrimalDual,
-)
-from budgetbandits.policies.indices.ucb import MOSS, UCB1, UCBV, Mean, OmegaUCB, UCBTuned
+from budgetbandits.policies.indices.base import *
+from budgetbandits.policies.indices.base import INDICES
+from budgetbandits.policies.indices.bayes import *
+from budgetbandits.policies.indices.kl import *
+from budgetbandits.policies.indices.ratio import *
+from budgetbandits.policies.indices.ucb import *
 
-__all__ = [
-    "CUCB",
-    "IUCB",
-    "KLUCB",
-    "KLUCBSC",
-    "MOSS",
-    "MUCB",
-    "UCB1",
-    "UCBB2",
-    "UCBBV1",
-    "UCBBV2",
-    "UCBSC",
-    "UCBV",
-    "BayesUCB",
-    "BudgetUCB",
-    "DensityIndex",
-    "Index",
-    "KLUCBPlus",
-    "KLUCBPlusPlus",
-    "LearnedRangeKLUCB",
-    "LinearIndex",
-    "Mean",
-    "OmegaUCB",
-    "OptimisticRatio",
-    "PrimalDual",
-    "ScalarIndex",
-    "TwoMomentKLUCB",
-    "UCBTuned",
-]
+register, catalogue = INDICES.register, INDICES.catalogue

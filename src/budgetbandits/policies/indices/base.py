@@ -1,15 +1,16 @@
 """The three kinds of indices: for all arms at once, for one arm, and lines in a clock."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
+from budgetbandits.core.registry import Registry
 from budgetbandits.core.specs import Spec
 from budgetbandits.policies.state import Arm, Arms, Now, arm_of
 
-__all__ = ["Index", "LinearIndex", "ScalarIndex"]
+__all__ = ["INDICES", "Index", "LinearIndex", "ScalarIndex"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class Index(Spec):
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return the value of a pull of each arm, in the units of the rewards."""
         raise NotImplementedError(f"{type(self).__name__} must define bounds(self, arms, now)")
+
+
+INDICES: Final[Registry[Index]] = Registry("index")
+"""All indices by name."""
 
 
 @dataclass(frozen=True)

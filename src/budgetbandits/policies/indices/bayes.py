@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from budgetbandits.core.special import beta_quantile
-from budgetbandits.policies.indices.base import ScalarIndex
+from budgetbandits.policies.indices.base import INDICES, ScalarIndex
 from budgetbandits.policies.indices.scaled import scaled_mean, unscaled
 from budgetbandits.policies.state import Arm, Now
 
 __all__ = ["BayesUCB"]
 
 
+@INDICES.register(source="Kaufmann et al. 2012")
 @dataclass(frozen=True)
 class BayesUCB(ScalarIndex):
     """Bayes-UCB (Kaufmann, Cappé and Garivier 2012): a high quantile of what the mean may be, after all that was seen.

@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetbandits.core.compiled import kernel
 from budgetbandits.core.specs import require
-from budgetbandits.policies.indices.base import ScalarIndex
+from budgetbandits.policies.indices.base import INDICES, ScalarIndex
 from budgetbandits.policies.indices.scaled import (
     is_random,
     ranged,
@@ -25,15 +25,7 @@ from budgetbandits.policies.indices.scaled import (
 )
 from budgetbandits.policies.state import Arm, Now
 
-__all__ = [
-    "KLUCB",
-    "KLUCBPlus",
-    "KLUCBPlusPlus",
-    "LearnedRangeKLUCB",
-    "TwoMomentKLUCB",
-    "bernoulli_divergence",
-    "kl_upper",
-]
+__all__ = ["KLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
 
 _STEPS: Final = 60
 _CLOSE: Final = 1e-12
@@ -213,6 +205,7 @@ def minimax_exploration(share: float) -> float:
     return log_plus(share * (log_share * log_share + 1.0))
 
 
+@INDICES.register(source="Garivier and Cappé 2011")
 @dataclass(frozen=True)
 class KLUCB(ScalarIndex):
     """KL-UCB (Garivier and Cappé 2011; Cappé et al. 2013): ``sup {u : n kl(m, u) <= ln t}``.
@@ -227,6 +220,7 @@ class KLUCB(ScalarIndex):
         return unscaled(kl_upper(scaled_mean(arm, now), math.log(now.pull) / arm.pulls), now)
 
 
+@INDICES.register(source="Garivier and Cappé 2011; Honda 2019")
 @dataclass(frozen=True)
 class KLUCBPlus(ScalarIndex):
     """KL-UCB+ (Garivier and Cappé 2011; Honda 2019): ``sup {u : n kl(m, u) <= ln(t / n)}``.
@@ -240,6 +234,7 @@ class KLUCBPlus(ScalarIndex):
         return unscaled(kl_upper(scaled_mean(arm, now), log_plus(now.pull / arm.pulls) / arm.pulls), now)
 
 
+@INDICES.register(source="Ménard and Garivier 2017")
 @dataclass(frozen=True)
 class KLUCBPlusPlus(ScalarIndex):
     """KL-UCB++ (Ménard and Garivier 2017): ``sup {u : n kl(m, u) <= ln+(x (ln+(x)^2 + 1))}``, x = H / (K n).
@@ -254,6 +249,7 @@ class KLUCBPlusPlus(ScalarIndex):
         return unscaled(kl_upper(scaled_mean(arm, now), minimax_exploration(share) / arm.pulls), now)
 
 
+@INDICES.register(random_costs=True)
 @dataclass(frozen=True)
 class TwoMomentKLUCB(ScalarIndex):
     """Two-moment KL-UCB with the budget as horizon, this project's own: it knows the variance and the money left.
@@ -289,6 +285,7 @@ class TwoMomentKLUCB(ScalarIndex):
         return two_moment_bound(arm, now, level, 0.0)
 
 
+@INDICES.register(random_costs=True)
 @dataclass(frozen=True)
 class LearnedRangeKLUCB(ScalarIndex):
     """Two-moment KL-UCB that learns how high rewards really reach, this project's own.

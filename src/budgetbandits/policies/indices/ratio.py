@@ -14,9 +14,10 @@ import numpy as np
 
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.specs import require, require_flag, require_spec
-from budgetbandits.policies.indices.base import Index, ScalarIndex
+from budgetbandits.policies.indices.base import INDICES, Index, ScalarIndex
 from budgetbandits.policies.indices.kl import best_ratio, log_plus
 from budgetbandits.policies.indices.scaled import is_random, saving, saving_range, top_ratio
+from budgetbandits.policies.indices.ucb import OmegaUCB
 from budgetbandits.policies.state import Arm, Arms, Now, arm_of
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 
+@INDICES.register(usual={"index": OmegaUCB()}, random_costs=True)
 @dataclass(frozen=True)
 class OptimisticRatio(ScalarIndex):
     """The upper end that an index gives for the reward over the lower end that it gives for the cost.
@@ -105,6 +107,7 @@ class DensityIndex(ScalarIndex):
         return self.density(arm.mean / now.reward_high, cost, arm, now) * cost * now.reward_high
 
 
+@INDICES.register(source="Ding et al. 2013", proof="logarithmic", usual={"least": 0.1}, random_costs=True)
 @dataclass(frozen=True)
 class UCBBV1(DensityIndex):
     """UCB-BV1 (Ding, Qin, Zhang and Liu 2013): ``r / c + (1 + 1/λ) e / (λ - e)``, e = sqrt(ln(t - 1) / n).
@@ -130,6 +133,7 @@ class UCBBV1(DensityIndex):
         return reward / cost + (1.0 + 1.0 / self.least) * doubt / (self.least - doubt)
 
 
+@INDICES.register(source="Ding et al. 2013", proof="logarithmic", random_costs=True)
 @dataclass(frozen=True)
 class UCBBV2(Index):
     """UCB-BV2 (Ding, Qin, Zhang and Liu 2013): UCB-BV1 that estimates the least mean cost.
@@ -159,6 +163,7 @@ class UCBBV2(Index):
         return values
 
 
+@INDICES.register(source="Xia et al. 2015", proof="logarithmic", usual={"least": 0.1}, random_costs=True)
 @dataclass(frozen=True)
 class BudgetUCB(DensityIndex):
     """Budget-UCB (Xia, Ding, Zhang, Yu and Qin 2015): doubt about the reward, and about the cost as far as it matters.
@@ -203,6 +208,7 @@ class _Doubtful(DensityIndex):
         return self.a * math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
 
 
+@INDICES.register(source="Xia et al. 2017", proof="logarithmic if a fits the least cost", random_costs=True)
 @dataclass(frozen=True)
 class IUCB(_Doubtful):
     """i-UCB (Xia et al. 2017): ``r / c + a sqrt(ln(t - 1) / n)``, the doubt added to the ratio as a whole.
@@ -222,6 +228,7 @@ class IUCB(_Doubtful):
         return reward / cost + self.doubt(arm, now)
 
 
+@INDICES.register(source="Xia et al. 2017", proof="logarithmic if a fits the least cost", random_costs=True)
 @dataclass(frozen=True)
 class CUCB(_Doubtful):
     """c-UCB (Xia et al. 2017): ``(r + a sqrt(ln(t - 1) / n)) / c``, doubt about the reward and none about the cost.
@@ -245,6 +252,7 @@ class CUCB(_Doubtful):
         return (reward + self.doubt(arm, now)) / cost
 
 
+@INDICES.register(source="Xia et al. 2017", proof="logarithmic if a fits the least cost", random_costs=True)
 @dataclass(frozen=True)
 class MUCB(_Doubtful):
     """m-UCB (Xia et al. 2017): ``min(r + e, 1) / (c - e)`` with e = a sqrt(ln(t - 1) / n), doubt about both.
@@ -266,6 +274,7 @@ class MUCB(_Doubtful):
         return min(reward + doubt, 1.0) / (cost - doubt) if doubt < cost else math.inf
 
 
+@INDICES.register(source="Watanabe et al. 2018", proof="logarithmic; none with the plus", random_costs=True)
 @dataclass(frozen=True)
 class UCBSC(DensityIndex):
     """UCB-SC and UCB-SC+ (Watanabe, Komiyama, Nakamura and Kudo 2018): the steepest line through a disc.
@@ -295,6 +304,9 @@ class UCBSC(DensityIndex):
         return (reward + slope * cost) / (cost - slope * reward) if cost > slope * reward else math.inf
 
 
+@INDICES.register(
+    source="Watanabe et al. 2017", proof="asymptotically optimal for 0/1 rewards and costs", random_costs=True
+)
 @dataclass(frozen=True)
 class KLUCBSC(DensityIndex):
     """KL-UCB-SC (Watanabe, Komiyama, Nakamura and Kudo 2017): the largest ratio that is not ruled out.
@@ -310,6 +322,7 @@ class KLUCBSC(DensityIndex):
         return best_ratio(reward, reward * (1.0 - reward), 0.0, saved, saved * (1.0 - saved), 1.0, level)
 
 
+@INDICES.register(source="Cayci et al. 2020", proof="logarithmic", random_costs=True)
 @dataclass(frozen=True)
 class UCBB2(DensityIndex):
     """UCB-B2 (Cayci, Eryilmaz and Srikant 2020): bounds that know the variances of rewards and of costs.
@@ -342,6 +355,7 @@ class UCBB2(DensityIndex):
         return reward / cost + 1.4 * (reward_doubt + reward / cost * cost_doubt) / cost
 
 
+@INDICES.register(source="Badanidiyuru et al. 2013", proof="of the order of a root of B", random_costs=True)
 @dataclass(frozen=True)
 class PrimalDual(DensityIndex):
     """Primal-dual bandits with knapsacks (Badanidiyuru, Kleinberg and Slivkins 2013) where the budget is all there is.

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from budgetbandits.core.specs import require, require_flag
-from budgetbandits.policies.indices.base import LinearIndex, ScalarIndex
+from budgetbandits.policies.indices.base import INDICES, LinearIndex, ScalarIndex
 from budgetbandits.policies.indices.kl import log_plus
 from budgetbandits.policies.indices.scaled import scaled_mean, scaled_variance, unscaled
 from budgetbandits.policies.state import Arm, Now
@@ -17,6 +17,7 @@ __all__ = ["MOSS", "UCB1", "UCBV", "Mean", "OmegaUCB", "UCBTuned"]
 _ENOUGH: Final = 30  # rewards for a variance to be relied on
 
 
+@INDICES.register(source="Auer et al. 2002")
 @dataclass(frozen=True)
 class UCB1(LinearIndex):
     """The upper confidence bound of Auer et al. (2002), which the paper's eq. 6 uses.
@@ -44,6 +45,7 @@ class UCB1(LinearIndex):
         return math.sqrt(2.0 * math.log(pull))
 
 
+@INDICES.register(source="textbook")
 @dataclass(frozen=True)
 class Mean(LinearIndex):
     """The mean of the rewards so far: no optimism at all."""
@@ -57,6 +59,7 @@ class Mean(LinearIndex):
         return 0.0
 
 
+@INDICES.register(source="Heyden et al. 2024", proof="logarithmic for rho of 1 or more, without `star` and `lazy`")
 @dataclass(frozen=True)
 class OmegaUCB(ScalarIndex):
     """ω-UCB (Heyden, Arzamasov, Fouché and Böhm 2024): Wilson's upper end of a confidence interval for a mean.
@@ -92,6 +95,7 @@ class OmegaUCB(ScalarIndex):
         return unscaled((arm.pulls * mean + 0.5 * squared + root) / (arm.pulls + squared), now)
 
 
+@INDICES.register(source="Audibert et al. 2009")
 @dataclass(frozen=True)
 class UCBV(ScalarIndex):
     """UCB-V (Audibert, Munos and Szepesvári 2009): an arm that pays evenly needs less exploration.
@@ -107,6 +111,7 @@ class UCBV(ScalarIndex):
         return arm.mean + margin * (now.reward_high - now.reward_low)
 
 
+@INDICES.register(source="Auer et al. 2002")
 @dataclass(frozen=True)
 class UCBTuned(ScalarIndex):
     """UCB1-tuned (Auer, Cesa-Bianchi and Fischer 2002): UCB1 with an upper bound of the variance in place of 1/4.
@@ -122,6 +127,7 @@ class UCBTuned(ScalarIndex):
         return arm.mean + math.sqrt(rate * variance) * (now.reward_high - now.reward_low)
 
 
+@INDICES.register(source="Audibert and Bubeck 2009")
 @dataclass(frozen=True)
 class MOSS(ScalarIndex):
     """MOSS (Audibert and Bubeck 2009), minimax optimal strategy in the stochastic case.

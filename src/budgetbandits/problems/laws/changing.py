@@ -22,7 +22,7 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.checks import check_pulls
 from budgetbandits.core.compiled import kernel
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws.steady import RewardLaw, check_uniform, reward, tabulate
+from budgetbandits.problems.laws.steady import LAWS, Bernoulli, RewardLaw, check_uniform, reward, tabulate
 
 __all__ = [
     "STEADY",
@@ -190,6 +190,9 @@ Law = RewardLaw | ChangingLaw
 """What an arm may pay by."""
 
 
+@LAWS.register(
+    "switching", source="Garivier and Moulines 2011", usual={"pieces": ((1, Bernoulli(0.2)), (100, Bernoulli(0.8)))}
+)
 @dataclass(frozen=True, slots=True, init=False)
 class Switching(ChangingLaw):
     """One law after the other, each from a certain pull number on.
@@ -241,6 +244,7 @@ class Switching(ChangingLaw):
         )
 
 
+@LAWS.register("drifting", usual={"before": Bernoulli(0.2), "after": Bernoulli(0.8), "start": 100, "end": 1000})
 @dataclass(frozen=True, slots=True)
 class Drifting(ChangingLaw):
     """One law that gradually passes into another: the mean moves in a straight line.
@@ -277,6 +281,7 @@ class Drifting(ChangingLaw):
         return (Piece(1, self.before, self.after, float(self.start), float(self.end)),)
 
 
+@LAWS.register("seasonal", usual={"before": Bernoulli(0.2), "after": Bernoulli(0.8), "period": 100})
 @dataclass(frozen=True, slots=True)
 class Seasonal(ChangingLaw):
     """A law that passes into another and back, over and over: the mean swings like a sine.

@@ -21,16 +21,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, SupportsFloat, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, SupportsFloat, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from budgetbandits.core.compiled import kernel
+from budgetbandits.core.registry import Registry
 from budgetbandits.core.special import CENTRE, beta_fraction, beta_root, inverse_normal, normal_centre, normal_tail
 from budgetbandits.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from budgetbandits.problems.laws.changing import Law
+
 __all__ = [
+    "LAWS",
     "PARAMETERS",
     "TRUNCATED_GAUSSIAN",
     "Bernoulli",
@@ -210,6 +215,9 @@ def _shape(owner: str, name: str, value: float) -> float:
 
 # --- The laws -----------------------------------------------------------------------------------------------
 
+LAWS: "Final[Registry[Law]]" = Registry("law")
+"""All laws by name, those that change included."""
+
 
 class RewardLaw(ABC):
     """The law of an arm's rewards, or of its costs; the classes below are the laws there are.
@@ -276,6 +284,7 @@ class RewardLaw(ABC):
         return ()
 
 
+@LAWS.register("truncated_gaussian", source="textbook", usual={"mean": 0.5, "variance": 0.04, "low": 0.0, "high": 1.0})
 @dataclass(frozen=True, slots=True)
 class TruncatedGaussian(RewardLaw):
     """A Gaussian cut to an interval: what is outside is dropped, the rest scaled up.
@@ -436,6 +445,7 @@ def _moments_about(peak: float, first: float, last: float) -> tuple[float, float
     return mass, mean, math.fsum((d - mean) * (d - mean) * m for d, m in masses) / mass
 
 
+@LAWS.register("bernoulli", source="textbook", usual={"probability": 0.5})
 @dataclass(frozen=True, slots=True)
 class Bernoulli(RewardLaw):
     """A reward of 1 with the given probability and of 0 otherwise.
@@ -490,6 +500,7 @@ class Bernoulli(RewardLaw):
         return (1.0 - self.probability,)
 
 
+@LAWS.register("beta", source="textbook", usual={"a": 2.0, "b": 2.0})
 @dataclass(frozen=True, slots=True)
 class Beta(RewardLaw):
     """A Beta law, stretched from [0, 1] to an interval.
@@ -556,6 +567,7 @@ class Beta(RewardLaw):
         return self._parameters
 
 
+@LAWS.register("uniform", source="textbook", usual={"low": 0.0, "high": 1.0})
 @dataclass(frozen=True, slots=True)
 class Uniform(RewardLaw):
     """Every reward in an interval is equally likely.
@@ -602,6 +614,7 @@ class Uniform(RewardLaw):
         return self.low, self.high
 
 
+@LAWS.register("empirical", source="textbook", usual={"values": (0.1, 0.2, 0.6)})
 @dataclass(frozen=True, slots=True, init=False)
 class Empirical(RewardLaw):
     """Observed values, each equally likely to be drawn again.
