@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import budgetbandits as bb
+from budgetbandits import cli
 from budgetbandits.cli import main
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -30,6 +31,11 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "usage: budgetbandits" in done.stdout
+
+
+def test_every_command_has_a_file_of_its_own() -> None:
+    folder = Path(cli.__file__).parent
+    assert {file.stem for file in folder.glob("*.py")} == {*COMMANDS, "common", "__init__"}
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,13 +100,45 @@ def test_a_mistake_in_the_file_is_one_line(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    command = f"{sys.executable} -m budgetbandits.cli policies | head -1"
+    command = f"{sys.executable} -m budgetbandits policies | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout.startswith("Policies")
     assert done.stderr == ""
 
 
 def test_a_terminal_without_greek_letters_gets_their_codes() -> None:
-    command = [sys.executable, "-m", "budgetbandits.cli", "policies"]
+    command = [sys.executable, "-m", "budgetbandits", "policies"]
     done = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert b"\\u03b5-first" in done.stdout
+
+
+INTERRUPTED = (
+    (["reproduce"], "studies.kube_paper.reproduction.reproduce", cli.common.RESUMES),
+    (["simulate", "a.toml"], "studies.own_study.run.run_study", cli.common.RESUMES),
+    (["compare"], "studies.leaderboard.run.play_contest", cli.common.RESUMES),
+    (["policies"], "studies.listing.listing", "nothing was changed"),
+    (["campaign", "list", "sqlite:///a.db"], "campaigns.store.open_store", "nothing was changed"),
+    (["campaign", "show", "sqlite:///a.db", "ads"], "campaigns.store.open_store", "nothing was changed"),
+    (["campaign", "verify", "sqlite:///a.db"], "campaigns.store.open_store", "nothing was changed"),
+    (["campaign", "export", "sqlite:///a.db", "ads", "a.jsonl"], "campaigns.store.open_store", "nothing was changed"),
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "work", "said"), INTERRUPTED, ids=[" ".join(case[0][:2]) for case in INTERRUPTED]
+)
+def test_ctrl_c_says_what_is_true_of_the_command(
+    arguments: list[str],
+    work: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(f"budgetbandits.{work}", interrupt)
+    assert main(arguments) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == f"budgetbandits: interrupted; {said}"

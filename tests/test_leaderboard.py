@@ -18,6 +18,7 @@ from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput, OutputError
 from budgetbandits.studies import study
 from budgetbandits.studies.leaderboard.board import Cell, Leaderboard, Record, _verdict, records, standings
+from budgetbandits.studies.leaderboard.run import Contest
 from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED, read_suite
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -400,6 +401,27 @@ def test_the_command_plays_a_list_and_says_how_to_get_the_same_again(
     assert "other settings" in capsys.readouterr().err
 
 
+def test_observations_are_played_with_the_budgets_of_ones_own_list_and_alone_unless_problems_are_named(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen: list[Contest] = []
+
+    def play_contest(contest: Contest, *_: object) -> Leaderboard:
+        chosen.append(contest)
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("budgetbandits.studies.leaderboard.run.play_contest", play_contest)
+    options = ("--policies", file, "--csv", EXAMPLES / "observations.csv", "--reward-range", 0, 1)
+    compare(*options)
+    compare(*options, "--problems", "coins")
+    assert [set(each.study.cases) for each in chosen] == [{"observations"}, {"observations", "coins"}]
+    assert chosen[0].study.budgets == (60.0, 300.0)
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    assert "some of the list's (default: all; with --csv, none)" in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_command_plays_observations(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,7 +440,10 @@ def test_the_command_plays_observations(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--csv", EXAMPLES / "observations.csv"], "--csv needs --budgets: say what there is to spend"),
+        (
+            ["--csv", EXAMPLES / "observations.csv"],
+            "--csv needs --budgets, or --policies with a list that has presets: ",
+        ),
         (["--reward-range", 0, 1], "--reward-range goes with --csv"),
         (["--csv", "nowhere.csv", "--budgets", 5], "nowhere.csv: the file cannot be read"),
         (["--preset", "slow"], "preset is 'slow': it must be one of quick, full"),

@@ -20,7 +20,7 @@ from budgetbandits.problems.problem import PaperFamily
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.kube_paper.claims import CLAIMS
 from budgetbandits.studies.kube_paper.readings import WholeCosts
-from budgetbandits.studies.kube_paper.reproduction import PRESETS, Settings, preset
+from budgetbandits.studies.kube_paper.reproduction import PRESETS, ReproductionSettings, preset
 
 STORED = Path(__file__).parent / "data" / "reproduction.csv"
 SMALL = ["--budget-min", "200", "--budget-max", "5000", "--budget-count", "6", "--arms", "10", "--seed", "7"]
@@ -197,7 +197,7 @@ def test_an_interrupted_run_goes_on_and_comes_out_the_same(
 
     monkeypatch.setattr("budgetbandits.studies.study.simulate", interrupted)
     assert reproduce(tmp_path / "out") == 130
-    assert "the same command goes on where it stopped" in capsys.readouterr().err
+    assert "the same command resumes where it stopped" in capsys.readouterr().err
     assert not (tmp_path / "out" / "report.html").exists()
     assert reproduce(tmp_path / "out") == 0
     assert_same(finished, tmp_path / "out")
@@ -205,7 +205,7 @@ def test_an_interrupted_run_goes_on_and_comes_out_the_same(
 
 def test_a_killed_process_loses_no_finished_step(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "budgetbandits.cli", "reproduce", "--out", str(out), "--runs", "400", *SMALL]
+    command = [sys.executable, "-m", "budgetbandits", "reproduce", "--out", str(out), "--runs", "400", *SMALL]
     command += ["--families", "moderate", "--readings", "literal"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
         deadline = time.monotonic() + 120
@@ -422,13 +422,15 @@ def test_the_presets_are_what_the_paper_has() -> None:
 
 
 def test_the_command_is_told_to_the_last_digit() -> None:
-    settings = Settings(budget_max=1234567.5, epsilons=(0.12345678, 0.12345679), settle=0.02)
+    settings = ReproductionSettings(budget_max=1234567.5, epsilons=(0.12345678, 0.12345679), settle=0.02)
     assert settings.options() == "--epsilons 0.12345678 0.12345679 --budget-max 1234567.5 --settle 0.02"
     assert len(settings.policies) == 4 + 2
 
 
 def test_a_preset_can_be_changed() -> None:
-    assert preset("quick", {"runs": 3, "seed": 5}) == Settings(runs=3, seed=5, budget_max=1e5, budget_count=7)
+    assert preset("quick", {"runs": 3, "seed": 5}) == ReproductionSettings(
+        runs=3, seed=5, budget_max=1e5, budget_count=7
+    )
     with pytest.raises(InvalidInput, match="preset is 'slow'"):
         preset("slow")
 

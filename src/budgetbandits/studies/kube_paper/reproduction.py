@@ -30,7 +30,16 @@ from budgetbandits.studies.kube_paper.rules import curve
 from budgetbandits.studies.outputs import curves, regret_csv, write_page, write_picture
 from budgetbandits.studies.study import Case, Machine, Study, play
 
-__all__ = ["FAMILIES", "PRESETS", "READINGS", "Reproduction", "Settings", "epsilon_name", "preset", "reproduce"]
+__all__ = [
+    "FAMILIES",
+    "PRESETS",
+    "READINGS",
+    "Reproduction",
+    "ReproductionSettings",
+    "epsilon_name",
+    "preset",
+    "reproduce",
+]
 
 FAMILIES: Final[Mapping[PaperCase, str]] = {
     "homogeneous": "homogeneous arms",
@@ -53,7 +62,7 @@ _PULL_FILE: Final = "pull-times.json"
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReproductionSettings:
     """Everything that decides the result.
 
     Attributes
@@ -184,15 +193,15 @@ def _check_unique(what: str, given: Sequence[object]) -> None:
         raise InvalidInput(f"{what} are {', '.join(map(str, given)) or 'none'}: give at least one, and each only once")
 
 
-PRESETS: Final[Mapping[str, Settings]] = {
-    "quick": Settings(runs=16, budget_max=1e5, budget_count=7),
-    "default": Settings(),
-    "full": Settings(runs=800, settle=0.02),
+PRESETS: Final[Mapping[str, ReproductionSettings]] = {
+    "quick": ReproductionSettings(runs=16, budget_max=1e5, budget_count=7),
+    "default": ReproductionSettings(),
+    "full": ReproductionSettings(runs=800, settle=0.02),
 }
 """How much is played: a look in half a minute, the reproduction in two, or what settles the two KUBEs to 2%."""
 
 
-def preset(name: str, changes: Mapping[str, Any] | None = None) -> Settings:
+def preset(name: str, changes: Mapping[str, Any] | None = None) -> ReproductionSettings:
     """Return the settings of a preset, with some of them changed.
 
     >>> preset("quick", {"runs": 5}).runs
@@ -222,7 +231,7 @@ class Reproduction:
     attempts: Sequence[Attempt]
 
 
-def reproduce(settings: Settings, out: str | Path, machine: Machine | None = None) -> Reproduction:
+def reproduce(settings: ReproductionSettings, out: str | Path, machine: Machine | None = None) -> Reproduction:
     """Play, judge and write everything; a folder that holds a part of it is gone on with.
 
     Parameters
@@ -251,7 +260,7 @@ def reproduce(settings: Settings, out: str | Path, machine: Machine | None = Non
     return Reproduction(folder.path, judged, tried)
 
 
-def _evidence(settings: Settings, study: Study, folder: Folder, machine: Machine) -> Evidence:
+def _evidence(settings: ReproductionSettings, study: Study, folder: Folder, machine: Machine) -> Evidence:
     evidence = Evidence(
         families={name: paper_family(name, settings.arms) for name in FAMILIES if name in settings.families},
         runs=play(study, folder, settings.runs, machine),
@@ -298,7 +307,7 @@ def _is_settled(evidence: Evidence, reading: Reading, limit: float) -> bool:
     return True
 
 
-def _settling(settings: Settings, evidence: Evidence) -> str:
+def _settling(settings: ReproductionSettings, evidence: Evidence) -> str:
     if settings.settle is None:
         return "not asked for"
     missed = [
@@ -339,7 +348,7 @@ def _seconds_of_a_pull(policy: Policy, arms: int) -> float:
     return min(once() for _ in range(2))
 
 
-def _picture(evidence: Evidence, reading: Reading, settings: Settings) -> Picture:
+def _picture(evidence: Evidence, reading: Reading, settings: ReproductionSettings) -> Picture:
     labels = {reading.of("KUBE"): "KUBE", reading.of("fractional KUBE"): "fractional KUBE"}
     labels |= {epsilon_name(epsilon): f"ε-first (ε = {_share(epsilon)})" for epsilon in settings.epsilons}
     panels = [
@@ -355,7 +364,7 @@ def _picture(evidence: Evidence, reading: Reading, settings: Settings) -> Pictur
     )
 
 
-def _settings_table(settings: Settings, evidence: Evidence) -> dict[str, str]:
+def _settings_table(settings: ReproductionSettings, evidence: Evidence) -> dict[str, str]:
     more = [f"{name}: {_run_count(runs):,}" for name, runs in evidence.more_of_kubes.items()]
     return {
         "cases": ", ".join(evidence.runs),

@@ -68,12 +68,15 @@ class Suite:
         By name.
     text
         The list itself.
+    has_own_presets
+        Whether the presets stand in the list itself, and are not the package's.
     """
 
     policies: Mapping[str, Entrant]
     problems: Mapping[str, Problem | Family]
     presets: Mapping[str, Preset]
     text: str
+    has_own_presets: bool
 
     @property
     def digest(self) -> str:
@@ -95,12 +98,13 @@ def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
         text = text_in(path or packaged, "a list")
         tables = table_in(text)
         check_keys(tables, "", allowed=_TABLES, required=() if path else _TABLES)
-        defaults = read_suite(costs=costs) if path else Suite({}, {}, {}, "")
+        defaults = read_suite(costs=costs) if path else Suite({}, {}, {}, "", False)
         return Suite(
             policies=_policies(tables) if "policies" in tables else defaults.policies,
             problems=_problems(tables) if "problems" in tables else defaults.problems,
             presets=_presets(tables) if "presets" in tables else defaults.presets,
             text=text,
+            has_own_presets=path is not None and "presets" in tables,
         )
 
 

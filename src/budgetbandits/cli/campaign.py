@@ -1,12 +1,12 @@
-"""The command ``budgetbandits campaign``: list, show, verify and export campaigns.
-
-What a command needs is loaded when it runs, so that ``--help`` answers at once.
-"""
+"""``budgetbandits campaign``: list, show, verify and export campaigns."""
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from budgetbandits.cli.common import add_command
 
 if TYPE_CHECKING:
     from budgetbandits.campaigns.store import Store
@@ -29,9 +29,11 @@ wrong.
 
 def add_parser(commands: Any) -> None:
     """Add ``campaign`` to the commands of a program."""
-    text = argparse.RawDescriptionHelpFormatter
     campaign = commands.add_parser(
-        "campaign", help="list, show, verify and export campaigns", description=_DESCRIPTION, formatter_class=text
+        "campaign",
+        help="list, show, verify and export campaigns",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     campaign.add_argument(
         "--import",
@@ -42,32 +44,41 @@ def add_parser(commands: Any) -> None:
         help="import a module first that defines a policy of your own; may be given several times",
     )
     verbs = campaign.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_list(verbs)
+    _add_show(verbs)
+    _add_verify(verbs)
+    _add_export(verbs)
 
-    listing = verbs.add_parser("list", help="list all campaigns", description="List the campaigns of a store.")
-    listing.add_argument("store", help="the address of the store")
-    listing.set_defaults(run=_list)
 
-    show = verbs.add_parser(
-        "show", help="show money, arms and pending pulls", description="Show how a campaign stands."
+def _add_verb(verbs: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, description: str) -> Any:
+    parser = add_command(
+        verbs, name, run, summary=summary, description=description, after_interrupt="nothing was changed"
     )
-    show.add_argument("store", help="the address of the store")
+    parser.add_argument("store", help="the address of the store")
+    return parser
+
+
+def _add_list(verbs: Any) -> None:
+    _add_verb(verbs, "list", _list, "list all campaigns", "List the campaigns of a store.")
+
+
+def _add_show(verbs: Any) -> None:
+    show = _add_verb(verbs, "show", _show, "show money, arms and pending pulls", "Show how a campaign stands.")
     show.add_argument("name", help="the name of the campaign")
-    show.set_defaults(run=_show)
 
-    verify = verbs.add_parser("verify", help="replay and check a journal", description=_VERIFY, formatter_class=text)
-    verify.add_argument("store", help="the address of the store")
+
+def _add_verify(verbs: Any) -> None:
+    verify = _add_verb(verbs, "verify", _verify, "replay and check a journal", _VERIFY)
     verify.add_argument("name", nargs="?", help="the name of the campaign; all by default")
-    verify.set_defaults(run=_verify)
 
-    export = verbs.add_parser(
-        "export", help="write a journal to a file", description="Write the journal of a campaign, one row an entry."
-    )
-    export.add_argument("store", help="the address of the store")
+
+def _add_export(verbs: Any) -> None:
+    description = "Write the journal of a campaign, one row an entry."
+    export = _add_verb(verbs, "export", _export, "write a journal to a file", description)
     export.add_argument("name", help="the name of the campaign")
     export.add_argument("file", type=Path, help="the file: *.jsonl or *.parquet")
     export.add_argument("--format", choices=["jsonl", "parquet"], help="whatever the file's name says")
     export.add_argument("--force", action="store_true", help="replace a file that is there already")
-    export.set_defaults(run=_export)
 
 
 def _open(options: argparse.Namespace) -> "Store":

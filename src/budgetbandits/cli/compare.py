@@ -1,0 +1,145 @@
+"""``budgetbandits compare``: policies on a suite of problems, or on one's own observations."""
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from budgetbandits.cli.common import RESUMES, add_command, add_machine_options, machine_of
+from budgetbandits.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from budgetbandits.problems.problem import Problem
+    from budgetbandits.studies.leaderboard.board import Leaderboard
+    from budgetbandits.studies.leaderboard.suite import Suite
+
+__all__ = ["add_parser"]
+
+_OPTIONS: Final = ("costs", "preset", "policies", "problems", "csv", "reward_range", "budgets", "runs", "seed")
+_FILES: Final = ("policies", "csv")
+
+_DESCRIPTION = """\
+Play all policies on a suite of problems, and compare their regrets with that of KUBE on the same runs: mean, median,
+95th percentile and worst run, with paired intervals, and the standings over all problems and budgets.
+
+The list of policies, parameters, problems and seeds is a file of this package; --costs random takes the one for random
+costs. --policies takes one of your own, such as examples/leaderboard.toml; what it leaves out is as in the package's.
+With --csv the policies are played on your own observations: a table with the columns arm, cost and reward, one
+observation in each line. The list's problems are then played only if --problems names them.
+
+The output folder gets the figure (PNG and SVG), the runs (Parquet), every cell (CSV) and a report (report.html and
+report.md). If it is interrupted, the same command resumes where it stopped; with more --runs it adds the missing ones.
+
+presets:
+  quick     24 runs, budgets up to 1e4: a minute on two cores, and one or two more to compile at the first time
+  full      60 runs, budgets up to 1e5: half an hour or more; with random costs up to 3e4, an hour or more
+
+examples:
+  budgetbandits compare
+  budgetbandits compare --costs random
+  budgetbandits compare --problems moderate "Bernoulli, K = 10" --budgets 500 5000
+  budgetbandits compare --csv examples/observations.csv --reward-range 0 1 --budgets 5 50
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add ``compare`` to the commands of a program."""
+    parser = add_command(
+        commands,
+        "compare",
+        _run,
+        summary="compare all policies on a suite of problems, or on your own observations",
+        description=_DESCRIPTION,
+        after_interrupt=RESUMES,
+    )
+    parser.add_argument("--preset", default="quick", metavar="NAME", help="quick or full (default: %(default)s)")
+    parser.add_argument("--out", metavar="FOLDER", help="default: leaderboard-PRESET, or the CSV file's name")
+    group = parser.add_argument_group("what to play (default: as the list and the preset have it)")
+    group.add_argument("--costs", metavar="KIND", help="known or random: which of the package's lists (default: known)")
+    group.add_argument("--policies", metavar="FILE.toml", help="a list of your own")
+    group.add_argument(
+        "--problems", nargs="+", metavar="NAME", help="some of the list's (default: all; with --csv, none)"
+    )
+    group.add_argument("--csv", metavar="FILE.csv", help="your own observations")
+    group.add_argument("--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="of the CSV file's rewards")
+    group.add_argument(
+        "--budgets",
+        nargs="+",
+        type=float,
+        metavar="B",
+        help="what to spend (with --csv: needed unless your list has presets)",
+    )
+    group.add_argument("--runs", type=int, metavar="N", help="of each problem")
+    group.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
+    add_machine_options(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from budgetbandits.studies.leaderboard.run import contest, play_contest
+    from budgetbandits.studies.leaderboard.suite import read_suite
+
+    suite = read_suite(options.policies, options.costs or "known")
+    added = _observed(options, suite)
+    chosen = contest(
+        suite,
+        options.preset,
+        names=options.problems,
+        added=added,
+        budgets=options.budgets,
+        runs=options.runs,
+        seed=options.seed,
+    )
+    out = options.out or next(iter(added), "-".join(filter(None, ["leaderboard", options.costs, options.preset])))
+    board = play_contest(chosen, out, machine_of(options), _command(options))
+    print(_summary(board))
+    print(f"The report is in {Path(out) / 'report.html'}")
+    return 0
+
+
+def _observed(options: argparse.Namespace, suite: "Suite") -> "dict[str, Problem]":
+    """Return the problem that is made of the CSV file, if there is one."""
+    from budgetbandits.problems.observations import problem_from_csv
+
+    if options.csv is None:
+        if options.reward_range is not None:
+            raise InvalidInput("--reward-range goes with --csv: the list's problems have their own")
+        return {}
+    if options.budgets is None and not suite.has_own_presets:
+        raise InvalidInput(
+            "--csv needs --budgets, or --policies with a list that has presets: "
+            "say what there is to spend, in the unit of the file's costs"
+        )
+    return {Path(options.csv).stem: problem_from_csv(options.csv, options.reward_range)}
+
+
+def _summary(board: "Leaderboard") -> str:
+    from budgetbandits.studies.leaderboard.page import tally
+
+    lines = [
+        "Regret over that of KUBE: geometric means over all problems and budgets of the mean and the 95th percentile,",
+        "the largest mean of a problem and budget, the worst run, and in how many no other policy has a smaller mean",
+        "",
+        str(board),
+        "",
+    ]
+    first = next(iter(board.duels), None)
+    if first is not None:
+        mine = [duel for duel in board.duels if duel.policy == first.policy]
+        lines += [f"Beside the best published policy of each problem and budget, {tally(mine)}", ""]
+    return "\n".join(lines)
+
+
+def _command(options: argparse.Namespace) -> str:
+    """Return what to type; files by their names alone, so that the page is the same wherever it was made."""
+    words = ["budgetbandits", "compare"]
+    for option in _OPTIONS:
+        value = getattr(options, option)
+        if value is not None:
+            values = value if isinstance(value, list) else [value]
+            told = [Path(each).name if option in _FILES else _as_typed(each) for each in values]
+            words += [f"--{option.replace('_', '-')}", *told]
+    return shlex.join(words)
+
+
+def _as_typed(value: object) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
