@@ -1,7 +1,12 @@
 """What a database has to do for campaigns: seven methods, and a transaction with three.
 
 `budgetbandits.campaigns.sql` does it for SQLite and PostgreSQL. Whoever writes a third one derives from `Backend` and
-`Transaction`, hands an instance to `budgetbandits.Store`, and checks it with `budgetbandits.testing`.
+`Transaction`, registers it for `budgetbandits.open_store` or hands an instance to `budgetbandits.Store`, and checks it
+with `budgetbandits.testing`::
+
+    @register("duckdb", usual={"url": "duckdb:///ads.db"})
+    class DuckBackend(Backend):
+        def __init__(self, url: sqlalchemy.URL, *, read_only: bool = False) -> None: ...
 """
 
 import os
@@ -11,9 +16,20 @@ from contextlib import AbstractContextManager
 from typing import Final, NamedTuple
 
 from budgetbandits.campaigns.journal import Entry
+from budgetbandits.core.registry import Registry
 from budgetbandits.errors import StoreUnavailable
 
-__all__ = ["Backend", "CampaignRecord", "Pages", "Totals", "Transaction", "check_process", "entries_after"]
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "CampaignRecord",
+    "Pages",
+    "Totals",
+    "Transaction",
+    "check_process",
+    "entries_after",
+    "register",
+]
 
 PAGE: Final = 5_000  # entries read at a time: long transactions hold others up
 
@@ -146,6 +162,10 @@ class Backend(ABC):
     def close(self) -> None:
         """Let go of all connections."""
 
+
+BACKENDS: Final[Registry[Backend]] = Registry("store backend")
+"""All backends by what an address begins with. They are made from the address and `read_only`."""
+register = BACKENDS.register
 
 Pages = Callable[[int, int], Sequence[Entry]]
 """Returns entries with numbers greater than the first argument, in order, and no more than the second."""

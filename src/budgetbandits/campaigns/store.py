@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from budgetbandits.campaigns.backend import Backend, CampaignRecord
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
+from budgetbandits.campaigns.sql import BACKENDS
 from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
 from budgetbandits.core.checks import Costs, Limits
 from budgetbandits.core.money import Amount
@@ -102,17 +103,11 @@ def _parsed(url: str) -> "URL":
 
 
 def _backend(url: "URL", read_only: bool) -> Backend:
-    if url.drivername in ("sqlite", "sqlite+pysqlite"):
-        from budgetbandits.campaigns.sql.sqlite import SqliteBackend
-
-        return SqliteBackend(url, read_only=read_only)
-    if url.drivername in ("postgresql", "postgresql+psycopg"):
-        from budgetbandits.campaigns.sql.postgresql import PostgresqlBackend
-
-        return PostgresqlBackend(url, read_only=read_only)
+    if url.drivername in BACKENDS:
+        return BACKENDS[url.drivername].make(url, read_only=read_only)
+    addresses = dict.fromkeys(str(backend.usual["url"]) for backend in BACKENDS.values())
     raise InvalidInput(
-        f"store address {url}: there is no store of the kind {url.drivername!r}; give sqlite:///ads.db, "
-        "or postgresql+psycopg://user@host/database"
+        f"store address {url}: there is no store of the kind {url.drivername!r}; give {', or '.join(addresses)}"
     )
 
 
