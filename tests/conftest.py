@@ -1,4 +1,4 @@
-"""Settings of Hypothesis, and a PostgreSQL server, for all tests.
+"""Settings of Hypothesis, both ways of SQLite to keep a journal, and a PostgreSQL server, for all tests.
 
 Builds are repeatable: the same examples each time. To look further, run ``pytest --hypothesis-profile=wide``.
 """
@@ -10,10 +10,25 @@ import pytest
 from hypothesis import settings
 
 from budgetbandits.testing import PostgresqlServer
+from old_sqlite import pretend_old_sqlite
 
 settings.register_profile("workshop", deadline=None, derandomize=True)
 settings.register_profile("wide", deadline=None, max_examples=2000)
 settings.load_profile("workshop")
+
+
+@pytest.fixture
+def old_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let campaigns have Python's own SQLite, and take it for one that is not safe with a write-ahead log."""
+    pretend_old_sqlite(monkeypatch)
+
+
+@pytest.fixture(params=["log", "rollback"])
+def journal(request: pytest.FixtureRequest) -> str:
+    """Let new SQLite files have a write-ahead log, and a rollback journal."""
+    if request.param == "rollback":
+        request.getfixturevalue("old_sqlite")
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

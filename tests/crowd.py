@@ -5,6 +5,8 @@
 A worker asks and tells until no arm is affordable, and writes into a file of its own what it was told to be durable. A
 fifth of its requests it sends twice. A worker that was killed is replaced by one that goes on with the same file: it
 repeats the request whose answer it does not know, with the same key.
+
+The file ``old.db`` stands for an SQLite that is not safe with a write-ahead log.
 """
 
 import argparse
@@ -15,7 +17,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import budgetbandits as bb
+from old_sqlite import pretend_old_sqlite
+
+OLD = "old.db"
 
 
 def reward_of(pull: bb.Pull) -> float:
@@ -109,6 +116,8 @@ def main() -> None:
     parser.add_argument("--kills", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
     given = parser.parse_args()
+    if given.url.endswith(OLD):
+        pretend_old_sqlite(pytest.MonkeyPatch())
     bb.open_store(given.url).close()  # loads what all workers share, before they are forked
     print(run(given.url, given.folder, given.workers, given.kills, given.seed))
 

@@ -12,10 +12,13 @@ import crowd
 from budgetbandits.testing import PostgresqlServer
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "old sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/a.db"
+    if request.param == "old sqlite":
+        request.getfixturevalue("old_sqlite")
+        return f"sqlite:///{tmp_path}/{crowd.OLD}"
     server: PostgresqlServer = request.getfixturevalue("postgresql")
     return server.new_database(tmp_path.name)
 

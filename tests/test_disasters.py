@@ -44,6 +44,7 @@ def ask_until_it_fails(ads: bb.Campaign) -> str:
     return str(caught.value)
 
 
+@pytest.mark.usefixtures("journal")
 def test_a_full_disk(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     with bb.open_store(url) as store:
@@ -51,9 +52,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
     acknowledged = tmp_path / "acknowledged"
     with InAChild() as is_child:
         if is_child:
-            # No file may grow beyond this: the write-ahead log hits the limit in the midst of a transaction.
+            # No file may grow beyond this: the log, or the database, hits the limit in the midst of a transaction.
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, resource.RLIM_INFINITY))
             with bb.open_store(url) as store:
                 ads = store.open("ads")
                 message = ask_until_it_fails(ads)
@@ -71,6 +72,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         assert store.open("ads").verify().entries == int(acknowledged.read_text())
 
 
+@pytest.mark.usefixtures("journal")
 def test_a_database_that_may_not_grow(tmp_path: Path) -> None:
     from sqlalchemy import event, make_url
 
@@ -89,6 +91,7 @@ def test_a_database_that_may_not_grow(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.usefixtures("journal")
 def test_a_file_that_cannot_be_written() -> None:
     # Not in pytest's own folder, which others must not enter.
     with tempfile.TemporaryDirectory() as name:

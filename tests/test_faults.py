@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from sqlalchemy import event, make_url
 
 import budgetbandits as bb
@@ -164,6 +165,7 @@ def test_faults_at_every_step_of_a_commit_lose_nothing_and_overspend_nothing(tmp
     assert min(faults.counts[step] for step in STEPS) > 100
 
 
+@pytest.mark.usefixtures("journal")
 def test_the_simulation_repeats_itself(tmp_path: Path) -> None:
     journals = []
     for folder in ("one", "two"):

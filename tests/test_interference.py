@@ -58,6 +58,7 @@ def said_in_child(act: Callable[[], object]) -> str:
 
 
 class TestForks:
+    @pytest.mark.usefixtures("journal")
     def test_a_file_that_is_open_is_not_opened_again_after_a_fork(self, url: str) -> None:
         """SQLite would take the locks of the parent for its own, and delete a log that others write to."""
 
@@ -77,6 +78,7 @@ class TestForks:
         with bb.open_store(url) as store:
             assert store.open("ads").verify().entries == 2
 
+    @pytest.mark.usefixtures("journal")
     def test_another_file_may_be(self, store: bb.Store, tmp_path: Path) -> None:
         def use_another() -> None:
             with bb.open_store(f"sqlite:///{tmp_path}/b.db") as other:

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 import budgetbandits as bb
 from budgetbandits.campaigns.backend import Totals
-from budgetbandits.campaigns.sql import schema, sqlite
+from budgetbandits.campaigns.sql import schema
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.campaigns.sql.postgresql import PostgresqlBackend
 from budgetbandits.campaigns.sql.sqlite import SqliteBackend
@@ -74,14 +74,8 @@ class TestAddresses:
         with pytest.raises(NotInstalled, match=r"psycopg is not installed: pip install 'budgetbandits\[postgresql]'"):
             bb.open_store("postgresql://localhost/db")
 
-    def test_an_old_sqlite_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sqlite, "_OLDEST", (99, 0, 0))
-        assert "versions before 3.51.3 can corrupt a database" in refused(
-            f"sqlite:///{tmp_path}/a.db", StoreUnavailable
-        )
-        assert contents(tmp_path) == {}
 
-
+@pytest.mark.usefixtures("journal")
 class TestSqlite:
     def test_an_empty_file_is_set_up(self, tmp_path: Path) -> None:
         (tmp_path / "a.db").touch()
@@ -90,7 +84,7 @@ class TestSqlite:
         with bb.open_store(f"sqlite+pysqlite:///{tmp_path}/a.db") as store:
             assert store.open("ads").verify().entries == 1
 
-    def test_it_is_durable_and_consistent(self, tmp_path: Path) -> None:
+    def test_it_is_durable_and_consistent(self, tmp_path: Path, journal: str) -> None:
         backend = SqliteBackend(make_url(f"sqlite:///{tmp_path}/a.db"))
         with backend.engine.connect() as connection:
             settings = [
@@ -98,7 +92,7 @@ class TestSqlite:
                 for name in ("journal_mode", "synchronous", "foreign_keys", "application_id")
             ]
         backend.close()
-        assert settings == ["wal", 2, 1, 0x62756462]
+        assert settings == [{"log": "wal", "rollback": "delete"}[journal], 3, 1, 0x62756462]
 
     def test_a_database_of_another_program(self, tmp_path: Path) -> None:
         for journal in ("DELETE", "WAL"):
@@ -298,6 +292,7 @@ for number in range(6):
             store.open("ads").verify()
 
 
+@pytest.mark.usefixtures("journal")
 class TestReadOnly:
     def test_it_looks_and_writes_nothing(self, tmp_path: Path) -> None:
         url = f"sqlite:///{tmp_path}/a.db"
@@ -359,17 +354,6 @@ class TestReadOnly:
             bb.open_store(f"sqlite:///{tmp_path}/a.db", read_only=True)
         assert contents(tmp_path) == {"a.db": b""}
 
-    def test_on_a_server(self, postgresql: PostgresqlServer) -> None:
-        url = postgresql.new_database("looking")
-        with pytest.raises(StoreUnavailable, match="is empty: there are no campaigns to look at"):
-            bb.open_store(url, read_only=True)
-        with bb.open_store(url) as store:
-            new_campaign(store).ask()
-        with bb.open_store(url, read_only=True) as store:
-            assert store.open("ads").verify().entries == 1
-            with pytest.raises(StoreUnavailable, match="opened for reading only"):
-                store.open("ads").ask()
-
 
 def set_version(backend: SqlBackend, version: str) -> None:
     with backend.engine.begin() as connection:
@@ -387,6 +371,17 @@ def append_to_stale(backend: SqlBackend, campaign: int) -> None:
 
 
 class TestPostgresql:
+    def test_looking_writes_nothing(self, postgresql: PostgresqlServer) -> None:
+        url = postgresql.new_database("looking")
+        with pytest.raises(StoreUnavailable, match="is empty: there are no campaigns to look at"):
+            bb.open_store(url, read_only=True)
+        with bb.open_store(url) as store:
+            new_campaign(store).ask()
+        with bb.open_store(url, read_only=True) as store:
+            assert store.open("ads").verify().entries == 1
+            with pytest.raises(StoreUnavailable, match="opened for reading only"):
+                store.open("ads").ask()
+
     def test_it_lives_beside_others(self, postgresql: PostgresqlServer) -> None:
         url = postgresql.new_database("beside")
         with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:

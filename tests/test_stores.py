@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL keep the contract of all stores."""
+"""SQLite, new and old, and PostgreSQL keep the contract of all stores."""
 
 import hashlib
 from pathlib import Path
@@ -15,6 +15,11 @@ from budgetbandits.testing import PostgresqlServer, StoreContract
 class TestSqlite(StoreContract):
     def open_backend(self, folder: Path) -> Backend:
         return SqliteBackend(make_url(f"sqlite:///{folder}/campaigns.db"))
+
+
+@pytest.mark.usefixtures("old_sqlite")
+class TestOldSqlite(TestSqlite):
+    """With a rollback journal."""
 
 
 class TestPostgresql(StoreContract):

@@ -16,6 +16,7 @@ from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from budgetbandits.campaigns.sql.database import SqlBackend
+from budgetbandits.campaigns.sql.library import has_log, is_safe_with_log, newest_driver, turn_log_off
 from budgetbandits.campaigns.sql.line import Line
 from budgetbandits.campaigns.sql.schema import migrate
 from budgetbandits.campaigns.times import system_clock, timestamp
@@ -25,7 +26,6 @@ from budgetbandits.errors import InvalidInput, StoreError, StoreUnavailable, Wro
 __all__ = ["SqliteBackend"]
 
 _APPLICATION: Final = 0x62756462  # "budb", in the header of every database of this package
-_OLDEST: Final = (3, 51, 3)  # before it, resetting the write-ahead log could corrupt the database
 _SMALLEST: Final = 512  # bytes of a page
 _PATIENCE: Final = 30.0  # seconds to wait for other processes
 _NEXT: Final = 0.0002  # seconds between two looks of the one who is next in line
@@ -43,17 +43,20 @@ class SqliteBackend(SqlBackend):
     """
 
     def __init__(self, url: URL, *, read_only: bool = False) -> None:
-        driver = _driver()
+        driver = newest_driver()
         self._driver = driver
+        self._is_safe_with_log = is_safe_with_log(driver)
         try:
             path = _path(url, read_only)
             _check_inheritance(path)
             _check_file(driver, path)
         except OSError as error:
             raise StoreUnavailable(f"{url} cannot be opened: {error}") from error
+        if not read_only and not self._is_safe_with_log and path.exists():
+            turn_log_off(driver, path)
         connect = functools.partial(
             driver.connect,
-            _address(path, read_only),
+            _address(driver, path, read_only),
             uri=True,
             timeout=_PATIENCE,
             isolation_level=None,  # no transaction unless this module begins one
@@ -70,7 +73,8 @@ class SqliteBackend(SqlBackend):
 
     def bring_up(self, connection: Connection) -> None:
         """Create or upgrade the tables, and mark the file as one of this package."""
-        _switch_to_wal(connection)
+        if self._is_safe_with_log:
+            _give_log(connection)
         self.begin(connection, None)
         _check_owner(connection.connection.dbapi_connection, self._path)  # once more, with what stands in its log
         migrate(connection, self.where)
@@ -93,6 +97,12 @@ class SqliteBackend(SqlBackend):
             raise StoreUnavailable(
                 f"{self.where} cannot be written now: {error}. Nothing was changed; try again"
             ) from error
+        if not self._is_safe_with_log and has_log(raw):
+            raw.rollback()
+            raise StoreUnavailable(
+                f"{self.where} has got a write-ahead log since it was opened, and SQLite "
+                f"{self._driver.sqlite_version} can corrupt a database by that. Nothing was changed; open it again"
+            )
         return True
 
     def time_of(self, connection: Connection) -> int:
@@ -122,18 +132,6 @@ class SqliteBackend(SqlBackend):
         """Close all connections."""
         super().close()
         self._line.close()
-
-
-def _driver() -> ModuleType:
-    import pysqlite3
-
-    driver: ModuleType = pysqlite3
-    if driver.sqlite_version_info < _OLDEST:
-        raise StoreUnavailable(
-            f"pysqlite3 brings SQLite {driver.sqlite_version}, and versions before 3.51.3 can corrupt a database: "
-            "pip install --upgrade pysqlite3"
-        )
-    return driver
 
 
 def _path(url: URL, read_only: bool) -> Path:
@@ -166,21 +164,35 @@ def _check_file(driver: ModuleType, path: Path) -> None:
     if path.stat().st_size < _SMALLEST:  # SQLite would take it for an empty one
         raise _damaged(str(path), ValueError(f"{path.stat().st_size} bytes"))
     # SQLite leaves a log beside a database that it opens for reading, unless it takes that for immutable. Where there
-    # is a log already, somebody may be writing: only a look through it is safe then, and leaves nothing new.
-    if not _log_of(path).exists():
+    # is a log or a journal, somebody may be writing: only a look through it is safe then, and leaves nothing new.
+    if not _log_of(path).exists() and not _journal_of(path).exists():
         with contextlib.suppress(driver.DatabaseError):  # somebody may have begun to write just now
             _check_file_as(driver, path, "immutable=1")
             return
     try:
-        _check_file_as(driver, path, "mode=ro")
+        _check_file_as(driver, path, "mode=rw" if _may_roll_back(path) else "mode=ro")
     except driver.OperationalError as error:
-        raise StoreUnavailable(f"{path} cannot be read: {error}") from error
+        way_out = ". A crash may have broken off a transaction: open it once where it may be written, which undoes that"
+        hint = way_out if _journal_of(path).exists() else ""
+        raise StoreUnavailable(f"{path} cannot be read: {error}{hint}") from error
     except driver.DatabaseError as error:
         raise _damaged(str(path), error) from error
 
 
 def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
+
+
+def _journal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-journal")
+
+
+def _may_roll_back(path: Path) -> bool:
+    """Tell whether there may be a transaction that a crash broke off, and this process may undo it, as every one does.
+
+    Until then nothing can be read.
+    """
+    return _journal_of(path).exists() and _may_write(path) and _may_write(path.parent)
 
 
 def _check_file_as(driver: ModuleType, path: Path, mode: str) -> None:
@@ -200,15 +212,27 @@ def _check_owner(connection: Any, path: Path) -> None:
         raise WrongStore(f"{path} is the database of another program: give the name of a new file")
 
 
-def _address(path: Path, read_only: bool) -> str:
+def _address(driver: ModuleType, path: Path, read_only: bool) -> str:
     """Return the address under which SQLite shall open a file."""
     if not read_only:
         mode = "mode=rwc"
     elif _may_write(path.parent) or _log_of(path).exists():
         mode = "mode=rw"  # not "ro": whoever closes a database last has to tidy up beside it
-    else:
+    elif _needs_log(driver, path):
         mode = "immutable=1"  # where its log cannot be created, nobody else can write to it either
+    else:
+        mode = "mode=ro"
     return f"{path.absolute().as_uri()}?{mode}"
+
+
+def _needs_log(driver: ModuleType, path: Path) -> bool:
+    """Tell whether a file cannot be read without a log, which is not there."""
+    try:
+        _check_file_as(driver, path, "mode=ro")
+    except driver.OperationalError as error:
+        is_lacking = _primary_code(error) in (driver.SQLITE_CANTOPEN, driver.SQLITE_READONLY)
+        return is_lacking and not _journal_of(path).exists()
+    return False
 
 
 _inherited: set[tuple[int, int]] = set()
@@ -260,7 +284,8 @@ def _damaged(where: str, error: Exception) -> WrongStore:
 
 
 def _set_up(connection: Any, _: object) -> None:
-    for setting in ("synchronous = FULL", "foreign_keys = ON"):
+    # EXTRA: the removal of a rollback journal is the commit, and has to be durable itself. With a log it is as FULL is.
+    for setting in ("synchronous = EXTRA", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {setting}").close()
 
 
@@ -278,16 +303,14 @@ def _impatient(raw: Any) -> Iterator[None]:
         raw.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000:.0f}").close()
 
 
-def _switch_to_wal(connection: Connection) -> None:
-    """Turn the write-ahead log on, unless it is; while others do the same, SQLite says that it is busy, and no more."""
+def _give_log(connection: Connection) -> None:
+    """Turn the write-ahead log on if a file is empty; while others do, SQLite says that it is busy, and no more."""
     deadline = time.monotonic() + _PATIENCE
-    while True:
+    while connection.exec_driver_sql("PRAGMA page_count").scalar_one() == 0:
         try:
             connection.exec_driver_sql("PRAGMA journal_mode = WAL").close()
         except DBAPIError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(random.uniform(0, 0.02))
-        else:
-            connection.rollback()
-            return
+    connection.rollback()
