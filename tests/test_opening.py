@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -18,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 import budgetbandits as bb
 from budgetbandits.campaigns.backend import Totals
-from budgetbandits.campaigns.sql import schema
+from budgetbandits.campaigns.sql import schema, sqlite
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.campaigns.sql.postgresql import PostgresqlBackend
 from budgetbandits.campaigns.sql.sqlite import SqliteBackend
@@ -118,6 +119,19 @@ class TestSqlite:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("mine",)]
         connection.close()
 
+    def test_a_store_that_is_set_up_meanwhile_is_none_of_another_program(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        raw = sqlite3.connect(path)
+
+        class Watched:
+            def execute(self, statement: str) -> SimpleNamespace:
+                row = raw.execute(statement).fetchone()
+                bb.open_store(f"sqlite:///{path}").close()
+                return SimpleNamespace(fetchone=lambda: row)
+
+        sqlite._check_owner(Watched(), path)
+        raw.close()
+
     def test_a_marked_database_without_tables(self, tmp_path: Path) -> None:
         connection = sqlite3.connect(tmp_path / "a.db")
         connection.execute("PRAGMA application_id = 7")
@@ -209,10 +223,14 @@ class TestSqlite:
         assert "has the schema version '9999', and this package knows versions up to '0001': upgrade" in message
         assert (tmp_path / "a.db").read_bytes() == before
 
-    def test_many_processes_may_set_it_up_at_once(self, tmp_path: Path) -> None:
+    def test_many_processes_may_set_it_up_at_once(self, tmp_path: Path, journal: str) -> None:
         program = f"""
-import os
+import os, sys
 import budgetbandits as bb
+from budgetbandits.campaigns.sql import library
+
+if {journal == "rollback"}:
+    sys.modules["pysqlite3"], library._SAFE = None, (99, 0, 0)
 
 def open_and_ask(number):
     with bb.open_store("sqlite:///{tmp_path}/a.db") as store:

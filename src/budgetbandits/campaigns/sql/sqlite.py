@@ -204,11 +204,10 @@ def _check_file_as(driver: ModuleType, path: Path, mode: str) -> None:
 
 def _check_owner(connection: Any, path: Path) -> None:
     """Raise if a database is neither empty nor one of this package."""
-    [application] = connection.execute("PRAGMA application_id").fetchone()
-    if application == _APPLICATION:
-        return
+    # In this order: one who sets the file up meanwhile commits its tables and the mark at once.
     [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if application or tables:
+    [application] = connection.execute("PRAGMA application_id").fetchone()
+    if application != _APPLICATION and (application or tables):
         raise WrongStore(f"{path} is the database of another program: give the name of a new file")
 
 
