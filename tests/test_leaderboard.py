@@ -190,8 +190,13 @@ def test_a_duel_is_with_the_best_published_policy_of_the_cell(whole: Leaderboard
         assert duel.verdict == verdict
 
 
+@dataclass(frozen=True)
+class Explorer(bb.policies.EpsilonFirst):
+    """Somebody's own."""
+
+
 def test_a_policy_that_is_certain_to_lose_is_behind() -> None:
-    policies = {"explores": bb.epsilon_first(0.9), "learns": bb.recommended()}
+    policies = {"explores": Explorer(0.9), "learns": bb.recommended()}
     board = bb.compare(policies, {"coins": bb.families.BernoulliFamily(10)}, [1000], runs=20, seed=11)
     found = {duel.policy: duel.verdict for duel in board.duels}
     assert found == {"explores": "behind", "learns": "ahead"}  # beside KUBE, which is published and was added
@@ -331,11 +336,11 @@ def test_problems_and_policies_of_the_list_can_be_chosen_and_keep_their_seeds(fi
     assert bb.compare(file, "a / b", [300], progress=False).cells == board.cells
 
 
-def test_a_policy_of_the_packages_list_keeps_its_origin(tmp_path: Path) -> None:
+def test_a_policy_has_its_origin_under_any_name(tmp_path: Path) -> None:
     listed = {name: entrant.policy for name, entrant in read_suite().policies.items()}
-    policies = {name: listed[name] for name in ("KUBE", "IMED")} | {"mine": bb.epsilon_first(0.3)}
+    policies = {name: listed[name] for name in ("KUBE", "IMED")} | {"mine": bb.epsilon_first(0.3), "new": Explorer(0.3)}
     board = bb.compare(policies, {"coins": bb.families.BernoulliFamily(3)}, [50], runs=2, seed=11, out=tmp_path / "out")
-    assert board.origins == {"KUBE": PUBLISHED, "IMED": PUBLISHED, "mine": OWN}
+    assert board.origins == {"KUBE": PUBLISHED, "IMED": PUBLISHED, "mine": PUBLISHED, "new": OWN}
     page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "| mine | EpsilonFirst(epsilon=0.3, exploit=DensityGreedy()) |" in page
     assert "## The list" not in page  # since it says nothing of what was played

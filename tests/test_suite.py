@@ -35,15 +35,8 @@ def test_the_packages_lists_are_fair(costs: str) -> None:
     assert suite.policies["KUBE"] == Entrant(bb.kube(), PUBLISHED)
     assert suite.policies["recommended"] == Entrant(bb.recommended(), OWN)
     assert len({repr(entrant.policy) for entrant in suite.policies.values()}) == len(suite.policies) > 20
-    ours = (
-        bb.indices.LearnedRangeKLUCB,
-        bb.indices.TwoMomentKLUCB,
-        bb.policies.TwoMomentIMED,
-        bb.policies.VarianceAwareThompson,
-    )
-    for name, (policy, origin) in {name: (each.policy, each.origin) for name, each in suite.policies.items()}.items():
-        parts = [policy, policy.index] if isinstance(policy, bb.IndexPolicy) else [policy]
-        assert (origin == OWN) == any(isinstance(part, ours) for part in parts), name
+    for name, entrant in suite.policies.items():
+        assert entrant.origin == bb.policies.origin_of(entrant.policy), name
 
 
 def test_there_is_no_list_for_other_costs() -> None:
@@ -78,13 +71,22 @@ def test_the_packages_suite_has_what_was_promised() -> None:
 def test_a_users_list_has_what_it_says_and_the_rest_from_the_package(tmp_path: Path) -> None:
     packaged = read_suite()
     suite = read_text(tmp_path, POLICIES)
-    assert suite.policies == {"mine": Entrant(bb.kube(0.5), OWN)}
+    assert suite.policies == {"mine": Entrant(bb.kube(0.5), PUBLISHED)}
     assert suite.problems.keys() == packaged.problems.keys()
     assert suite.presets == packaged.presets
     suite = read_text(tmp_path, PROBLEMS + PRESETS)
     assert suite.policies == packaged.policies
     assert suite.problems == {"coins": bb.families.BernoulliFamily(3)}
     assert suite.presets == {"tiny": Preset(2, 4, (50.0, 200.0))}
+
+
+def test_an_origin_that_is_not_said_is_the_registered_one_and_one_that_is_said_holds(tmp_path: Path) -> None:
+    text = (
+        POLICIES + '[policies.eps]\npolicy = "epsilon_first"\nepsilon = 0.1\n[policies.new]\npolicy = "recommended"\n'
+    )
+    origins = {name: entrant.origin for name, entrant in read_text(tmp_path, text).policies.items()}
+    assert origins == {"mine": PUBLISHED, "eps": PUBLISHED, "new": OWN}
+    assert read_text(tmp_path, POLICIES + 'origin = "own"').policies["mine"].origin == OWN
 
 
 def test_the_digest_is_that_of_all_that_the_list_says(tmp_path: Path) -> None:

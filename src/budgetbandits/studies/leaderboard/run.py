@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from budgetbandits.core.progress import Progress
+from budgetbandits.core.registry import Origin
 from budgetbandits.errors import InvalidInput
-from budgetbandits.policies import Policy, kube
+from budgetbandits.policies import Policy, kube, origin_of
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.keys import choice, run_count, seed_of
 from budgetbandits.studies.leaderboard.board import Cell, Duel, Leaderboard
 from budgetbandits.studies.leaderboard.page import document, picture
-from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED, Suite, budgets_of, read_suite
+from budgetbandits.studies.leaderboard.suite import Suite, budgets_of, read_suite
 from budgetbandits.studies.outputs import table_csv, write_page, write_picture
 from budgetbandits.studies.study import Case, Machine, Study, play
 
@@ -46,7 +47,7 @@ class Contest:
 
     study: Study
     runs: int
-    origins: Mapping[str, str]
+    origins: Mapping[str, Origin]
     reference: str
     suite: Suite | None
 
@@ -232,12 +233,10 @@ def _instances(case: Case, seed: int, runs: int) -> Iterator[Problem]:
             yield problem
 
 
-def _origin(name: str, policy: Policy, suite: Suite) -> str:
-    """Return what the list says of a policy; one that is not on it is somebody's own, but for the reference."""
+def _origin(name: str, policy: Policy, suite: Suite) -> Origin:
+    """Return what the list says of a policy, and of one that is not on it what is registered."""
     entrant = suite.policies.get(name)
-    if entrant is not None and entrant.policy == policy:
-        return entrant.origin
-    return PUBLISHED if policy == kube() else OWN
+    return entrant.origin if entrant is not None and entrant.policy == policy else origin_of(policy)
 
 
 def play_contest(

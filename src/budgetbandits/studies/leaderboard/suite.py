@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from budgetbandits.core.registry import Origin
 from budgetbandits.errors import InvalidInput
-from budgetbandits.policies import Policy
+from budgetbandits.policies import Policy, origin_of
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.catalogue import make_family, make_policy
 from budgetbandits.studies.keys import (
@@ -37,6 +38,7 @@ PACKAGED: Final[Mapping[str, Path]] = {
 }
 PUBLISHED: Final = "published"
 OWN: Final = "own"
+_ORIGINS: Final[Mapping[str, Origin]] = {PUBLISHED: PUBLISHED, OWN: OWN}
 
 _TABLES: Final = ("presets", "problems", "policies")
 
@@ -46,7 +48,7 @@ class Entrant:
     """A policy on a list, and whether it was published or is the own idea of who wrote the list."""
 
     policy: Policy
-    origin: str
+    origin: Origin
 
 
 @dataclass(frozen=True)
@@ -122,9 +124,10 @@ def _policies(tables: Mapping[str, Any]) -> dict[str, Entrant]:
     found = {}
     for name, entry in _entries(tables, "policies", '[policies.KUBE] with policy = "kube"').items():
         where = inside("policies", name)
-        origin = choice(entry.get("origin", OWN), {PUBLISHED: PUBLISHED, OWN: OWN}, inside(where, "origin"))
         parameters = {key: entry[key] for key in entry if key not in ("policy", "origin")}
-        found[name] = Entrant(make_policy(entry.get("policy"), parameters, where, also=["origin"]), origin)
+        policy = make_policy(entry.get("policy"), parameters, where, also=["origin"])
+        origin = choice(entry.get("origin", origin_of(policy)), _ORIGINS, inside(where, "origin"))
+        found[name] = Entrant(policy, origin)
     return found
 
 
