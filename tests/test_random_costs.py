@@ -353,8 +353,8 @@ class TestLearner:
         ("cost", "message"),
         [
             (None, "cost of pull 1 is missing: arm 'a' has a random cost; tell what it was"),
-            ("0.26", "cost of pull 1 is 0.26: it must be at most 0.25, which was reserved for it"),
-            ("0.04", "cost of pull 1 is 0.04: it must be at least 0.05, the least that was declared"),
+            ("0.26", "cost of pull 1 is 0.26: it must be at most 0.250000, which was reserved for it"),
+            ("0.04", "cost of pull 1 is 0.04: it must be at least 0.050000, the least that was declared"),
             (-1, "cost of pull 1 is -1: it must be 0 or more, and finite"),
             (math.nan, "cost of pull 1 is nan: give a number"),
         ],
@@ -435,15 +435,6 @@ class TestLearner:
         learner.expire(pull)
         learner.tell(pull, 0.5)
         assert learner.arms[0].cost == 0.25
-
-    def test_the_second_version_of_its_json_is_still_read(self) -> None:
-        learner = bb.Learner(bb.kube(), [1, 2], 10, (0, 1), seed=1)
-        learner.tell(asked(learner), 0.5)
-        saved = json.loads(learner.to_json())
-        data = saved | {"version": 2}
-        del data["least"], data["limits"], data["reward_seen"]
-        restored = json.loads(bb.Learner.from_json(json.dumps(data)).to_json())
-        assert restored == saved | {"reward_seen": 1}
 
     @pytest.mark.parametrize(
         "damage",

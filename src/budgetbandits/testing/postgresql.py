@@ -1,0 +1,95 @@
+"""A PostgreSQL server for tests."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+__all__ = ["PostgresqlServer"]
+
+
+class PostgresqlServer:
+    """A PostgreSQL server of one's own, on loopback, with an empty cluster in a temporary folder.
+
+    As root it runs as the user ``postgres`` or ``nobody``, since PostgreSQL refuses to run as root.
+    """
+
+    def __init__(self) -> None:
+        binaries = self.binaries()
+        if binaries is None:
+            raise FileNotFoundError("there is no PostgreSQL server: install it (Debian: apt-get install postgresql)")
+        self._binaries = binaries
+        self._folder = Path(tempfile.mkdtemp(prefix="budgetbandits-postgresql-"))
+        self._user = self._unprivileged_user()
+        if self._user is not None:
+            shutil.chown(self._folder, self._user)
+        self._run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        self.port = self._free_port()
+        self.start()
+
+    @staticmethod
+    def binaries() -> Path | None:
+        """Return the folder of the server's programs, or None if there is no server."""
+        places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
+        if found := shutil.which("initdb"):
+            places.insert(0, Path(found).parent)
+        return next((place for place in places if (place / "pg_ctl").exists()), None)
+
+    def start(self) -> None:
+        """Start it, also after a `stop`, and wait until it answers."""
+        options = f"-p {self.port} -h 127.0.0.1 -k '' -c max_connections=200"
+        self._run("pg_ctl", "--wait", f"--log={self._folder / 'log'}", f"--options={options}", "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it; "immediate" is as if the power had failed."""
+        self._run("pg_ctl", "--wait", f"--mode={mode}", "stop")
+
+    def new_database(self, name: str) -> str:
+        """Create a database, unless there is one of that name, and return its address."""
+        import psycopg
+
+        with psycopg.connect(self.address("postgres", "postgresql"), autocommit=True) as connection:
+            query = "SELECT count(*) FROM pg_database WHERE datname = %s"
+            if connection.execute(query, [name]).fetchone() == (0,):
+                connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        return self.address(name)
+
+    def address(self, database: str, scheme: str = "postgresql+psycopg") -> str:
+        """Return the address of a database."""
+        return f"{scheme}://postgres@127.0.0.1:{self.port}/{database}"
+
+    def close(self) -> None:
+        """Stop it, and leave nothing behind."""
+        with contextlib.suppress(subprocess.CalledProcessError):  # it was stopped before
+            self.stop("immediate")
+        shutil.rmtree(self._folder)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._binaries / program), f"--pgdata={self._folder / 'data'}", *arguments]
+        subprocess.run(
+            command,
+            check=True,
+            user=self._user,
+            extra_groups=None if self._user is None else [],
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    @staticmethod
+    def _unprivileged_user() -> str | None:
+        if os.geteuid() != 0:
+            return None
+        import pwd  # not on Windows, where there is no server to be started
+
+        known = {entry.pw_name for entry in pwd.getpwall()}
+        return "postgres" if "postgres" in known else "nobody"
+
+    @staticmethod
+    def _free_port() -> int:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port: int = listener.getsockname()[1]
+            return port

@@ -1,0 +1,482 @@
+"""What every store does: `StoreContract`, to be inherited by a test class."""
+
+import contextlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from budgetbandits.campaigns.backend import Backend, Totals
+from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.campaigns.journal import Entry, Kind
+from budgetbandits.campaigns.store import Store
+from budgetbandits.errors import (
+    CampaignClosed,
+    CampaignExists,
+    InvalidAmount,
+    InvalidInput,
+    InvalidReward,
+    KeyReused,
+    NoSuchCampaign,
+    PullAlreadySettled,
+    StoreError,
+    UnknownPull,
+)
+from budgetbandits.policies import epsilon_greedy, kube, thompson
+from budgetbandits.testing.clock import HandClock
+
+__all__ = ["StoreContract", "amounts", "asked", "new_campaign"]
+
+
+class StoreContract(ABC):
+    """What every store does. Derive from it, define `open_backend`, and pytest finds the tests."""
+
+    @abstractmethod
+    def open_backend(self, folder: Path) -> Backend:
+        """Open the backend that belongs to a folder, which is empty at first."""
+
+    @pytest.fixture
+    def clock(self) -> HandClock:
+        """Return the clock of all stores of a test."""
+        return HandClock()
+
+    @pytest.fixture
+    def store(self, tmp_path: Path, clock: HandClock) -> Iterator[Store]:
+        """Return a store that is empty."""
+        with self.open_store(tmp_path, clock) as store:
+            yield store
+
+    @pytest.fixture
+    def ads(self, store: Store) -> Campaign:
+        """Return a campaign with a lease of a minute."""
+        return new_campaign(store)
+
+    def open_store(self, folder: Path, clock: HandClock) -> Store:
+        """Open the store that belongs to a folder, as another process would."""
+        return Store(self.open_backend(folder), clock=clock)
+
+    # Creating and finding
+
+    def test_a_campaign_is_created_opened_and_listed(self, store: Store, tmp_path: Path, clock: HandClock) -> None:
+        assert store.list() == ()
+        ads = new_campaign(store)
+        other = new_campaign(store, "überall", budget=3, costs=[1, 2], seed=None)
+        with self.open_store(tmp_path, clock) as again:
+            assert [(row.name, row.budget, row.spent, row.entries, row.is_closed) for row in again.list()] == [
+                ("ads", Decimal("10.00"), Decimal("0.00"), 0, False),
+                ("überall", Decimal(3), Decimal(0), 0, False),
+            ]
+            found = again.open("ads")
+            assert (found.policy, found.seed, found.lease) == (ads.policy, 7, timedelta(minutes=1))
+            assert (found.reward_range, found.on_expire) == ((0, 1), "charge")
+            assert again.open("überall").seed == other.seed
+            assert found.arms == ads.arms
+            assert found.created == clock.now
+
+    def test_a_name_is_taken_once(self, store: Store) -> None:
+        ads = new_campaign(store)
+        ads.ask()
+        with pytest.raises(CampaignExists, match="there is a campaign named 'ads' already"):
+            new_campaign(store, budget=99)
+        assert len(store.list()) == 1
+        assert ads.money.budget == 10
+
+    def test_there_must_be_one_to_open(self, store: Store) -> None:
+        with pytest.raises(NoSuchCampaign, match="there is no campaign named 'ads'"):
+            store.open("ads")
+
+    @pytest.mark.parametrize("name", ["", "a\nb", "x" * 256, 5, None])
+    def test_a_name_is_a_printable_text(self, store: Store, name: Any) -> None:
+        with pytest.raises(InvalidInput, match="give a printable text of 1 to 255 characters"):
+            new_campaign(store, name)
+        assert store.list() == ()
+
+    def test_what_cannot_be_a_campaign_is_not_written(self, store: Store) -> None:
+        bad: list[dict[str, Any]] = [{"costs": {}}, {"budget": -1}, {"costs": {"a": 1 / 3}}, {"lease": "soon"}]
+        for changed in bad:
+            with pytest.raises(InvalidInput):
+                new_campaign(store, **changed)
+        assert store.list() == ()
+
+    # Asking, telling, cancelling
+
+    def test_money_goes_from_left_to_reserved_to_spent(self, ads: Campaign) -> None:
+        first, second, third = ads.ask(n=3)
+        assert amounts(ads) == ("0.00", "1.35", "8.65")
+        ads.tell(first, 0.5)
+        ads.tell(second.id, 0.25, cost="0.05")
+        ads.cancel(third)
+        assert amounts(ads) == ("0.15", "0.00", "9.85")
+        assert (ads.reward_total, ads.pulls) == (0.75, 2)
+        assert [row.mean for row in ads.arms] == [0.5, 0.25, None]
+        ads.verify()
+
+    def test_it_ends_with_none(self, store: Store) -> None:
+        ads = new_campaign(store, costs={"a": 3}, budget=7)
+        first, second = ads.ask(n=5)
+        assert ads.ask() is None
+        assert ads.ask(n=2) == []
+        assert ads.best_set() == ()
+        ads.cancel(first)
+        assert ads.ask() is not None
+        ads.verify()
+        assert ads.pending[0].id == second.id
+
+    def test_the_history_says_what_happened(self, ads: Campaign, clock: HandClock) -> None:
+        pull = ads.ask(key="k")
+        assert pull is not None
+        clock.advance(1)
+        ads.tell(pull, 0.1 + 0.2)
+        ads.close()
+        start = clock.now - timedelta(seconds=1)
+        rows = [
+            (row.number, row.time, row.kind, row.pull, row.arm, row.amount, row.reward, row.key)
+            for row in ads.history()
+        ]
+        assert rows == [
+            (1, start, "asked", 1, "a", Decimal("0.10"), None, "k"),
+            (2, clock.now, "told", 1, "a", Decimal("0.10"), 0.1 + 0.2, None),
+            (3, clock.now, "closed", None, None, Decimal(0), None, None),
+        ]
+
+    def test_a_closed_campaign_settles_what_is_outstanding(self, ads: Campaign, store: Store) -> None:
+        first, second = ads.ask(n=2, key="two")
+        ads.close()
+        ads.close()
+        with pytest.raises(CampaignClosed):
+            ads.ask()
+        assert ads.ask(n=2, key="two") == [first, second]
+        ads.tell(first, 1)
+        ads.cancel(second)
+        assert ads.is_closed
+        assert store.list()[0].is_closed
+        ads.verify()
+
+    def test_bad_requests_change_nothing(self, ads: Campaign) -> None:
+        pull, told = ads.ask(n=2, key="k")
+        ads.tell(told, 0.5)
+        before = list(ads.history())
+        anyhow: Any = ads
+        bad: list[tuple[type[Exception], Any]] = [
+            (UnknownPull, lambda: ads.tell(99, 0.5)),
+            (UnknownPull, lambda: anyhow.cancel("1")),
+            (InvalidReward, lambda: ads.tell(pull, 1.5)),
+            (InvalidReward, lambda: anyhow.tell(pull, None)),
+            (InvalidAmount, lambda: ads.tell(pull, 0.5, cost="0.11")),
+            (PullAlreadySettled, lambda: ads.tell(told, 0.6)),
+            (PullAlreadySettled, lambda: ads.cancel(told)),
+            (PullAlreadySettled, lambda: ads.extend(told)),
+            (KeyReused, lambda: ads.ask(key="k")),
+            (InvalidInput, lambda: ads.ask(n=0)),
+            (InvalidInput, lambda: ads.ask(key="")),
+        ]
+        for error, act in bad:
+            with pytest.raises(error):
+                act()
+        assert list(ads.history()) == before
+
+    # Exactly once
+
+    def test_a_pull_of_another_campaign_is_not_taken_for_ones_own(self, ads: Campaign, store: Store) -> None:
+        other = new_campaign(store, "other", costs={"x": "0.10", "y": "0.25"})
+        for settle in (lambda pull: ads.tell(pull, 0.5), ads.cancel, lambda pull: None):
+            mine, foreign = ads.ask(), other.ask()
+            assert mine is not None
+            assert foreign is not None
+            assert mine.id == foreign.id
+            settle(mine)
+            for use in (lambda pull: ads.tell(pull, 0.5), ads.cancel, ads.extend):
+                with pytest.raises(UnknownPull, match="is no pull that was handed out here"):
+                    use(foreign)
+
+    def test_a_key_gives_the_same_answer_everywhere(self, ads: Campaign, tmp_path: Path, clock: HandClock) -> None:
+        pull = ads.ask(key="worker-7/42")
+        pulls = ads.ask(key="grüße", n=3)
+        with self.open_store(tmp_path, clock) as again:
+            assert again.open("ads").ask(key="worker-7/42") == pull
+            assert again.open("ads").ask(key="grüße", n=3) == pulls
+        assert ads.pulls == 4
+
+    def test_keys_belong_to_their_campaign(self, ads: Campaign, store: Store) -> None:
+        other = new_campaign(store, "other")
+        assert ads.ask(key="k") == other.ask(key="k")
+        assert (ads.pulls, other.pulls) == (1, 1)
+
+    def test_the_same_again_changes_nothing(self, ads: Campaign) -> None:
+        first, second = ads.ask(n=2)
+        for _ in range(2):
+            ads.tell(first, 0.5, cost="0.05")
+            ads.cancel(second)
+            ads.close()
+        assert [row.kind for row in ads.history()] == ["asked", "asked", "told", "cancelled", "closed"]
+
+    # Leases
+
+    def test_what_is_not_told_in_its_lease_is_charged_once_and_learned_from_late(
+        self, ads: Campaign, clock: HandClock
+    ) -> None:
+        pull, other = ads.ask(n=2)
+        assert ads.leases[0].until == clock.now + timedelta(minutes=1)
+        clock.advance(59)
+        assert ads.extend(other) == clock.now + timedelta(minutes=1)
+        assert [one.age for one in ads.leases] == [timedelta(seconds=59)] * 2
+        clock.advance(1)
+        ads.tell(pull, 0.5, cost="0.01")
+        assert amounts(ads) == ("0.10", "0.25", "9.65")
+        assert ads.reward_total == 0.5
+        assert [row.kind for row in ads.history()] == ["asked", "asked", "extended", "expired", "told"]
+        ads.verify()
+
+    def test_or_released_if_one_knows_better(self, store: Store, clock: HandClock) -> None:
+        ads = new_campaign(store, on_expire="release")
+        pull = ads.ask()
+        assert pull is not None
+        clock.advance(60)
+        ads.tell(pull, 0.5)
+        assert amounts(ads) == ("0.00", "0.00", "10.00")
+        assert ads.reward_total == 0.5
+        ads.verify()
+
+    @pytest.mark.parametrize(
+        ("time", "message"),
+        [
+            (12.5, "it must return a datetime with a time zone"),
+            (datetime.fromisoformat("2026-01-01"), "it must return a datetime with a time zone"),
+            (datetime(9999, 12, 31, tzinfo=UTC), "it must lie between the years 1970 and 9000; set the clock"),
+        ],
+    )
+    def test_a_clock_that_tells_no_time(self, ads: Campaign, clock: HandClock, time: Any, message: str) -> None:
+        before, clock.now = clock.now, time
+        with pytest.raises(InvalidInput, match=message):
+            ads.ask()
+        clock.now = before
+        assert ads.ask() is not None
+        ads.verify()
+
+    def test_a_clock_that_was_ahead_for_a_while(self, ads: Campaign, clock: HandClock) -> None:
+        """Leases stand still until the time of the last entry comes again; money and pulls are as safe as ever."""
+        clock.advance(3600)
+        pull = ads.ask()
+        clock.advance(-3600)
+        other = ads.ask()
+        assert pull is not None
+        assert other is not None
+        clock.advance(60)
+        ads.tell(pull, 0.5)
+        ads.cancel(other)
+        assert ads.money.reserved == 0
+        ads.verify()
+
+    def test_a_clock_that_is_set_back_changes_nothing(self, ads: Campaign, clock: HandClock) -> None:
+        ads.ask()
+        clock.advance(-3600)
+        ads.ask()
+        times = [row.time for row in ads.history()]
+        assert times[0] == times[1]
+        clock.advance(3600 + 60)
+        ads.close()
+        assert amounts(ads) == ("0.35", "0.00", "9.65")
+        ads.verify()
+
+    # Random costs
+
+    def test_of_a_random_cost_the_greatest_is_reserved_and_the_true_one_settled(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        costs = {"a": ("0.05", "0.25"), "b": "0.10"}
+        ads = new_campaign(store, costs=costs, budget=2, policy=thompson(), unit="0.01")
+        pull, other = ads.ask(n=2)
+        while pull.arm != "a" or other.arm != "b":
+            ads.cancel(pull)
+            ads.cancel(other)
+            pull, other = ads.ask(n=2)
+        assert amounts(ads) == ("0.00", "0.35", "1.65")
+        for cost in (None, "0.04", "0.26"):
+            with pytest.raises(InvalidAmount):
+                ads.tell(pull, 0.5, cost)
+        for _ in range(2):
+            ads.tell(pull, 0.5, cost="0.071")
+            ads.tell(other, 0.5)
+        assert amounts(ads) == ("0.18", "0.00", "1.82")
+        with self.open_store(tmp_path, clock) as again:
+            assert [row.cost for row in again.open("ads").arms] == [0.08, 0.10]
+        ads.verify()
+
+    def test_a_random_cost_that_is_told_late_moves_no_money(self, store: Store, clock: HandClock) -> None:
+        ads = new_campaign(store, costs={"a": ("0.05", "0.25")}, budget="0.50", unit="0.01")
+        first, second = ads.ask(n=2)
+        ads.tell(first, 0.5, cost="0.05")
+        clock.advance(60)
+        ads.tell(second, 0.5)
+        assert amounts(ads) == ("0.30", "0.00", "0.20")
+        assert [row.cost for row in ads.arms] == [0.05]
+        assert ads.ask() is None
+        ads.verify()
+
+    def test_a_budget_of_random_costs_is_spent_to_where_no_greatest_cost_fits(self, store: Store) -> None:
+        ads = new_campaign(store, costs={"a": (0, "0.25"), "b": ("0.10", "0.40")}, budget=3)
+        while pull := ads.ask():
+            ads.tell(pull, 0.5, cost="0.15005")  # finer than the amounts given, and settled as it is
+        assert amounts(ads) == ("2.850950", "0.000000", "0.149050")
+        ads.verify()
+
+    def test_limits_hold_for_all_who_ask(self, store: Store, tmp_path: Path, clock: HandClock) -> None:
+        ads = new_campaign(store, costs={"a": "0.10", "b": "0.25"}, limits={"a": 2, "b": 1})
+        pulls = [ads.ask(key=str(number)) for number in range(4)]
+        assert pulls[3] is None
+        assert sorted(pull.arm for pull in pulls if pull is not None) == ["a", "a", "b"]
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            assert other.ask() is None
+            first = pulls[0]
+            assert first is not None
+            other.cancel(first)  # then it does not count
+            back = other.ask()
+            assert back is not None
+            assert back.arm == first.arm
+        assert ads.ask() is None
+        ads.verify()
+
+    def test_without_a_lease_nothing_expires(self, store: Store, clock: HandClock) -> None:
+        ads = new_campaign(store, lease=None)
+        pull = ads.ask()
+        assert pull is not None
+        clock.advance(10**8)
+        assert ads.extend(pull) is None
+        assert ads.leases[0].until is None
+
+    # Crowds
+
+    def test_a_restored_campaign_goes_on_exactly_as_the_one_that_was_not_interrupted(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        policy = epsilon_greedy(50, 0.5)
+        straight, interrupted = (new_campaign(store, name, policy=policy) for name in ("straight", "interrupted"))
+        for step in range(30):
+            with self.open_store(tmp_path, clock) as again:
+                for ads in (straight, again.open("interrupted")):
+                    pull = ads.ask(key=str(step))
+                    if pull is not None and step % 3:
+                        ads.tell(pull, step / 30)
+        assert [row.arm for row in straight.history()] == [row.arm for row in interrupted.history()]
+        assert straight.arms == interrupted.arms
+
+    def test_many_threads_and_stores_spend_a_budget_and_no_more(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, costs={"a": 1, "b": 2}, budget=60)
+        trouble: list[BaseException] = []
+        told: list[float] = []
+        with self.open_store(tmp_path, clock) as again:
+
+            def work(campaign: Campaign, number: int) -> None:
+                try:
+                    while pull := campaign.ask(key=f"{number}/{len(told)}/{threading.get_ident()}"):
+                        campaign.tell(pull, 0.25)
+                        told.append(0.25)
+                except BaseException as error:
+                    trouble.append(error)
+
+            threads = [
+                threading.Thread(target=work, args=(campaign, number))
+                for number in range(8)
+                for campaign in (ads, again.open("ads"))
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert trouble == []
+        assert amounts(ads) == ("60", "0", "0")
+        assert ads.reward_total == sum(told)
+        ads.verify()
+
+    def test_campaigns_of_one_store_do_not_mind_each_other(self, store: Store) -> None:
+        campaigns = [new_campaign(store, str(number), seed=number) for number in range(3)]
+        for _ in range(10):
+            for ads in campaigns:
+                pull = ads.ask()
+                assert pull is not None
+                ads.tell(pull, 0.5)
+        for ads in campaigns:
+            assert ads.verify().entries == 20
+
+    # What the backend itself must refuse
+
+    def test_an_exception_undoes_a_transaction(self, ads: Campaign, tmp_path: Path) -> None:
+        ads.ask()
+        with contextlib.closing(self.open_backend(tmp_path)) as backend:
+            record = backend.find("ads")
+            with pytest.raises(ZeroDivisionError):
+                append_and_fail(backend, record.id)
+            assert backend.find("ads") == record
+            assert [entry.number for entry in backend.entries(record.id, 0, 10)] == [1]
+        ads.verify()
+
+    @pytest.mark.parametrize(
+        ("entry", "totals"),
+        [
+            (2, Totals(2, 990, 11)),
+            (2, Totals(2, -1, 10)),
+            (2, Totals(2, 10, -1)),
+            (1, Totals(1, 0, 20)),
+        ],
+    )
+    def test_the_budget_and_the_order_are_guarded_by_the_database(
+        self, ads: Campaign, tmp_path: Path, entry: int, totals: Totals
+    ) -> None:
+        ads.ask()
+        with contextlib.closing(self.open_backend(tmp_path)) as backend:
+            record = backend.find("ads")
+            with pytest.raises(StoreError), backend.writing(record.id) as transaction:
+                transaction.append([asked(entry)], totals)
+            assert backend.find("ads") == record
+        ads.verify()
+
+    def test_pages_of_the_journal(self, ads: Campaign, tmp_path: Path) -> None:
+        ads.ask(n=5)
+        with contextlib.closing(self.open_backend(tmp_path)) as backend:
+            campaign = backend.find("ads").id
+            numbers = [[entry.number for entry in backend.entries(campaign, after, 2)] for after in (0, 2, 4, 5)]
+            assert numbers == [[1, 2], [3, 4], [5], []]
+            with backend.writing(campaign) as transaction:
+                assert transaction.totals.entries == 5
+                assert [entry.number for entry in transaction.entries(3, 10)] == [4, 5]
+                assert abs(transaction.time() - backend.time()) < 60_000_000
+
+
+def new_campaign(store: Store, name: str = "ads", **changed: Any) -> Campaign:
+    """Create a campaign of three arms."""
+    arguments: dict[str, Any] = {
+        "policy": kube(),
+        "costs": {"a": "0.10", "b": "0.25", "c": 1},
+        "budget": 10,
+        "reward_range": (0, 1),
+        "seed": 7,
+        "lease": "1 minute",
+    }
+    return store.create(name, **(arguments | changed))
+
+
+def amounts(campaign: Campaign) -> tuple[str, str, str]:
+    """Return what was spent, is reserved and is left."""
+    money = campaign.money
+    assert money.budget == money.spent + money.reserved + money.left
+    return str(money.spent), str(money.reserved), str(money.left)
+
+
+def asked(number: int) -> Entry:
+    """Return an entry that a backend may be given."""
+    return Entry(number, 10**15, Kind.ASKED, pull=number, arm=0, amount=10)
+
+
+def append_and_fail(backend: Backend, campaign: int) -> None:
+    """Leave a transaction by an exception."""
+    with backend.writing(campaign) as transaction:
+        transaction.append([asked(2)], Totals(2, 0, 20))
+        raise ZeroDivisionError
