@@ -24,7 +24,7 @@ def test_a_saved_learner_is_the_same_and_goes_on_the_same(name: str) -> None:
     case, chance = LEARNERS[name], random.Random(5)
     learner = bb.Learner.from_json(json.dumps(case["saved"]))
     assert json.loads(learner.to_json()) == case["saved"]
-    pulls = []
+    pulls: list[list[Any]] = []
     while len(pulls) < 20 and (pull := learner.ask()):
         pulls.append([pull.id, pull.arm, pull.number])
         learner.tell(pull, chance.random(), "0.50" if (name, pull.arm) == ("thompson", "a") else None)
@@ -39,7 +39,7 @@ def test_a_journal_verifies_and_goes_on(tmp_path: Path) -> None:
         assert spring.money == bb.Money(*map(Decimal, ("10.00", "3.24", "0.40", "6.36")))
         assert (summer.verify().entries, summer.pulls, summer.is_closed) == (79, 31, True)
         assert summer.money == bb.Money(*map(Decimal, ("10.000000", "2.030000", "0.750000", "7.220000")))
-        assert spring.ask(key="k1") == bb.Pull(2, "b", Decimal("0.25"), 2)
+        assert spring.ask(key="k1") == bb.Pull(2, "a", Decimal("0.10"), 2)
         assert spring.ask() is not None
         assert spring.verify().entries > 76
 
