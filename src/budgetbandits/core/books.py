@@ -164,6 +164,9 @@ class Books:
         self.expired: dict[int, Expired] = {}
         self.cancelled: set[int] = set()
         self.answers: dict[str, Answer] = {}
+        # What was asked for before: both take longer to compute than all else about a pull.
+        self._prices: dict[int, int] = {}
+        self._costs: dict[int, Decimal] = {}
 
     # Arms and money
 
@@ -192,7 +195,10 @@ class Books:
 
     def price(self, arm: int) -> int:
         """Return what a pull of an arm costs, at most if that is random, in whole units."""
-        return self.bill.unit.units(float(self.bill.prices[arm]))
+        price = self._prices.get(arm)
+        if price is None:
+            price = self._prices[arm] = self.bill.unit.units(float(self.bill.prices[arm]))
+        return price
 
     def price_low(self, arm: int) -> int:
         """Return what a pull of an arm costs at least, in whole units."""
@@ -209,7 +215,10 @@ class Books:
     def pull(self, reservation: Reservation) -> Pull:
         """Return a pull as it is handed out."""
         number, arm, place, price = reservation
-        return Pull(number, self.names[arm], self.bill.unit.decimal(price), place)
+        cost = self._costs.get(price)
+        if cost is None:
+            cost = self._costs[price] = self.bill.unit.decimal(price)
+        return Pull(number, self.names[arm], cost, place)
 
     # What becomes of pulls
 

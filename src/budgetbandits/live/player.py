@@ -114,8 +114,8 @@ class Player:
     def ask(self, arm: int | None = None) -> Reservation | None:
         """Reserve a pull of the arm that the policy chooses, or of the one given; None if it cannot be paid."""
         now = self.now()
-        chosen = self._choose(now) if arm is None else arm
-        if chosen is None or not self.books.can_pull(chosen):
+        chosen = self._choose(now) if arm is None else arm if self.books.can_pull(arm) else None
+        if chosen is None:
             return None
         learns = bool(self.policy.learns(self.learning.shown, now))
         self.learning.take_note(now, chosen)
