@@ -55,14 +55,14 @@ What is known of T
 import math
 import operator
 from dataclasses import dataclass
-from functools import cache, singledispatch
 from typing import Final, Literal, get_args
 
 import numpy as np
 
+from budgetbandits.analysis.divergence import least_divergence
 from budgetbandits.core.arrays import UNLIMITED, Floats
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws.steady import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.problems.laws.steady import RewardLaw
 from budgetbandits.problems.problem import Problem
 
 __all__ = [
@@ -433,52 +433,6 @@ def lower_bound_constant(problem: Problem) -> float:
     )
 
 
-def least_divergence(law: RewardLaw, mean: float, *, high: float) -> float:
-    """Return K_inf: how far, in Kullback-Leibler divergence, the law is from all laws of a greater mean.
-
-    The other laws are all those whose rewards do not exceed `high`. It is computed from the dual form of Honda and
-    Takemura (2010),
-
-        K_inf(law, x) = max over 0 <= λ <= 1 of E[ln(1 - λ (X - x) / (high - x))],
-
-    with exact sums for laws of finitely many values and Gauss-Legendre quadrature of the quantile function for
-    the continuous ones.
-
-    Parameters
-    ----------
-    law
-        Bernoulli, Beta, Empirical, TruncatedGaussian or Uniform.
-    mean
-        x, the mean to be exceeded.
-    high
-        The upper end of the reward range.
-
-    Returns
-    -------
-    float
-        0 if the law's own mean is x or more; infinite if x is `high` or more, which no mean exceeds.
-
-    Examples
-    --------
-    For Bernoulli laws on (0, 1) this is the Bernoulli divergence, here 0.5 ln(0.5/0.8) + 0.5 ln(0.5/0.2):
-
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
-    >>> round(least_divergence(Bernoulli(0.5), 0.8, high=1), 6)
-    0.223144
-    """
-    if law.support[1] > high:
-        raise InvalidInput(
-            f"high is {high}: {law!r} pays up to {law.support[1]}; give the end of a range that holds it"
-        )
-    if mean >= high:
-        return math.inf
-    shortfall = (mean - law.true_mean) / (high - mean)
-    if shortfall <= 0:
-        return 0.0
-    values, weights = _weighted_values(law)
-    return _dual_maximum((values - mean) / (high - mean), weights, shortfall)
-
-
 def _require_choices(policy: str, form: str) -> None:
     for name, value, choices in (
         ("policy", policy, get_args(AnalysedPolicy)),
@@ -545,67 +499,3 @@ def _total(weights: Floats, counts: Floats, ceilings: Floats) -> float:
     """Sum min(weight times count, ceiling) over the arms; an arm of weight 0 adds 0, however often pulled."""
     some = weights > 0
     return float(np.minimum(weights[some] * counts[some], ceilings[some]).sum())
-
-
-@singledispatch
-def _weighted_values(law: RewardLaw) -> tuple[Floats, Floats]:
-    """Return values and weights such that E[f(X)] is the weighted sum of f over the values."""
-    raise InvalidInput(
-        f"reward law is {law!r}: the lower bound is known for Bernoulli, Beta, Empirical, TruncatedGaussian and "
-        f"Uniform; describe the law by an Empirical one of many values"
-    )
-
-
-@_weighted_values.register
-def _(law: Bernoulli) -> tuple[Floats, Floats]:
-    return np.array([0.0, 1.0]), np.array([1 - law.probability, law.probability])
-
-
-@_weighted_values.register
-def _(law: Empirical) -> tuple[Floats, Floats]:
-    values = np.array(law.values, dtype=np.float64)
-    return values, np.full_like(values, 1 / values.size)
-
-
-@_weighted_values.register
-def _(law: TruncatedGaussian | Beta | Uniform) -> tuple[Floats, Floats]:
-    levels, weights = _quantile_levels()
-    return np.array([law.quantile(level) for level in levels.tolist()]), weights
-
-
-@cache
-def _quantile_levels() -> tuple[Floats, Floats]:
-    """Return Gauss-Legendre nodes and weights on panels of (0, 1) that halve towards both ends.
-
-    Quantile functions are steep there, and the logarithm of the dual form may be singular.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(8)
-    edges = np.concatenate(([0.0], 0.5 ** np.arange(30, 0, -1)))
-    widths = np.diff(edges)
-    lower_half = (edges[:-1, np.newaxis] + widths[:, np.newaxis] * (nodes + 1) / 2).ravel()
-    lower_weights = (widths[:, np.newaxis] * weights / 2).ravel()
-    return np.concatenate((lower_half, 1 - lower_half)), np.concatenate((lower_weights, lower_weights))
-
-
-def _dual_maximum(excesses: Floats, weights: Floats, shortfall: float) -> float:
-    """Maximise the concave E[ln(1 - λA)] over 0 <= λ <= 1, with A <= 1 the excesses and -E[A] the shortfall.
-
-    The slope, -E[A / (1 - λA)], is written as shortfall - λ E[A² / (1 - λA)]. Near a tie, where E[A] is tiny
-    beside A, nothing then cancels.
-    """
-    squares = weights * excesses**2
-    # Just below 1, where a value at the top of the range would give ln 0.
-    low, high = 0.0, 1 - 2.0**-52
-    for _ in range(100):
-        middle = (low + high) / 2
-        if shortfall > middle * float((squares / (1 - middle * excesses)).sum()):
-            low = middle
-        else:
-            high = middle
-    return low * shortfall + float((weights * _log1p_less_linear(-low * excesses)).sum())
-
-
-def _log1p_less_linear(x: Floats) -> Floats:
-    """Return ln(1 + x) - x, from its series where the difference would cancel."""
-    series = x**2 * (-1 / 2 + x * (1 / 3 - x * (1 / 4 - x / 5)))
-    return np.where(np.abs(x) < 1e-3, series, np.log1p(x) - x)

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.analysis.regret import mean_interval
+from budgetbandits.analysis.intervals import mean_interval
 from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from budgetbandits.analysis.figures import Panel, Picture, regret_figure
-from budgetbandits.analysis.regret import ratio_interval
+from budgetbandits.analysis.intervals import ratio_interval
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies import Policy, epsilon_first, fractional_kube, kube
 from budgetbandits.problems.problem import PAPER_COSTS, PaperCase, paper_family

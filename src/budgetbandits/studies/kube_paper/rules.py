@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from budgetbandits.analysis import bounds
 from budgetbandits.analysis.growth import upper_half
-from budgetbandits.analysis.regret import mean_interval, ratio_interval
+from budgetbandits.analysis.intervals import mean_interval, ratio_interval
 from budgetbandits.core.arrays import Floats
 from budgetbandits.studies.kube_paper.evidence import (
     KUBES,

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from budgetbandits.analysis.regret import mean_interval, ratio_interval, regrets
+from budgetbandits.analysis.intervals import mean_interval, ratio_interval
+from budgetbandits.analysis.regret import regrets
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.optional import require
 from budgetbandits.core.tables import Table, percent
