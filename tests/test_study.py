@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.analysis.intervals import mean_interval, ratio_interval, regrets
+from budgetbandits.analysis.intervals import mean_interval, ratio_interval
+from budgetbandits.analysis.regret import regrets
 from budgetbandits.errors import InvalidInput, InvalidState, PolicyError, SlowPolicyWarning
 
 FAMILY = bb.paper_family("moderate", arms=20)
