@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK := requirements/dev.txt
 
-.PHONY: help setup run test check format lint types imports bench lock clean
+.PHONY: help setup run test check format lint types imports bench docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -40,6 +40,9 @@ imports: setup
 
 bench: setup  ## measure: ratios taken in one run
 	$(BIN)/python -m benchmarks
+
+docs: setup  ## write the tables of policies, indices and so on anew in README.md and docs/
+	$(BIN)/python -m budgetbandits.studies.listing README.md docs/policies.md
 
 lock: setup  ## compile the pinned requirements anew (names no registry host)
 	cd requirements && ../$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 uv.in --output-file uv.txt

@@ -14,37 +14,15 @@ import numpy as np
 import budgetbandits as bb
 from benchmarks.campaigns import campaigns
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
+from budgetbandits.core.registry import Definition
 from budgetbandits.studies.leaderboard.suite import read_suite
 
 LITERAL = 1 / 40
-EVERY_POLICY: dict[str, bb.Policy] = {
-    "recommended": bb.recommended(),
+VARIANTS: dict[str, bb.Policy] = {
     "kube(1/40)": bb.kube(LITERAL),
-    "kube()": bb.kube(),
     "fractional_kube(1/40)": bb.fractional_kube(LITERAL),
-    "fractional_kube()": bb.fractional_kube(),
-    "epsilon_first(0.1)": bb.epsilon_first(0.1),
-    "ucb1()": bb.policies.ucb1(),
-    "epsilon_greedy(5, 0.5)": bb.policies.epsilon_greedy(5, 0.5),
-    "poker()": bb.policies.poker(),
-    "kde(100)": bb.policies.kde(100),
-    "fractional_kde(100)": bb.policies.fractional_kde(100),
-    "above_average()": bb.policies.above_average(),
-    "ucb_v()": bb.policies.ucb_v(),
-    "ucb_tuned()": bb.policies.ucb_tuned(),
-    "moss()": bb.policies.moss(),
-    "bayes_ucb()": bb.policies.bayes_ucb(),
-    "kl_ucb()": bb.policies.kl_ucb(),
-    "kl_ucb_plus()": bb.policies.kl_ucb_plus(),
-    "kl_ucb_plus_plus()": bb.policies.kl_ucb_plus_plus(),
-    "omega_ucb()": bb.policies.omega_ucb(),
     "omega_ucb(lazy=True)": bb.policies.omega_ucb(lazy=True),
-    "two_moment_kl_ucb()": bb.policies.two_moment_kl_ucb(),
-    "imed()": bb.policies.imed(),
-    "two_moment_imed()": bb.policies.two_moment_imed(),
-    "thompson()": bb.thompson(),
     "thompson(coin=True)": bb.thompson(coin=True),
-    "variance_aware_thompson()": bb.policies.variance_aware_thompson(),
     "fractional KUBE, clip and lazy": bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Fractional(), clip=True, lazy=True),
     "recommended, Window(1000)": bb.Forgetful(bb.recommended(), bb.memories.Window(1000)),
     "recommended, Discount(0.999)": bb.Forgetful(bb.recommended(), bb.memories.Discount(0.999)),
@@ -52,6 +30,16 @@ EVERY_POLICY: dict[str, bb.Policy] = {
     "Mean with DensityGreedy": bb.IndexPolicy(bb.indices.Mean(), bb.oracles.DensityGreedy()),
     "UCB1 with Exact (B = 1e3)": bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Exact()),
 }
+"""What is measured beside every policy with its usual parameters."""
+
+
+def every_policy() -> dict[str, bb.Policy]:
+    """Return all policies that are registered, with their usual parameters, and the variants."""
+    return {call_text(definition): definition.example() for definition in bb.policies.POLICIES.values()} | VARIANTS
+
+
+def call_text(definition: Definition[bb.Policy]) -> str:
+    return f"{definition.name}({', '.join(f'{key}={value}' for key, value in definition.usual.items())})"
 
 
 def cpu_seconds(work: Callable[[], object], repeats: int = 5) -> float:
@@ -158,7 +146,7 @@ def growth() -> None:
 def policies() -> None:
     print("\nPulls a second of every policy, one core, K = 100, B = 1e5, moderate family")
     family = bb.paper_family("moderate", 100)
-    for name, policy in EVERY_POLICY.items():
+    for name, policy in every_policy().items():
         budget = 1e3 if isinstance(policy, bb.IndexPolicy) and isinstance(policy.oracle, bb.oracles.Exact) else 1e5
         seconds = engine_pull(policy, family, budget, 3)
         print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
@@ -174,8 +162,8 @@ def random_costs() -> None:
 def live() -> None:
     sizes = (10, 100, 1000, 10_000)
     print("\nAn ask with its tell in a live learner, microseconds, K = " + ", ".join(map(str, sizes)))
-    for name in ("recommended", "kube()", "kl_ucb()", "bayes_ucb()", "imed()", "above_average()", "thompson()"):
-        seconds = [live_pair(EVERY_POLICY[name], arms, 20) for arms in sizes]
+    for name in ("recommended", "kube", "kl_ucb", "bayes_ucb", "imed", "above_average", "thompson"):
+        seconds = [live_pair(bb.policies.POLICIES[name].example(), arms, 20) for arms in sizes]
         print(f"  {name:36}" + "".join(f"{each * 1e6:10.0f}" for each in seconds), flush=True)
 
 

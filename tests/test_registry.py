@@ -10,7 +10,7 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.core.registry import Registry, definition_of
 from budgetbandits.errors import InvalidInput
-from budgetbandits.studies.listing import listing
+from budgetbandits.studies.listing import listing, with_tables
 
 REGISTRIES: list[Registry[Any]] = [
     bb.policies.POLICIES,
@@ -20,7 +20,9 @@ REGISTRIES: list[Registry[Any]] = [
     bb.laws.LAWS,
     bb.families.FAMILIES,
 ]
-REFERENCES = Path(__file__).parents[1].joinpath("docs", "policies.md").read_text().partition("## Sources")[2]
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT.joinpath("docs", "policies.md").read_text(encoding="utf-8")
+REFERENCES = PAGE.partition("## Sources")[2]
 
 
 def maker(name: str, module: str = "mine") -> Callable[..., int]:
@@ -232,3 +234,31 @@ def test_every_source_is_among_the_references_of_the_documentation(registry: Reg
 )
 def test_the_origin_of_a_policy_is_that_of_what_decides(policy: bb.Policy, origin: str) -> None:
     assert bb.policies.origin_of(policy) == origin
+
+
+# --- Tables of the documentation ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs/policies.md"])
+def test_the_tables_of_the_documentation_are_what_is_registered(file: str) -> None:
+    text = ROOT.joinpath(file).read_text(encoding="utf-8")
+    assert "<!-- table: policies" in text
+    assert with_tables(text) == text, f"{file} does not say what is registered: run `make docs`"
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_everything_registered_stands_in_the_documentation(registry: Registry[Any]) -> None:
+    assert [row.name for row in registry.catalogue() if f"| `{row.name}` | " not in PAGE] == []
+
+
+def test_a_table_that_there_is_not_is_named() -> None:
+    with pytest.raises(InvalidInput, match="table is 'polices': did you mean 'policies'"):
+        with_tables("<!-- table: polices -->\n<!-- end of table -->")
+
+
+def test_text_around_tables_stays_and_tables_are_written_twice_alike() -> None:
+    text = "before\n<!-- table: oracles -->\nold\n<!-- end of table -->\nafter <!-- table: x"
+    once = with_tables(text)
+    assert once.startswith("before\n<!-- table: oracles -->\n\n| name | parameters | what it is |\n")
+    assert once.endswith("<!-- end of table -->\nafter <!-- table: x")
+    assert with_tables(once) == once

@@ -1,8 +1,15 @@
-"""All that a file may ask for by name: for the terminal, and as tables for the documentation."""
+"""All that a file may ask for by name: for the terminal, and as tables for the documentation.
 
+``python -m budgetbandits.studies.listing README.md docs/policies.md``, which is ``make docs``, writes the tables anew.
+"""
+
+import re
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
+import budgetbandits
 from budgetbandits.core.registry import CatalogueRow, Registry
 from budgetbandits.policies import POLICIES
 from budgetbandits.policies.indices import INDICES
@@ -10,8 +17,10 @@ from budgetbandits.policies.memories import MEMORIES
 from budgetbandits.policies.oracles import ORACLES
 from budgetbandits.problems.families import FAMILIES
 from budgetbandits.problems.laws import LAWS
+from budgetbandits.studies.keys import choice
+from budgetbandits.studies.report import Rows, block_markdown
 
-__all__ = ["listing", "markdown_table"]
+__all__ = ["listing", "with_tables"]
 
 _SECTIONS: Final[Mapping[str, Registry[Any]]] = {
     'Policies: in [policies.ANY-NAME], policy = "kube" and its parameters': POLICIES,
@@ -21,6 +30,8 @@ _SECTIONS: Final[Mapping[str, Registry[Any]]] = {
     'Laws of rewards and costs: in [[arms]], reward = { law = "bernoulli", probability = 0.2 }': LAWS,
     'Problems for compare: in [problems.ANY-NAME], family = "bernoulli" and its parameters': FAMILIES,
 }
+_WITH_FACTS: Final[tuple[Registry[Any], ...]] = (POLICIES, INDICES)
+"""Of these it matters where they come from, and what is proved."""
 _NO_PROOF: Final = "no proof"
 
 
@@ -36,7 +47,7 @@ def listing() -> str:
           regret with a budget: logarithmic for width 1
     """
     return "\n\n".join(
-        "\n".join([title, "", *(_paragraph(row, registry in (POLICIES, INDICES)) for row in registry.catalogue())])
+        "\n".join([title, "", *(_paragraph(row, registry in _WITH_FACTS) for row in registry.catalogue())])
         for title, registry in _SECTIONS.items()
     )
 
@@ -52,20 +63,71 @@ def _facts(row: CatalogueRow) -> list[str]:
     return [f"{first}; {_NO_PROOF}"] if row.proof is None else [first, f"regret with a budget: {row.proof}"]
 
 
-def markdown_table(registry: Registry[Any]) -> str:
-    """Return what a registry says as a table in Markdown.
+# Tables
 
-    >>> print(markdown_table(MEMORIES))  # doctest: +ELLIPSIS
-    | name | what it is | source | regret with a budget | for random costs |
-    | --- | --- | --- | --- | --- |
-    | `Window` | ... | Garivier and Moulines 2011 | no proof |  |
-    | `Discount` | ... | Kocsis and Szepesvári 2006 | no proof |  |
+
+def with_tables(text: str) -> str:
+    r"""Return a text in Markdown with its tables as the registries have them now, each between a pair of comments.
+
+    Raises
+    ------
+    InvalidInput
+        If a comment asks for a table that there is not.
+
+    Examples
+    --------
+    >>> print(with_tables("<!-- table: memories -->\nan old one\n<!-- end of table -->"))  # doctest: +ELLIPSIS
+    <!-- table: memories -->
+    <BLANKLINE>
+    | name | parameters | what it is |
+    | --- | --- | --- |
+    | `Window` | `pulls` | ... |
+    | `Discount` | `factor` | ... |
+    <BLANKLINE>
+    <!-- end of table -->
     """
-    names = ["name", "what it is", "source", "regret with a budget", "for random costs"]
-    lines = [names, ["---"] * len(names), *(_cells(row) for row in registry.catalogue())]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+    return _TABLE.sub(lambda found: f"{found[1]}\n\n{_table(found[2])}\n\n{found[3]}", text)
 
 
-def _cells(row: CatalogueRow) -> list[str]:
-    facts = [row.source or "own", row.proof or _NO_PROOF, "yes" if row.random_costs else ""]
-    return [f"`{row.name}`", row.summary, *facts]
+_TABLE: Final = re.compile(r"(<!-- table: ([^\n]*) -->)\n.*?(<!-- end of table -->)", re.DOTALL)
+_FRONT_DOOR: Final = "policies at the front door"
+_TABLES: Final[Mapping[str, Registry[Any]]] = {
+    "policies": POLICIES,
+    _FRONT_DOOR: POLICIES,
+    "indices": INDICES,
+    "oracles": ORACLES,
+    "memories": MEMORIES,
+    "laws": LAWS,
+    "families": FAMILIES,
+}
+
+
+def _table(name: str) -> str:
+    registry = choice(name, _TABLES, "table")
+    rows = [row for row in registry.catalogue() if name != _FRONT_DOOR or row.name in budgetbandits.__all__]
+    if registry in _WITH_FACTS:
+        return block_markdown(Rows(_FACTS, [_facts_cells(row) for row in rows]))
+    return block_markdown(Rows(_PARAMETERS, [[_code(row.name), _code(row.parameters), row.summary] for row in rows]))
+
+
+_FACTS: Final = ["name", "what it is", "source", "regret with a budget", "for random costs"]
+_PARAMETERS: Final = ["name", "parameters", "what it is"]
+
+
+def _facts_cells(row: CatalogueRow) -> list[str]:
+    facts = [row.source or row.origin, row.proof or _NO_PROOF, "yes" if row.random_costs else ""]
+    return [_code(row.name), row.summary, *facts]
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def main() -> None:
+    """Write the tables anew in the files that are named on the command line."""
+    for path in map(Path, sys.argv[1:]):
+        path.write_text(with_tables(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

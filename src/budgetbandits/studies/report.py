@@ -10,7 +10,7 @@ from typing import Final
 
 from budgetbandits.core.optional import require
 
-__all__ = ["Code", "Document", "Heading", "Image", "Rows", "Text", "to_html", "to_markdown"]
+__all__ = ["Code", "Document", "Heading", "Image", "Rows", "Text", "block_markdown", "to_html", "to_markdown"]
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,11 @@ def to_markdown(document: Document) -> str:
     | 1 | x\|y |
     <BLANKLINE>
     """
-    return "\n\n".join([f"# {document.title}", *(_markdown(block) for block in document.blocks)]) + "\n"
+    return "\n\n".join([f"# {document.title}", *(block_markdown(block) for block in document.blocks)]) + "\n"
 
 
-def _markdown(block: Block) -> str:
+def block_markdown(block: Block) -> str:
+    """Return a part of a page as Markdown."""
     match block:
         case Heading(text):
             return f"## {text}"
