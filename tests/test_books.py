@@ -1,0 +1,165 @@
+"""The books of a budget, beside a list of pulls that is added up anew each time."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from budgetbandits.core.arrays import UNLIMITED
+from budgetbandits.core.books import Answer, Books, Pull, Reservation, check_wanted
+from budgetbandits.core.money import CostRange, price_list
+from budgetbandits.errors import InvalidAmount, InvalidInput, KeyReused, PullAlreadySettled, UnknownPull
+
+NAMES = ["a", "b", "c"]
+
+
+def new_books(budget: str = "1.00") -> Books:
+    bill = price_list(["0.10", "0.25", CostRange("0.05", "0.40")], NAMES, budget)
+    return Books(NAMES, bill, np.array([UNLIMITED, UNLIMITED, 2]))
+
+
+@dataclass
+class Page:
+    """One pull, as somebody would write it down who keeps a list."""
+
+    pull: Reservation
+    state: str = "outstanding"
+    paid: int = 0
+
+    @property
+    def counts(self) -> bool:
+        return self.state in ("outstanding", "told", "charged")
+
+
+class Model:
+    """A list of pulls. Everything else is added up when it is asked for."""
+
+    def __init__(self) -> None:
+        self.pages: list[Page] = []
+
+    def those(self, *states: str) -> list[Page]:
+        return [page for page in self.pages if page.state in states]
+
+    def check(self, books: Books) -> None:
+        outstanding = self.those("outstanding")
+        assert list(books.outstanding) == [page.pull.number for page in outstanding]
+        assert books.reserved == sum(page.pull.price for page in outstanding)
+        assert books.spent == sum(page.paid for page in self.pages)
+        assert books.left == books.bill.budget - books.spent - books.reserved >= 0
+        assert (books.asked, books.pulls) == (len(self.pages), sum(page.counts for page in self.pages))
+        assert books.saved == sum(page.pull.price - page.paid for page in self.those("told", "charged"))
+        assert set(books.expired) == {page.pull.number for page in self.those("charged", "released")}
+        assert books.cancelled == {page.pull.number for page in self.those("cancelled")}
+        limited = sum(page.counts for page in self.pages if page.pull.arm == 2)
+        assert books.pulls_left.tolist() == [UNLIMITED, UNLIMITED, 2 - limited]
+        assert books.money.budget == books.money.spent + books.money.reserved + books.money.left
+
+
+STEPS = st.tuples(st.sampled_from(["ask", "ask", "tell", "cancel", "charge", "release", "late"]), st.integers(0, 99))
+
+
+@given(st.lists(STEPS, max_size=40))
+def test_they_come_to_what_a_list_of_all_pulls_comes_to(story: list[tuple[str, int]]) -> None:
+    books, model = new_books(), Model()
+    for verb, which in story:
+        outstanding, expired = model.those("outstanding"), model.those("charged", "released")
+        if verb == "ask":
+            if books.can_pull(which % 3):
+                model.pages.append(Page(books.reserve(which % 3)))
+        elif verb == "late":
+            if expired:
+                page = expired[which % len(expired)]
+                assert books.settle_late(page.pull) == (page.state == "released")
+                page.state = "told"
+        elif outstanding:
+            page = outstanding[which % len(outstanding)]
+            if verb == "tell":
+                page.paid, page.state = min(which, page.pull.price), "told"
+                books.settle(page.pull, page.paid)
+            elif verb == "cancel":
+                books.cancel(page.pull)
+                page.state = "cancelled"
+            else:
+                books.expire(page.pull, release=verb == "release")
+                page.state, page.paid = ("released", 0) if verb == "release" else ("charged", page.pull.price)
+        model.check(books)
+
+
+def test_a_pull_is_handed_out_with_its_name_and_exact_cost() -> None:
+    books = new_books()
+    books.reserve(0)
+    assert books.pull(books.reserve(1)) == Pull(2, "b", Decimal("0.25"), 2)
+
+
+def test_arms_have_numbers() -> None:
+    books = new_books()
+    assert [books.number_of(name) for name in NAMES] == [0, 1, 2]
+    with pytest.raises(InvalidInput, match="there is no arm 'd': give the name of an arm, such as 'a'"):
+        books.number_of("d")
+
+
+def test_a_limit_and_the_money_left_decide_what_can_be_pulled() -> None:
+    books = new_books("0.85")
+    for _ in range(2):
+        books.reserve(2)
+    assert [books.can_pull(arm) for arm in range(3)] == [False, False, False]
+    books.cancel(books.outstanding[1])
+    assert [books.can_pull(arm) for arm in range(3)] == [True, True, True]
+
+
+@pytest.mark.parametrize(("cost", "price"), [(None, 10), ("0.10", 10), ("0.081", 9), (0, 0), (0.07, 7)])
+def test_what_a_pull_of_a_known_cost_may_be_told_to_have_cost(cost: float | str | None, price: int) -> None:
+    books = new_books()
+    assert books.told_price(books.reserve(0), cost) == price
+
+
+def test_a_random_cost_lies_in_its_range_and_has_to_be_told_in_time() -> None:
+    books = new_books()
+    pull = books.reserve(2)
+    assert (books.has_random_cost(2), books.price_low(2), books.price(2)) == (True, 5, 40)
+    assert (books.told_price(pull, "0.05"), books.told_price(pull, None, is_late=True)) == (5, 40)
+    for cost, rule in ((None, "is missing: arm 'c' has a random cost"), ("0.04", "at least 0.05"), (1, "at most 0.40")):
+        with pytest.raises(InvalidAmount, match=rule):
+            books.told_price(pull, cost)
+
+
+def test_pulls_are_found_by_what_was_handed_out() -> None:
+    books = new_books()
+    pull = books.reserve(0)
+    handed_out: list[Any] = [1, np.int64(1), books.pull(pull)]
+    for known in handed_out:
+        assert books.find(known) == books.find_told(known) == pull
+    for unknown in (0, 2, True, Pull(1, "b", Decimal("0.10"), 1)):
+        with pytest.raises(UnknownPull, match="is no pull that was handed out here: use what ask"):
+            books.find(unknown)
+
+
+def test_a_settled_pull_says_how_it_was_settled() -> None:
+    books = new_books()
+    told, cancelled, expired = (books.reserve(0) for _ in range(3))
+    books.settle(told, 10)
+    books.cancel(cancelled)
+    books.expire(expired, release=False)
+    for number, words in ((1, "was told before"), (2, "was cancelled before"), (3, "its reward can be told")):
+        with pytest.raises(PullAlreadySettled, match=words):
+            books.find(number)
+    assert books.find_told(3) == expired
+
+
+def test_answers_are_kept_by_their_keys() -> None:
+    books = new_books()
+    pulls = [books.reserve(0), books.reserve(0)]
+    for pull in pulls:
+        books.note_answer("k", 3, pull)
+    assert books.answers == {"k": Answer(3, pulls)}
+    assert (books.repeated("k", 3), books.repeated("other", 1), books.repeated(None, 1)) == (pulls, None, None)
+    with pytest.raises(KeyReused, match="the key 'k' was used to ask for 3 pulls, and now for 1"):
+        books.repeated("k", 1)
+
+
+def test_how_many_are_wanted() -> None:
+    assert (check_wanted(None), check_wanted(7)) == (1, 7)
