@@ -6,7 +6,7 @@ At the end the same is simulated, to see which policy would have earned most.
 
 import budgetbandits as bb
 
-MODELS: dict[str, tuple[bb.laws.RewardLaw | float, bb.laws.RewardLaw]] = {
+MODELS: dict[str, tuple[bb.laws.SteadyLaw | float, bb.laws.SteadyLaw]] = {
     # What an answer may cost, and how good it is: both are unknown to the learner, but for the range of the cost.
     "short": (bb.Beta(2, 6, low=0.01, high=0.05), bb.Bernoulli(0.35)),
     "thorough": (bb.Beta(2, 3, low=0.05, high=0.40), bb.Bernoulli(0.80)),

@@ -8,6 +8,7 @@ from budgetbandits import Learner, Pull
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.checks import ArmName
 from budgetbandits.policies import Arms, Now
+from budgetbandits.policies.state import fresh_arms
 
 
 def arms_of(
@@ -17,19 +18,13 @@ def arms_of(
     known = np.array(pulls if told is None else told, np.int64)
     mean = np.array(means, np.float64)
     cost = np.array(costs, np.float64)
-    return Arms(
-        cost=cost,
-        pulls_left=np.full(len(costs), UNLIMITED),
+    fresh = fresh_arms(cost, cost, False, np.full(len(costs), UNLIMITED), 0.0)
+    return fresh._replace(
         pulls=np.array(pulls, np.int64),
         told=known,
         mean=mean,
         reward_sum=mean * known,
         reward_squares=mean * mean * known,
-        cost_low=cost,
-        mean_cost=cost,
-        cost_sum=np.zeros(len(cost)),
-        cost_squares=np.zeros(len(cost)),
-        notes=np.zeros(len(cost)),
     )
 
 
@@ -44,7 +39,17 @@ def now_of(
     arms_tried: int = 10,
     reward_seen: float = 1.0,
 ) -> Now:
-    return Now(pull, budget, budget_left, low, high, arm_count, 100.0, arms_tried, reward_seen)
+    return Now(
+        pull=pull,
+        budget=budget,
+        budget_left=budget_left,
+        reward_low=low,
+        reward_high=high,
+        arm_count=arm_count,
+        cost_high=100.0,
+        arms_tried=arms_tried,
+        reward_seen=reward_seen,
+    )
 
 
 def asked(learner: Learner, arm: ArmName | None = None) -> Pull:

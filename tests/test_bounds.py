@@ -29,7 +29,7 @@ from budgetbandits.analysis.bounds import (
 )
 from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws.steady import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.problems.laws import Bernoulli, Beta, Empirical, SteadyLaw, TruncatedGaussian, Uniform
 from budgetbandits.problems.problem import Problem
 
 POLICIES: tuple[AnalysedPolicy, ...] = get_args(AnalysedPolicy)
@@ -511,7 +511,7 @@ class TestLeastDivergence:
     )
     @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
     @pytest.mark.parametrize("room", [0.0, 1.5], ids=["top of the range", "room above"])
-    def test_continuous_laws(self, law: RewardLaw, reference: Any, share: float, room: float) -> None:
+    def test_continuous_laws(self, law: SteadyLaw, reference: Any, share: float, room: float) -> None:
         bottom, top = law.support
         high = top + room
         target = law.true_mean + share * (high - law.true_mean)
@@ -571,7 +571,7 @@ class TestLowerBound:
             assert regret_lower_bound(problem, budget) <= regret_upper_bound(problem, budget, policy=policy)
 
     def test_laws_of_every_kind(self) -> None:
-        laws: list[RewardLaw] = [
+        laws: list[SteadyLaw] = [
             Bernoulli(0.75),
             Beta(2, 3),
             Uniform(0, 0.5),
@@ -583,16 +583,52 @@ class TestLowerBound:
         assert lower_bound_constant(problem) == pytest.approx(sum(parts))
 
 
-class TwoPrices(RewardLaw):
-    """A law of a user's own, which might have atoms anywhere."""
+class TwoPrices(SteadyLaw):
+    """A law of a user's own: 0 with probability 0.3, 0.5 otherwise."""
 
-    KIND = -1
-    true_mean = 0.25
-    true_variance = 0.0625
+    true_mean = 0.35
     support = (0.0, 0.5)
 
-    def parameters(self) -> tuple[float, ...]:
-        return ()
+    def quantile(self, u: float) -> float:
+        return 0.0 if u <= 0.3 else 0.5
+
+
+class TwoKnownPrices(TwoPrices):
+    values_drawn = (0.0, 0.5)
+
+
+class Stretched(SteadyLaw):
+    """Another: the uniform law on [0.2, 0.6]."""
+
+    true_mean = 0.4
+    support = (0.2, 0.6)
+
+    def quantile(self, u: float) -> float:
+        return 0.2 + 0.4 * u
+
+
+class TestLawsOfAUsersOwn:
+    def test_values_that_it_tells(self) -> None:
+        same = Empirical([0.0] * 3 + [0.5] * 7)
+        assert least_divergence(TwoKnownPrices(), 0.4, high=1) == pytest.approx(
+            least_divergence(same, 0.4, high=1), rel=1e-12
+        )
+
+    def test_values_that_it_does_not_tell(self) -> None:
+        same = Empirical([0.0] * 3 + [0.5] * 7)
+        assert least_divergence(TwoPrices(), 0.4, high=1) == pytest.approx(
+            least_divergence(same, 0.4, high=1), rel=5e-3
+        )
+
+    def test_continuous(self) -> None:
+        assert least_divergence(Stretched(), 0.5, high=1) == pytest.approx(
+            least_divergence(Uniform(0.2, 0.6), 0.5, high=1), rel=1e-10
+        )
+
+    def test_the_bound_of_a_problem(self) -> None:
+        problem = Problem([1, 1], [Bernoulli(0.5), Stretched()])
+        same = Problem([1, 1], [Bernoulli(0.5), Uniform(0.2, 0.6)], reward_range=(0, 1))
+        assert lower_bound_constant(problem) == pytest.approx(lower_bound_constant(same), rel=1e-10)
 
 
 class TestBadInput:
@@ -627,11 +663,6 @@ class TestBadInput:
     def test_main_result_3_needs_equal_costs(self) -> None:
         with pytest.raises(InvalidInput, match=r"costs go from 1.0 to 4.0: .* use regret_lower_bound"):
             equal_costs_regret_lower_bound(THREE_ARMS, 100)
-
-    def test_laws_of_a_users_own(self) -> None:
-        problem = Problem([1, 1], [Bernoulli(0.5), TwoPrices()])
-        with pytest.raises(InvalidInput, match=r"reward law is .*TwoPrices.*: .* describe the law by an Empirical one"):
-            lower_bound_constant(problem)
 
     def test_a_range_that_does_not_hold_the_law(self) -> None:
         with pytest.raises(InvalidInput, match=r"high is 0.9: Bernoulli.* pays up to 1.0"):

@@ -180,7 +180,7 @@ def test_a_mistake_in_a_policy_is_named(name: object, parameters: dict[str, Any]
         (
             "bernouli",
             {},
-            "at.law is 'bernouli': did you mean 'bernoulli'? it must be one of truncated_gaussian, bernoulli, beta",
+            "at.law is 'bernouli': did you mean 'bernoulli'? it must be one of bernoulli, beta, empirical",
         ),
         (None, {}, "at.law is missing"),
         ("bernoulli", {}, "at.probability is missing: it has no default; allowed are law, probability"),
@@ -207,7 +207,7 @@ def test_a_mistake_in_a_policy_is_named(name: object, parameters: dict[str, Any]
         (
             "seasonal",
             {"before": {"law": "switching", "pieces": []}, "after": COIN, "period": 5},
-            "at.before.law is 'switching': it must be one of truncated_gaussian, bernoulli, beta",
+            "at.before.law is 'switching': it must be one of bernoulli, beta, empirical",
         ),
     ],
 )

@@ -18,20 +18,24 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from budgetbandits.core import special as own_special
-from budgetbandits.core.compiled import MARKED
+from budgetbandits.core.compiled import MARKED, kernel
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws import steady
-from budgetbandits.problems.laws.steady import (
-    PARAMETERS,
+from budgetbandits.problems.laws import (
     Bernoulli,
     Beta,
     Empirical,
-    RewardLaw,
+    SteadyLaw,
     TruncatedGaussian,
     Uniform,
-    reward,
-    tabulate,
+    bernoulli,
+    beta,
+    empirical,
+    truncated_gaussian,
+    uniform,
 )
+from budgetbandits.problems.laws.base import BuiltInLaw
+from budgetbandits.problems.laws.table import BUILT_IN, LawTable, draw_from, draw_many, tabulate
+from budgetbandits.simulation.engine.dispatch import call
 
 # Imported by name, so that the types check with and without stubs for SciPy.
 special = importlib.import_module("scipy.special")
@@ -40,7 +44,7 @@ stats = importlib.import_module("scipy.stats")
 SMALLEST, LARGEST = 2.0**-53, 1.0 - 2.0**-53
 LEVELS = np.array([SMALLEST, 2.0**-40, 1e-9, 1e-4, *np.linspace(0.01, 0.99, 99), 1 - 1e-4, 1 - 1e-9, LARGEST])
 
-CONTINUOUS: list[RewardLaw] = [
+CONTINUOUS: list[BuiltInLaw] = [
     TruncatedGaussian(0.5, 0.04, 0, 1),
     TruncatedGaussian(0.9, 0.01, 0, 1),
     TruncatedGaussian(0.1, 0.5, 0, 1),
@@ -60,7 +64,7 @@ CONTINUOUS: list[RewardLaw] = [
     Beta(40, 0.7),
     Beta(500, 300),
 ]
-DISCRETE: list[RewardLaw] = [
+DISCRETE: list[BuiltInLaw] = [
     Bernoulli(0.25),
     Bernoulli(0),
     Bernoulli(1),
@@ -75,7 +79,7 @@ def name(law: object) -> str:
     return repr(law).replace(" ", "")
 
 
-def quantiles(law: RewardLaw, levels: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+def quantiles(law: SteadyLaw, levels: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([law.quantile(float(u)) for u in levels])
 
 
@@ -100,7 +104,7 @@ def test_inverse_normal_is_odd_and_answers_at_the_ends() -> None:
 # --- Moments ------------------------------------------------------------------------------------------------
 
 
-def moments_by_integration(law: RewardLaw) -> tuple[float, float]:
+def moments_by_integration(law: SteadyLaw) -> tuple[float, float]:
     """Integrate the quantile over (0, 1) by the double exponential rule: it copes with steep ends."""
     steps = np.arange(-3.2, 3.2, 1 / 64)
     u = 1.0 / (1.0 + np.exp(-math.pi * np.sinh(steps)))
@@ -113,21 +117,21 @@ def moments_by_integration(law: RewardLaw) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("law", CONTINUOUS, ids=name)
-def test_moments_agree_with_the_draws(law: RewardLaw) -> None:
+def test_moments_agree_with_the_draws(law: SteadyLaw) -> None:
     mean, variance = moments_by_integration(law)
     assert mean == pytest.approx(law.true_mean, rel=0, abs=1e-8 * math.sqrt(law.true_variance) + 1e-15 * abs(mean))
     assert variance == pytest.approx(law.true_variance, rel=1e-7, abs=0)
 
 
 @pytest.mark.parametrize("law", DISCRETE, ids=name)
-def test_moments_of_discrete_laws_agree_with_the_draws(law: RewardLaw) -> None:
+def test_moments_of_discrete_laws_agree_with_the_draws(law: SteadyLaw) -> None:
     x = quantiles(law, (np.arange(400) + 0.5) / 400)
     assert law.true_mean == pytest.approx(x.mean(), rel=1e-14)
     assert law.true_variance == pytest.approx(x.var(), rel=1e-13, abs=1e-30)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
-def test_mean_and_variance_are_those_of_rewards_in_the_support(law: RewardLaw) -> None:
+def test_mean_and_variance_are_those_of_rewards_in_the_support(law: SteadyLaw) -> None:
     low, high = law.support
     assert low <= law.true_mean <= high
     assert 0.0 <= law.true_variance <= (high - low) ** 2 / 4
@@ -174,7 +178,7 @@ def test_mirrored_cuts_mirror_moments_and_draws() -> None:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
-def test_draws_stay_in_the_support_and_do_not_fall(law: RewardLaw) -> None:
+def test_draws_stay_in_the_support_and_do_not_fall(law: SteadyLaw) -> None:
     x = quantiles(law, LEVELS)
     low, high = law.support
     assert x.min() >= low
@@ -191,7 +195,7 @@ def truncated_gaussians(draw: st.DrawFn) -> TruncatedGaussian:
 
 
 shapes = st.floats(math.log(0.05), math.log(500)).map(math.exp)
-any_law: st.SearchStrategy[RewardLaw] = st.one_of(
+any_law: st.SearchStrategy[SteadyLaw] = st.one_of(
     truncated_gaussians(),
     st.builds(Bernoulli, st.floats(0, 1)),
     st.builds(Uniform, st.floats(-9, 0), st.floats(1, 9)),
@@ -202,7 +206,7 @@ levels = st.one_of(st.floats(SMALLEST, LARGEST), st.integers(2, 53).map(lambda k
 
 
 @given(any_law, levels, levels)
-def test_any_law_is_monotone_inside_its_support(law: RewardLaw, u: float, v: float) -> None:
+def test_any_law_is_monotone_inside_its_support(law: SteadyLaw, u: float, v: float) -> None:
     first, second = law.quantile(min(u, v)), law.quantile(max(u, v))
     low, high = law.support
     assert low <= first <= high
@@ -213,7 +217,7 @@ def test_any_law_is_monotone_inside_its_support(law: RewardLaw, u: float, v: flo
 
 
 @given(any_law)
-def test_any_law_has_possible_moments(law: RewardLaw) -> None:
+def test_any_law_has_possible_moments(law: SteadyLaw) -> None:
     low, high = law.support
     assert low <= law.true_mean <= high
     room = (law.true_mean - low) * (high - law.true_mean)
@@ -295,7 +299,7 @@ def test_mean_of_equal_values_is_that_value() -> None:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
-def test_laws_are_immutable_values(law: RewardLaw) -> None:
+def test_laws_are_immutable_values(law: BuiltInLaw) -> None:
     twin = pickle.loads(pickle.dumps(law))
     for other in (twin, copy.deepcopy(law), eval(repr(law))):
         assert other == law
@@ -320,7 +324,7 @@ def test_a_changed_copy_is_computed_anew() -> None:
 
 
 def test_the_base_class_is_abstract() -> None:
-    base: Callable[[], RewardLaw] = RewardLaw
+    base: Callable[[], SteadyLaw] = SteadyLaw
     with pytest.raises(TypeError, match="abstract"):
         base()
 
@@ -389,76 +393,69 @@ def test_what_is_not_a_series_of_numbers_is_refused(values: Any) -> None:
 
 
 def test_table_gives_back_every_law() -> None:
-    kinds, parameters, data = tabulate(LAWS)
-    assert [str(array.dtype) for array in (kinds, parameters, data)] == ["int64", "float64", "float64"]
-    assert parameters.shape == (len(LAWS), PARAMETERS)
+    table = tabulate(LAWS)
+    assert [str(array.dtype) for array in table[:3]] == ["int64", "float64", "float64"]
+    assert table.parameters.shape == (len(LAWS), 6)
     for i, law in enumerate(LAWS):
         own = law.parameters()
-        assert len(own) <= PARAMETERS
-        assert not parameters[i, len(own) :].any()
+        assert not table.parameters[i, len(own) :].any()
         for u in (SMALLEST, 0.2, 0.5, 0.8, LARGEST):
-            assert reward(int(kinds[i]), parameters[i], data, u) == law.quantile(u)
+            assert draw_from(table, i, u) == law.quantile(u)
+
+
+def test_draws_many_at_a_time_are_the_single_ones() -> None:
+    table, levels = tabulate(LAWS), np.array([SMALLEST, 0.2, 0.5, 0.8, LARGEST])
+    for i in range(len(LAWS)):
+        numbers = levels.copy()
+        draw_many(table, i, numbers)
+        assert numbers.tolist() == [draw_from(table, i, u) for u in levels.tolist()]
 
 
 def test_table_lays_empirical_values_one_after_the_other() -> None:
-    _, parameters, data = tabulate([Empirical([2, 1]), Bernoulli(0.5), Empirical([9]), Empirical([4, 3])])
-    assert data.tolist() == [1.0, 2.0, 9.0, 3.0, 4.0]
-    assert parameters[[0, 2, 3], :2].tolist() == [[0.0, 2.0], [2.0, 1.0], [3.0, 2.0]]
+    table = tabulate([Empirical([2, 1]), Bernoulli(0.5), Empirical([9]), Empirical([4, 3])])
+    assert table.data.tolist() == [1.0, 2.0, 9.0, 3.0, 4.0]
+    assert table.parameters[[0, 2, 3], :2].tolist() == [[0.0, 2.0], [2.0, 1.0], [3.0, 2.0]]
 
 
 def test_table_of_no_empirical_laws_has_some_data_all_the_same() -> None:
-    assert tabulate([Bernoulli(0.5)])[2].shape == (1,)
-    assert [array.shape for array in tabulate([])] == [(0,), (0, PARAMETERS), (1,)]
+    assert tabulate([Bernoulli(0.5)]).data.shape == (1,)
+    assert [array.shape for array in tabulate([])[:3]] == [(0,), (0, 6), (1,)]
 
 
 def test_table_refuses_what_is_not_a_law() -> None:
     bad: Any = [Bernoulli(0.5), 0.5]
-    with pytest.raises(InvalidInput, match=r"tabulate: laws\[1\] is 0.5: it must be a RewardLaw"):
+    with pytest.raises(InvalidInput, match=r"tabulate: laws\[1\] is 0.5: it must be a law such as"):
         tabulate(bad)
 
 
-def marked_functions() -> list[Callable[..., Any]]:
-    modules = (own_special.__name__, steady.__name__)
-    return [function for function, _ in MARKED if function.__module__ in modules]
-
-
 def test_compilable_functions_use_only_what_can_be_compiled() -> None:
+    modules = [own_special, bernoulli, beta, empirical, truncated_gaussian, uniform]
+    names = {module.__name__ for module in modules}
+    marked = [function for function, _ in MARKED if function.__module__ in names]
+    assert {law.formula for law in BUILT_IN} < set(marked)
     known: set[str] = {"math", *dir(math), *dir(builtins)}
-    for module in (own_special, steady):
+    for module in modules:
         known |= {key for key, value in vars(module).items() if isinstance(value, int | float)}
-    known |= {function.__name__ for function in marked_functions()}
-    for function in marked_functions():
+    known |= {function.__name__ for function in marked}
+    for function in marked:
         assert set(function.__code__.co_names) <= known
 
 
-@pytest.fixture(scope="module")
-def compiled() -> Callable[..., None]:
-    numba = pytest.importorskip("numba")
-    for function in marked_functions():
-        numba.extending.register_jitable(function)
-
-    def fill(
-        kinds: NDArray[np.int64],
-        parameters: NDArray[np.float64],
-        data: NDArray[np.float64],
-        levels: NDArray[np.float64],
-        out: NDArray[np.float64],
-    ) -> None:
-        for i in range(kinds.size):
-            for j in range(levels.size):
-                out[i, j] = reward(kinds[i], parameters[i], data, levels[j])
-
-    compiled_fill: Callable[..., None] = numba.njit(fill)
-    return compiled_fill
+@kernel
+def fill(table: LawTable, levels: NDArray[np.float64], out: NDArray[np.float64]) -> int:
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = draw_from(table, i, levels[j])
+    return 0
 
 
-def test_compiled_draws_have_the_same_bits(compiled: Callable[..., None]) -> None:
+def test_compiled_draws_have_the_same_bits() -> None:
     some = (0.05, 0.5, 1.0, 2.5, 30.0, 500.0)
     laws = [*LAWS, *(Beta(a, b) for a in some for b in some), Empirical(range(1000))]
     random = np.random.default_rng(20260101).random(300)
     levels = np.concatenate([LEVELS, 2.0 ** -np.arange(1.0, 54.0), 1.0 - 2.0 ** -np.arange(1.0, 54.0), random])
     expected = np.array([quantiles(law, levels) for law in laws])
     out = np.empty_like(expected)
-    compiled(*tabulate(laws), levels, out)
+    call(fill, (), tabulate(laws), levels, out)
     differ = [(laws[i], levels[j]) for i, j in np.argwhere(out.view(np.int64) != expected.view(np.int64))]
     assert differ == []

@@ -12,10 +12,13 @@ from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import Amount, PriceList
 from budgetbandits.policies.memories import Everything
 from budgetbandits.problems.laws.changing import Law
-from budgetbandits.simulation.engine.dispatch import call, charges_of, play_run
+from budgetbandits.simulation.engine import world
+from budgetbandits.simulation.engine.dispatch import call, play_run
+from budgetbandits.simulation.engine.lines import play_lines
 from budgetbandits.simulation.engine.live import CompiledChoice
-from budgetbandits.simulation.engine.play import Outcome, World, play_any, play_lines
+from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import grow
+from budgetbandits.simulation.engine.world import Outcome, World
 
 NO_MARKS = np.zeros(0)
 GO_ON = np.zeros(1, np.int64)
@@ -38,7 +41,7 @@ BY_TOURNAMENT = [policy for policy in POLICIES[:7] if not isinstance(policy, bb.
 ]
 
 
-def some_law(chance: Random) -> bb.laws.RewardLaw:
+def some_law(chance: Random) -> bb.laws.SteadyLaw:
     return chance.choice(
         [
             bb.Bernoulli(chance.choice([0, 0.3, 0.5, 0.5, 1])),
@@ -79,24 +82,7 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
 
 
 def world_of(problem: bb.Problem, bill: PriceList, seed: int, run: int) -> World:
-    tables = problem.tables
-    return World(
-        bill.prices,
-        tables.means,
-        tables.kinds,
-        tables.parameters,
-        tables.data,
-        tables.courses,
-        tables.limits.copy(),
-        *bill.unit.pair(bill.budget),
-        tables.reward_low,
-        tables.reward_high,
-        seed,
-        run,
-        NO_MARKS,
-        GO_ON,
-        charges_of(tables, bill),
-    )
+    return world.world_of(problem.tables, bill, seed, run, NO_MARKS, GO_ON)
 
 
 def assert_equal(one: Outcome, other: Outcome) -> None:

@@ -12,8 +12,7 @@ import budgetbandits as bb
 from budgetbandits import Bernoulli, Beta, Empirical, Learner, Problem, TruncatedGaussian, Uniform
 from budgetbandits.core.streams import COST, MEAN, REWARD, uniform
 from budgetbandits.errors import InvalidAmount, InvalidInput
-from budgetbandits.problems.laws.changing import STEADY
-from budgetbandits.problems.problem import PAPER_COSTS
+from budgetbandits.problems.paper import PAPER_COSTS
 
 
 @pytest.fixture
@@ -142,7 +141,7 @@ class TestRewards:
         """
         problem = bb.sensor_problem()
         for arm, law in zip(problem.names, problem.rewards, strict=True):
-            assert isinstance(law, bb.laws.RewardLaw)
+            assert isinstance(law, bb.laws.SteadyLaw)
             rewards = np.array([problem.reward(arm, count, seed=2) for count in range(4000)])
             assert abs(rewards.mean() - law.true_mean) < 5.5 * math.sqrt(law.true_variance / len(rewards))
 
@@ -238,8 +237,11 @@ class TestPaperFamily:
     def test_its_tables_are_those_of_its_problems(self) -> None:
         family = bb.paper_family("moderate", arms=20)
         ours, theirs = family.tables(7, 3), family.problem(7, 3).tables
-        assert all(map(np.array_equal, ours.courses, theirs.courses))
-        for quick, slow in zip(ours._replace(courses=STEADY), theirs._replace(courses=STEADY), strict=True):
+        assert all(map(np.array_equal, ours.schedules, theirs.schedules))
+        assert ours.rewards.others == theirs.rewards.others
+        assert all(map(np.array_equal, ours.rewards[:3], theirs.rewards[:3]))
+        same = theirs._replace(schedules=ours.schedules, rewards=ours.rewards)
+        for quick, slow in zip(ours, same, strict=True):
             assert quick is slow or np.array_equal(np.asarray(quick), np.asarray(slow))
 
     def test_bad_arguments(self) -> None:

@@ -229,9 +229,9 @@ def test_ceilings_decide_as_the_compiled_scan(policy: bb.IndexPolicy) -> None:
 
 def some_random_costs(chance: Random) -> bb.Problem:
     arms = chance.choice([1, 2, 9, 40])
-    laws: list[bb.laws.RewardLaw | float] = []
+    laws: list[bb.laws.SteadyLaw | float] = []
     for _ in range(arms):
-        some: list[bb.laws.RewardLaw | float] = [
+        some: list[bb.laws.SteadyLaw | float] = [
             bb.Bernoulli(chance.uniform(0.1, 1)),
             bb.Uniform(0.2, chance.uniform(0.3, 2)),
             0.7,

@@ -134,7 +134,7 @@ def test_of_a_class_that_is_not_registered_the_first_that_it_decides_for_speaks(
         (bb.indices, bb.indices.Index, bb.indices.INDICES),
         (bb.oracles, bb.oracles.Oracle, bb.oracles.ORACLES),
         (bb.memories, bb.memories.Memory, bb.memories.MEMORIES),
-        (bb.laws, bb.laws.RewardLaw, bb.laws.LAWS),
+        (bb.laws, bb.laws.SteadyLaw, bb.laws.LAWS),
         (bb.laws, bb.laws.ChangingLaw, bb.laws.LAWS),
     ],
 )
@@ -143,7 +143,7 @@ def test_every_public_part_is_registered(module: Any, base: type, registry: Regi
     bases = {
         *(bb.indices.Index, bb.indices.ScalarIndex, bb.indices.DensityIndex, bb.indices.LinearIndex),
         *(bb.oracles.Oracle, bb.oracles.BoundedOracle, bb.memories.Memory, bb.memories.Everything),
-        *(bb.laws.RewardLaw, bb.laws.ChangingLaw),
+        *(bb.laws.SteadyLaw, bb.laws.ChangingLaw),
     }
     classes = {value for value in public if issubclass(value, base)}
     registered = {definition.make for definition in registry.values()}

@@ -16,7 +16,7 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput, OutputError, SimulationInterrupted
-from budgetbandits.problems.problem import PaperFamily
+from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.kube_paper.claims import CLAIMS
 from budgetbandits.studies.kube_paper.readings import WholeCosts

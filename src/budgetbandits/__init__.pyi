@@ -24,7 +24,8 @@ from .policies import (
 from .problems import families, laws
 from .problems.laws import Bernoulli, Beta, Empirical, TruncatedGaussian, Uniform
 from .problems.observations import problem_from_csv
-from .problems.problem import Problem, paper_family, paper_problem, sensor_problem
+from .problems.paper import paper_family, paper_problem, sensor_problem
+from .problems.problem import Problem
 from .simulation.runs import Runs
 from .simulation.simulate import simulate
 from .studies.leaderboard.board import Leaderboard

@@ -62,7 +62,7 @@ import numpy as np
 from budgetbandits.analysis.divergence import least_divergence
 from budgetbandits.core.arrays import UNLIMITED, Floats
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws.steady import RewardLaw
+from budgetbandits.problems.laws import SteadyLaw
 from budgetbandits.problems.problem import Problem
 
 __all__ = [
@@ -160,7 +160,7 @@ def arm_pulls_upper_bound(
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
+    >>> from budgetbandits.problems.laws import Bernoulli
     >>> problem = Problem([1, 2, 4], [Bernoulli(0.8), Bernoulli(0.6), Bernoulli(0.4)])
     >>> arm_pulls_upper_bound(problem, 100, form="printed").round(2).tolist()
     [inf, 225.34, 225.34]
@@ -217,7 +217,7 @@ def stray_pull_probability_bound(problem: Problem, pulls: int, step: int) -> flo
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
+    >>> from budgetbandits.problems.laws import Bernoulli
     >>> problem = Problem([1, 2], [Bernoulli(0.8), Bernoulli(0.6)])
     >>> stray_pull_probability_bound(problem, pulls=100, step=1)
     0.04
@@ -255,7 +255,7 @@ def total_pulls_lower_bound(
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
+    >>> from budgetbandits.problems.laws import Bernoulli
     >>> problem = Problem([1, 2], [Bernoulli(0.8), Bernoulli(0.6)])
     >>> round(total_pulls_lower_bound(problem, 10_000), 2)
     9659.14
@@ -300,7 +300,7 @@ def regret_upper_bound(
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
+    >>> from budgetbandits.problems.laws import Bernoulli
     >>> problem = Problem([1, 2], [Bernoulli(0.8), Bernoulli(0.6)])
     >>> round(regret_upper_bound(problem, 10_000, form="printed"), 2)
     404.03
@@ -338,7 +338,7 @@ def equal_costs_regret_lower_bound(problem: Problem, budget: float) -> float:
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
+    >>> from budgetbandits.problems.laws import Bernoulli
     >>> problem = Problem([2, 2], [Bernoulli(0.8), Bernoulli(0.6)])
     >>> round(equal_costs_regret_lower_bound(problem, 10_000), 2)
     16.28
@@ -372,7 +372,7 @@ def regret_lower_bound(problem: Problem, budget: float) -> float:
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
+    >>> from budgetbandits.problems.laws import Bernoulli
     >>> problem = Problem([1, 2], [Bernoulli(0.4), Bernoulli(0.6)])
     >>> round(regret_lower_bound(problem, 10_000), 2)
     17.6
@@ -401,8 +401,9 @@ def lower_bound_constant(problem: Problem) -> float:
     Parameters
     ----------
     problem
-        With laws of this package: Bernoulli, Beta, Empirical, TruncatedGaussian or Uniform. Other laws of
-        suboptimal arms are refused, because nothing is known of their atoms.
+        With reward laws that do not change. The expectations are exact for laws of the package, and for others whose
+        `values_drawn` are known. Of a user's continuous law they are integrals of its quantile function, to about a
+        thousandth of whatever jump that function makes.
 
     Returns
     -------
@@ -412,7 +413,7 @@ def lower_bound_constant(problem: Problem) -> float:
     Examples
     --------
     >>> from budgetbandits.problems.problem import Problem
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
+    >>> from budgetbandits.problems.laws import Bernoulli
     >>> problem = Problem([1, 1], [Bernoulli(0.5), Bernoulli(0.25)])
     >>> round(lower_bound_constant(problem), 4)
     1.9111
@@ -420,7 +421,7 @@ def lower_bound_constant(problem: Problem) -> float:
     0.0
     """
     best_density = _as_analysed(problem).densities[problem.best_arm]
-    laws = [law for law in problem.rewards if isinstance(law, RewardLaw)]
+    laws = [law for law in problem.rewards if isinstance(law, SteadyLaw)]
     targets = problem.costs * best_density
     worse = problem.densities < best_density * (1 - _ROUNDING)
     return sum(

@@ -2,17 +2,21 @@
 
 import math
 from functools import cache, singledispatch
+from typing import Final
 
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws.steady import Bernoulli, Beta, Empirical, RewardLaw, TruncatedGaussian, Uniform
+from budgetbandits.problems.laws import Bernoulli, Beta, Empirical, SteadyLaw, TruncatedGaussian, Uniform
 
 __all__ = ["least_divergence"]
 
+_PANELS: Final = 512  # of each half of a quantile function that may jump
+_HALVINGS: Final = 60  # past the digits of a float
 
-def least_divergence(law: RewardLaw, mean: float, *, high: float) -> float:
+
+def least_divergence(law: SteadyLaw, mean: float, *, high: float) -> float:
     """Return K_inf: how far, in Kullback-Leibler divergence, the law is from all laws of a greater mean.
 
     The other laws are all those whose rewards do not exceed `high`. It is computed from the dual form of Honda and
@@ -26,7 +30,7 @@ def least_divergence(law: RewardLaw, mean: float, *, high: float) -> float:
     Parameters
     ----------
     law
-        Bernoulli, Beta, Empirical, TruncatedGaussian or Uniform.
+        Any law that does not change.
     mean
         x, the mean to be exceeded.
     high
@@ -41,7 +45,7 @@ def least_divergence(law: RewardLaw, mean: float, *, high: float) -> float:
     --------
     For Bernoulli laws on (0, 1) this is the Bernoulli divergence, here 0.5 ln(0.5/0.8) + 0.5 ln(0.5/0.2):
 
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
+    >>> from budgetbandits.problems.laws import Bernoulli
     >>> round(least_divergence(Bernoulli(0.5), 0.8, high=1), 6)
     0.223144
     """
@@ -59,12 +63,30 @@ def least_divergence(law: RewardLaw, mean: float, *, high: float) -> float:
 
 
 @singledispatch
-def _weighted_values(law: RewardLaw) -> tuple[Floats, Floats]:
+def _weighted_values(law: SteadyLaw) -> tuple[Floats, Floats]:
     """Return values and weights such that E[f(X)] is the weighted sum of f over the values."""
-    raise InvalidInput(
-        f"reward law is {law!r}: the lower bound is known for Bernoulli, Beta, Empirical, TruncatedGaussian and "
-        f"Uniform; describe the law by an Empirical one of many values"
-    )
+    if law.values_drawn is None:
+        return _integrated(law, _PANELS)
+    values = np.array(law.values_drawn, dtype=np.float64)
+    shares = [_share_up_to(law, value) for value in values[:-1].tolist()]
+    return values, np.diff([0.0, *shares, 1.0])
+
+
+def _share_up_to(law: SteadyLaw, value: float) -> float:
+    """Return P(X <= value): where the quantile function passes the value, by halving."""
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if law.quantile(middle) <= value:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _integrated(law: SteadyLaw, panels: int) -> tuple[Floats, Floats]:
+    levels, weights = _quantile_levels(panels)
+    return np.array([law.quantile(level) for level in levels.tolist()]), weights
 
 
 @_weighted_values.register
@@ -80,18 +102,18 @@ def _(law: Empirical) -> tuple[Floats, Floats]:
 
 @_weighted_values.register
 def _(law: TruncatedGaussian | Beta | Uniform) -> tuple[Floats, Floats]:
-    levels, weights = _quantile_levels()
-    return np.array([law.quantile(level) for level in levels.tolist()]), weights
+    return _integrated(law, 1)  # a smooth function
 
 
 @cache
-def _quantile_levels() -> tuple[Floats, Floats]:
+def _quantile_levels(panels: int) -> tuple[Floats, Floats]:
     """Return Gauss-Legendre nodes and weights on panels of (0, 1) that halve towards both ends.
 
-    Quantile functions are steep there, and the logarithm of the dual form may be singular.
+    Quantile functions are steep there, and the logarithm of the dual form may be singular. So many panels of equal
+    width cut each half further, for functions that may jump.
     """
     nodes, weights = np.polynomial.legendre.leggauss(8)
-    edges = np.concatenate(([0.0], 0.5 ** np.arange(30, 0, -1)))
+    edges = np.union1d(np.linspace(0.0, 0.5, panels + 1), 0.5 ** np.arange(30, 0, -1))
     widths = np.diff(edges)
     lower_half = (edges[:-1, np.newaxis] + widths[:, np.newaxis] * (nodes + 1) / 2).ravel()
     lower_weights = (widths[:, np.newaxis] * weights / 2).ravel()

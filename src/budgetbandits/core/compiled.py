@@ -14,7 +14,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeVar
 
-__all__ = ["MARKED", "Marked", "Way", "allocating", "inlined", "kernel", "routine", "vectorised"]
+__all__ = ["MARKED", "Marked", "Way", "allocating", "fieldwise", "inlined", "kernel", "routine", "vectorised"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -67,6 +67,38 @@ def inlined(function: Function) -> Function:
     writes to an array inside a tuple as dead code.
     """
     return _mark(function, Way.INLINED)
+
+
+def fieldwise(made: type[tuple[Any, ...]], parameters: str, expression: str) -> Callable[..., Any]:
+    """Write out a function that computes every field of a named tuple by the same expression.
+
+    Compiled code cannot loop over fields of different types. Written out from the fields, the function needs no change
+    when the tuple gets another one.
+
+    Parameters
+    ----------
+    made
+        The class of the named tuple that the function returns.
+    parameters
+        Those of the function.
+    expression
+        What each field is, with ``{field}`` for its name.
+
+    Examples
+    --------
+    >>> class Point(NamedTuple):
+    ...     x: float
+    ...     y: float
+    >>> scaled = fieldwise(Point, "point, factor", "point.{field} * factor")
+    >>> scaled(Point(1.0, 2.0), 3.0)
+    Point(x=3.0, y=6.0)
+    """
+    fields: tuple[str, ...] = vars(made)["_fields"]
+    values = ", ".join(f"{field}={expression.format(field=field)}" for field in fields)
+    names: dict[str, Any] = {made.__name__: made, "__name__": made.__module__}
+    exec(f"def written_out({parameters}):\n    return {made.__name__}({values})", names)
+    function: Callable[..., Any] = names["written_out"]
+    return function
 
 
 def _mark(function: Function, way: Way) -> Function:

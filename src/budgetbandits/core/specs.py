@@ -30,6 +30,8 @@ class Spec:
     UCB1(width=0.5)
     """
 
+    __slots__ = ()  # so that classes of which there are a million instances can do without a dictionary in each
+
     _classes: ClassVar[dict[str, type["Spec"]]] = {}
 
     def __init_subclass__(cls, **keywords: Any) -> None:

@@ -78,23 +78,28 @@ class Past(NamedTuple):
 def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> Past:
     """Return a past in which nothing has happened yet."""
     size = len(arms.cost)
-    seen = Arms(
-        arms.cost,
-        arms.pulls_left,
-        np.zeros(size),  # not whole numbers: a pull may count for a part
-        np.zeros(size),
-        np.full(size, reward_low),
-        np.zeros(size),
-        np.zeros(size),
-        arms.cost_low,
-        arms.mean_cost.copy(),
-        np.zeros(size),
-        np.zeros(size),
-        arms.notes,  # what the policy writes down is its own affair
+    # Prices and limits are shared with the arms, and so are notes: what the policy writes down is its own affair.
+    seen = arms._replace(
+        pulls=np.zeros(size),  # not whole numbers: a pull may count for a part
+        told=np.zeros(size),
+        mean=np.full(size, reward_low),
+        reward_sum=np.zeros(size),
+        reward_squares=np.zeros(size),
+        mean_cost=arms.mean_cost.copy(),
+        cost_sum=np.zeros(size),
+        cost_squares=np.zeros(size),
     )
-    nobody = np.full(places, _NOBODY, np.int64)
-    unknown, costs = np.full(places, np.nan), np.zeros(places)
-    return Past(seen, arms.cost.copy(), np.zeros(1), np.zeros((4, size)), nobody, unknown, costs, reward_low, is_random)
+    return Past(
+        arms=seen,
+        prices=arms.cost.copy(),
+        pulls=np.zeros(1),
+        rounding=np.zeros((4, size)),
+        place_arm=np.full(places, _NOBODY, np.int64),
+        place_reward=np.full(places, np.nan),
+        place_cost=np.zeros(places),
+        reward_low=reward_low,
+        is_random=is_random,
+    )
 
 
 @kernel

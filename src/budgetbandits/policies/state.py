@@ -4,12 +4,13 @@ Both are plain tuples of arrays and numbers, so that the same policy code runs i
 prices (see `budgetbandits.core.money.Unit`): exact, and comparable with each other.
 """
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.compiled import allocating, fieldwise, kernel
 
 __all__ = ["Arm", "Arms", "Now"]
 
@@ -166,37 +167,8 @@ def learn_cost(arms: Arms, arm: int, cost: float, greatest: float) -> None:
     arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), greatest)
 
 
-@allocating
-def select(arms: Arms, chosen: Counts) -> Arms:
-    """Return some of the arms only."""
-    return Arms(
-        arms.cost[chosen],
-        arms.pulls_left[chosen],
-        arms.pulls[chosen],
-        arms.told[chosen],
-        arms.mean[chosen],
-        arms.reward_sum[chosen],
-        arms.reward_squares[chosen],
-        arms.cost_low[chosen],
-        arms.mean_cost[chosen],
-        arms.cost_sum[chosen],
-        arms.cost_squares[chosen],
-        arms.notes[chosen],
-    )
+select: Callable[[Arms, Counts], Arms] = allocating(fieldwise(Arms, "arms, chosen", "arms.{field}[chosen]"))
+"""Return some of the arms only."""
 
-
-@kernel
-def arm_of(arms: Arms, arm: int) -> Arm:
-    """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
-    return Arm(
-        float(arms.cost[arm]),
-        float(arms.pulls[arm]),
-        float(arms.told[arm]),
-        float(arms.mean[arm]),
-        float(arms.reward_sum[arm]),
-        float(arms.reward_squares[arm]),
-        float(arms.cost_low[arm]),
-        float(arms.mean_cost[arm]),
-        float(arms.cost_sum[arm]),
-        float(arms.cost_squares[arm]),
-    )
+arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(arms.{field}[arm])"))
+"""Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""

@@ -13,8 +13,9 @@ from budgetbandits.core.checks import check_whole
 from budgetbandits.core.specs import require
 from budgetbandits.core.streams import COST, MEAN, uniforms_of_arms
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws.steady import Bernoulli, Beta, RewardLaw, TruncatedGaussian
-from budgetbandits.problems.problem import FAMILIES, Family, Problem, paper_family
+from budgetbandits.problems.laws import Bernoulli, Beta, SteadyLaw, TruncatedGaussian
+from budgetbandits.problems.paper import paper_family
+from budgetbandits.problems.problem import FAMILIES, Family, Problem
 
 __all__ = [
     "FAMILIES",
@@ -59,7 +60,7 @@ class _DrawnFamily(ABC):
         return Problem(costs, laws, self.REWARD_RANGE)
 
     @abstractmethod
-    def law(self, u: float) -> RewardLaw:
+    def law(self, u: float) -> SteadyLaw:
         """Return the reward law that a uniform number stands for."""
 
 
@@ -233,11 +234,11 @@ class RandomCostFamily(_DrawnFamily):
         rewards = [self.law(u) for u in uniforms_of_arms(seed, MEAN, run, self.arms).tolist()]
         return Problem(costs, rewards, self.REWARD_RANGE)
 
-    def law(self, u: float) -> RewardLaw:
+    def law(self, u: float) -> SteadyLaw:
         """Return the law with the mean 0.01 + 0.98 `u`."""
         return self.law_of_mean(0.01 + 0.98 * u)
 
-    def law_of_mean(self, mean: float) -> RewardLaw:
+    def law_of_mean(self, mean: float) -> SteadyLaw:
         """Return the law with a mean, of a reward or a cost."""
         if self.concentration is None:
             return Bernoulli(mean)

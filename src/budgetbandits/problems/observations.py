@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws.steady import Empirical
+from budgetbandits.problems.laws import Empirical
 from budgetbandits.problems.problem import Problem
 
 __all__ = ["problem_from_csv"]

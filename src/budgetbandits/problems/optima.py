@@ -22,7 +22,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.policies.knapsack import exact_counts, relaxed_value
-from budgetbandits.problems.laws.changing import Courses
+from budgetbandits.problems.laws.changing import Schedules
 
 __all__ = ["changing_optimum", "exact_optimum", "upper_optimum"]
 
@@ -41,23 +41,23 @@ def exact_optimum(
 
 
 def upper_optimum(
-    means: Floats, courses: Courses, costs: Floats, budget: float, limits: Counts, least_cost: float
+    means: Floats, schedules: Schedules, costs: Floats, budget: float, limits: Counts, least_cost: float
 ) -> float:
     """Return what no policy exceeds: the relaxation of the knapsack or, where rewards change, the bound above.
 
     Random costs enter by their means; `least_cost` is the least that any pull can cost.
     """
-    if len(courses.begins) == 0:
+    if len(schedules.begins) == 0:
         return relaxed_value(means, costs, budget, limits)
     # One bound takes changes into account, and the other one limits: both hold, and so does the lower.
-    highest = np.maximum.reduceat(courses.means.max(axis=1), courses.begins[:-1])
+    highest = np.maximum.reduceat(schedules.means.max(axis=1), schedules.begins[:-1])
     with_limits = relaxed_value(highest, costs, budget, limits)
     if not least_cost > 0.0:
         return with_limits  # for there is no end to the number of pulls
-    return min(changing_optimum(courses, costs, budget, budget / least_cost), with_limits)
+    return min(changing_optimum(schedules, costs, budget, budget / least_cost), with_limits)
 
 
-def changing_optimum(courses: Courses, costs: Floats, budget: float, pulls: float) -> float:
+def changing_optimum(schedules: Schedules, costs: Floats, budget: float, pulls: float) -> float:
     """Return the bound above for the best λ, if there can be so many pulls at most.
 
     Where means stand still, pulls are taken together. Where they move, a block of pulls is taken for as good as its two
@@ -66,15 +66,15 @@ def changing_optimum(courses: Courses, costs: Floats, budget: float, pulls: floa
 
     Examples
     --------
-    >>> from budgetbandits.problems.laws.changing import Switching, tabulate_courses
-    >>> from budgetbandits.problems.laws.steady import Bernoulli
-    >>> courses, _ = tabulate_courses([Bernoulli(0.5), Switching([(1, Bernoulli(0)), (51, Bernoulli(1))])])
-    >>> changing_optimum(courses, np.array([1.0, 1.0]), budget=100.0, pulls=100.0)
+    >>> from budgetbandits.problems.laws.changing import Switching, tabulate_schedules
+    >>> from budgetbandits.problems.laws import Bernoulli
+    >>> schedules, _ = tabulate_schedules([Bernoulli(0.5), Switching([(1, Bernoulli(0)), (51, Bernoulli(1))])])
+    >>> changing_optimum(schedules, np.array([1.0, 1.0]), budget=100.0, pulls=100.0)
     75.0
     """
     if not budget > 0.0:
         return 0.0
-    means, weights = _sampled(courses, pulls)
+    means, weights = _sampled(schedules, pulls)
     # Between two values of λ, one where money is worth too little and one where it is worth too much, the tangents to
     # this convex function meet below its least value. Where they meet is the next λ; in the end, one of them holds
     # there.
@@ -106,12 +106,12 @@ def _value(means: Floats, weights: Floats, costs: Floats, budget: float, worth: 
     return worth * budget + float(weights @ gain), budget - float(spent)
 
 
-def _sampled(courses: Courses, pulls: float) -> tuple[Floats, Floats]:
+def _sampled(schedules: Schedules, pulls: float) -> tuple[Floats, Floats]:
     """Return the means of all arms at some pull numbers, one row each, and how many pulls each row stands for."""
-    edges = _edges(courses, pulls)
-    bends = _bends(courses, edges[:-1])
+    edges = _edges(schedules, pulls)
+    bends = _bends(schedules, edges[:-1])
     is_moving = np.any(~np.isnan(bends), axis=1)
-    points = min(max(_ENTRIES // (len(courses.begins) - 1), _POINTS[0]), _POINTS[1])
+    points = min(max(_ENTRIES // (len(schedules.begins) - 1), _POINTS[0]), _POINTS[1])
     size = max(1, math.ceil(2 * int(np.diff(edges)[is_moving].sum()) / points))
     starts, ends, stretches = [], [], []
     for number, (begin, beyond) in enumerate(itertools.pairwise(edges.tolist())):
@@ -123,26 +123,26 @@ def _sampled(courses: Courses, pulls: float) -> tuple[Floats, Floats]:
     weights = 0.5 * (end - start + 1)
     weights[-1] -= 0.5 * (edges[-1] - 1 - pulls)  # the last pull may be paid in part only
     # Within a block, a mean that bends exceeds the straight line between the ends by no more than this.
-    swings = np.abs(courses.means[:, 1] - courses.means[:, 0])[_pieces(courses, start)]
+    swings = np.abs(schedules.means[:, 1] - schedules.means[:, 0])[_pieces(schedules, start)]
     slack = np.minimum(np.nan_to_num(bends)[stretch] * (end - start)[:, np.newaxis] ** 2 / 8.0, swings)
-    means = np.concatenate([_means(courses, start) + slack, _means(courses, end) + slack])
+    means = np.concatenate([_means(schedules, start) + slack, _means(schedules, end) + slack])
     return means, np.concatenate([weights, weights])
 
 
-def _edges(courses: Courses, pulls: float) -> Counts:
+def _edges(schedules: Schedules, pulls: float) -> Counts:
     """Return the pull numbers at which some arm begins to move otherwise, from 1 to the one after the last pull."""
     end = math.ceil(pulls) + 1
-    corners = courses.shift[courses.shift[:, 2] == 0.0, :2].astype(np.int64).ravel()
+    corners = schedules.shift[schedules.shift[:, 2] == 0.0, :2].astype(np.int64).ravel()
     # The last pull is on its own: it may count for less than one.
-    inside = np.concatenate([courses.first, corners, [end - 1]])
+    inside = np.concatenate([schedules.first, corners, [end - 1]])
     return np.unique(np.concatenate([[1], inside[(inside > 1) & (inside < end)], [end]]))
 
 
-def _bends(courses: Courses, numbers: Counts) -> Floats:
+def _bends(schedules: Schedules, numbers: Counts) -> Floats:
     """Return how much the mean of each arm may bend in the stretches that begin so; NaN where it stands still."""
-    pieces = _pieces(courses, numbers)
-    start, end, period = np.moveaxis(courses.shift[pieces], 2, 0)
-    change = np.abs(courses.means[pieces, 1] - courses.means[pieces, 0])
+    pieces = _pieces(schedules, numbers)
+    start, end, period = np.moveaxis(schedules.shift[pieces], 2, 0)
+    change = np.abs(schedules.means[pieces, 1] - schedules.means[pieces, 0])
     is_line = (start <= numbers[:, np.newaxis]) & (numbers[:, np.newaxis] < end) & (period == 0.0)
     bends = np.where(is_line & (change > 0.0), 0.0, math.nan)
     is_wave = (period > 0.0) & (change > 0.0)
@@ -150,24 +150,24 @@ def _bends(courses: Courses, numbers: Counts) -> Floats:
     return bends
 
 
-def _pieces(courses: Courses, numbers: Counts) -> Counts:
-    """Return the piece of each arm's course, a column each, at each pull number."""
-    begins = courses.begins.tolist()
+def _pieces(schedules: Schedules, numbers: Counts) -> Counts:
+    """Return the piece of each arm's schedule, a column each, at each pull number."""
+    begins = schedules.begins.tolist()
     columns = [
-        begin + np.searchsorted(courses.first[begin:end], numbers, side="right") - 1
+        begin + np.searchsorted(schedules.first[begin:end], numbers, side="right") - 1
         for begin, end in itertools.pairwise(begins)
     ]
     return np.column_stack(columns)
 
 
-def _means(courses: Courses, numbers: Counts) -> Floats:
+def _means(schedules: Schedules, numbers: Counts) -> Floats:
     """Return the mean of each arm at each pull number: `changing.mean_at`, many at a time."""
-    pieces = _pieces(courses, numbers)
-    start, end, period = np.moveaxis(courses.shift[pieces], 2, 0)
+    pieces = _pieces(schedules, numbers)
+    start, end, period = np.moveaxis(schedules.shift[pieces], 2, 0)
     since = numbers[:, np.newaxis] - start
     with np.errstate(divide="ignore", invalid="ignore"):
         line = np.where(end > start, np.clip(since / (end - start), 0.0, 1.0), 0.0)
         wave = 0.5 - 0.5 * np.cos(2.0 * math.pi * (since / period))
-    before, after = np.moveaxis(courses.means[pieces], 2, 0)
+    before, after = np.moveaxis(schedules.means[pieces], 2, 0)
     means: Floats = before + np.where(period > 0.0, wave, line) * (after - before)
     return means

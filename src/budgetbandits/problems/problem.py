@@ -6,146 +6,36 @@ best possible policy would earn, and to evaluate the bounds of the paper.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.arrays import UNLIMITED, Floats
 from budgetbandits.core.checks import ArmName, Limits, check_pulls, check_range, check_whole, limits_of, named_costs
 from budgetbandits.core.money import Amount, CostRange, PriceList, drawn_price, price_list
 from budgetbandits.core.registry import Registry
-from budgetbandits.core.streams import CHARGE, COST, MEAN, REWARD, uniform, uniforms_of_arms
+from budgetbandits.core.streams import CHARGE, REWARD, uniform
 from budgetbandits.errors import InvalidAmount, InvalidInput
-from budgetbandits.problems.laws.changing import (
-    STEADY,
-    ChangingLaw,
-    Courses,
-    Law,
-    changing_reward,
-    mean_at,
-    tabulate_courses,
-)
-from budgetbandits.problems.laws.steady import (
-    Bernoulli,
-    Beta,
-    Empirical,
-    RewardLaw,
-    TruncatedGaussian,
-    Uniform,
-    symmetric_cut,
-    tabulate,
-)
-from budgetbandits.problems.optima import exact_optimum, upper_optimum
+from budgetbandits.problems.laws.base import SteadyLaw
+from budgetbandits.problems.laws.changing import ChangingLaw, Law, changing_reward, mean_at, tabulate_schedules
+from budgetbandits.problems.laws.empirical import Empirical
+from budgetbandits.problems.laws.table import check_laws, tabulate
+from budgetbandits.problems.optima import exact_optimum
+from budgetbandits.problems.tables import ChargeTables, Tables, tables_of
 
-__all__ = [
-    "FAMILIES",
-    "PAPER_COSTS",
-    "Family",
-    "PaperFamily",
-    "Problem",
-    "Tables",
-    "paper_family",
-    "paper_problem",
-    "sensor_problem",
-]
+__all__ = ["FAMILIES", "Family", "Problem"]
 
 
-Laws = Sequence[Law] | Sequence[RewardLaw] | Mapping[Any, Law] | Mapping[Any, RewardLaw]
+Laws = Sequence[Law] | Sequence[SteadyLaw] | Mapping[Any, Law] | Mapping[Any, SteadyLaw]
 ProblemCosts = (
-    Mapping[Any, Amount | RewardLaw]
-    | Sequence[tuple[ArmName, Amount | RewardLaw]]
+    Mapping[Any, Amount | SteadyLaw]
+    | Sequence[tuple[ArmName, Amount | SteadyLaw]]
     | Sequence[Amount]
-    | Sequence[Amount | RewardLaw]
+    | Sequence[Amount | SteadyLaw]
     | Floats
 )
 """Names with costs, as in `budgetbandits.core.checks.Costs`; a cost is an amount or a law."""
-
-
-class ChargeTables(NamedTuple):
-    """Random costs as arrays.
-
-    Attributes
-    ----------
-    means
-        The true mean cost of each arm.
-    kinds, parameters, data
-        The laws of the costs, see `budgetbandits.problems.laws.steady.tabulate`; a known cost is a law with one value.
-    values
-        All costs that there can be, or None if a law is continuous: then costs are real numbers.
-    """
-
-    means: Floats
-    kinds: Counts
-    parameters: Floats
-    data: Floats
-    values: tuple[float, ...] | None
-
-
-class Tables(NamedTuple):
-    """A problem as arrays, the form in which compiled code reads it.
-
-    Attributes
-    ----------
-    amounts
-        The costs as they were given.
-    means
-        The true mean rewards; NaN if any of them changes.
-    kinds, parameters, data
-        The reward laws, see `budgetbandits.problems.laws.steady.tabulate`.
-    reward_low, reward_high
-        The declared range.
-    courses
-        How the laws change, see `budgetbandits.problems.laws.changing.tabulate_courses`.
-    limits
-        How often each arm may be pulled.
-    charges
-        The laws of the costs; None if all costs are known.
-    """
-
-    amounts: Sequence[Amount | CostRange] | Floats
-    means: Floats
-    kinds: Counts
-    parameters: Floats
-    data: Floats
-    reward_low: float
-    reward_high: float
-    courses: Courses
-    limits: Counts
-    charges: ChargeTables | None = None
-
-    def price_list(self, budget: Amount, names: Sequence[ArmName] | None = None) -> PriceList:
-        """Return the costs and a budget in one exact unit; errors say the names of arms, or their numbers."""
-        names = range(len(self.means)) if names is None else names
-        if self.charges is None:
-            return price_list(self.amounts, names, budget)
-        values = self.charges.values
-        return price_list(self.amounts, names, budget, also=values or (), is_real=values is None)
-
-    def mean_costs(self, bill: PriceList) -> Floats:
-        """Return the true mean cost of each arm, as an amount."""
-        if self.charges is not None:
-            return self.charges.means
-        if bill.unit.base == 2:
-            return bill.prices
-        return np.array([bill.unit.amount(int(price)) for price in bill.prices])
-
-    def least_cost(self, bill: PriceList) -> float:
-        """Return the least amount that a pull can cost."""
-        least = float((bill.prices if bill.least is None else bill.least).min())
-        return least if bill.unit.base == 2 else bill.unit.amount(int(least))
-
-    def fractional_optimum(self, bill: PriceList, budget: float) -> float:
-        """Return what no policy exceeds on average with a budget, at most that of the price list."""
-        return upper_optimum(
-            self.means, self.courses, self.mean_costs(bill), budget, self.limits, self.least_cost(bill)
-        )
-
-
-def is_changing(tables: Tables) -> bool:
-    """Tell whether some reward law changes with the pull number."""
-    return len(tables.courses.begins) > 0
 
 
 class Problem:
@@ -209,6 +99,7 @@ class Problem:
             pairs = zip(given, self.cost_laws, strict=True)
             self._amounts = [amount if law is None else CostRange(*law.support) for amount, law in pairs]
         self.rewards = _ordered(rewards, self.names)
+        check_laws(law for law in (*self.rewards, *self.cost_laws) if isinstance(law, SteadyLaw))
         self.limits = limits_of(limits, self.names)
         is_real = any(law is not None and law.values_drawn is None for law in self.cost_laws)
         bill = price_list(self._amounts, self.names, 0, is_real=is_real)
@@ -277,7 +168,7 @@ class Problem:
         for name, law in zip(self.names, self.rewards, strict=True):
             if isinstance(law, ChangingLaw):
                 raise InvalidInput(f"the rewards of arm {name!r} change: it has no one mean; use means_at(pull)")
-        means = np.array([law.true_mean for law in self.rewards if isinstance(law, RewardLaw)])
+        means = np.array([law.true_mean for law in self.rewards if isinstance(law, SteadyLaw)])
         means.flags.writeable = False
         return means
 
@@ -294,7 +185,7 @@ class Problem:
         number = check_pulls(pull, "pull")
         if not self.is_changing:
             return self.means
-        return np.array([mean_at(self.tables.courses, arm, number) for arm in range(len(self))])
+        return np.array([mean_at(self.tables.schedules, arm, number) for arm in range(len(self))])
 
     @cached_property
     def densities(self) -> Floats:
@@ -344,17 +235,25 @@ class Problem:
     @cached_property
     def tables(self) -> Tables:
         """The problem as arrays."""
-        courses, laws = tabulate_courses(self.rewards)
+        schedules, laws = tabulate_schedules(self.rewards)
         means = np.full(len(self), math.nan) if self.is_changing else self.means
         charges = self._charges() if self.has_random_costs else None
-        return Tables(self._amounts, means, *tabulate(laws), *self.reward_range, courses, self.limits, charges)
+        return tables_of(
+            self._amounts,
+            means,
+            tabulate(laws),
+            self.reward_range,
+            schedules=schedules,
+            limits=self.limits,
+            charges=charges,
+        )
 
     def _charges(self) -> ChargeTables:
         laws = [Empirical([cost]) if law is None else law for law, cost in zip(self.cost_laws, self.costs, strict=True)]
         values = [law.values_drawn for law in laws]
         is_real = any(value is None for value in values)
         held = None if is_real else tuple(sorted({number for value in values for number in value or ()}))
-        return ChargeTables(self.costs, *tabulate(laws), held)
+        return ChargeTables(means=self.costs, laws=tabulate(laws), values=held)
 
     def price_list(self, budget: Amount) -> PriceList:
         """Return the costs and a budget in one exact unit; of random costs the greatest.
@@ -410,6 +309,7 @@ class Problem:
 
         Examples
         --------
+        >>> from budgetbandits import sensor_problem
         >>> problem = sensor_problem()
         >>> problem.reward("take a picture", 0, seed=7) == problem.reward("take a picture", 0, seed=7)
         True
@@ -417,12 +317,11 @@ class Problem:
         number = self._number(arm)
         position = None if pull is None else check_pulls(pull, "pull")
         law, chance = self.rewards[number], _uniform_of(REWARD, number, count, seed, run)
-        if isinstance(law, RewardLaw):
+        if isinstance(law, SteadyLaw):
             return law.quantile(chance)
         if position is None:
             raise InvalidInput(f"the rewards of arm {arm!r} change: say at which pull number, such as pull=1")
-        laws = self.tables
-        return changing_reward(laws.courses, laws.kinds, laws.parameters, laws.data, number, position, chance)
+        return changing_reward(self.tables.schedules, self.tables.rewards, number, position, chance)
 
     def cost(self, arm: ArmName, count: int, *, seed: int, run: int = 0) -> float:
         """Return what an arm, by name or number, costs at its pull number `count`, from 0; it need not be random.
@@ -431,6 +330,7 @@ class Problem:
 
         Examples
         --------
+        >>> from budgetbandits import Bernoulli, Uniform
         >>> problem = Problem({"a": Uniform(1, 3), "b": 2}, [Bernoulli(0.3), Bernoulli(0.2)])
         >>> problem.cost("a", 0, seed=7) == problem.cost("a", 0, seed=7), problem.cost("b", 0, seed=7)
         (True, 2.0)
@@ -479,61 +379,17 @@ def _ordered(rewards: Laws, names: Sequence[ArmName]) -> tuple[Law, ...]:
     return laws
 
 
-def _cost_laws(given: Sequence[Any] | Floats, names: Sequence[ArmName]) -> tuple[RewardLaw | None, ...]:
+def _cost_laws(given: Sequence[Any] | Floats, names: Sequence[ArmName]) -> tuple[SteadyLaw | None, ...]:
     if isinstance(given, np.ndarray):
         return (None,) * len(given)
     for name, cost in zip(names, given, strict=True):
         if isinstance(cost, CostRange):
             raise InvalidInput(f"cost of arm {name!r} is {cost!r}: a problem draws its costs; give a law or an amount")
-        if isinstance(cost, RewardLaw) and not (cost.support[0] >= 0 and cost.true_mean > 0):
+        if isinstance(cost, SteadyLaw) and not (cost.support[0] >= 0 and cost.true_mean > 0):
             raise InvalidAmount(
                 f"cost of arm {name!r} is {cost!r}: a law must draw costs of 0 or more, and more than 0 on average"
             )
-    return tuple(cost if isinstance(cost, RewardLaw) else None for cost in given)
-
-
-PaperCase = Literal["homogeneous", "moderate", "extreme"]
-
-PAPER_COSTS: Final[Mapping[str, tuple[float, float]]] = {
-    "homogeneous": (5.0, 10.0),
-    "moderate": (1.0, 10.0),
-    "extreme": (1.0, 20.0),
-}
-"""Between which costs the arms of the paper's three test cases lie (section 5)."""
-
-
-def paper_problem(family: PaperCase, arms: int = 100, *, seed: int, run: int = 0) -> Problem:
-    """Draw an instance of the paper's section 5.
-
-    Costs are uniform in [5, 10] (homogeneous), [1, 10] (moderate) or [1, 20] (extreme). Mean rewards μ are uniform in
-    [10, 20], and the rewards follow a Gaussian with variance μ / 2 cut to [0, 2 μ]. The range is declared as (0, 40).
-
-    Parameters
-    ----------
-    family
-        How diverse the costs are.
-    arms
-        K, the number of arms.
-    seed, run
-        The instance is a function of these two alone.
-
-    Examples
-    --------
-    >>> paper_problem("moderate", seed=1)
-    <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
-    """
-    _check_paper_case(family, arms)
-    seed, run = check_whole(seed, "seed", 63), check_whole(run, "run", 32)
-    costs, means = _paper_numbers(family, int(arms), seed, run)
-    laws = [TruncatedGaussian(mean, mean / 2, 0.0, 2 * mean) for mean in means.tolist()]
-    return Problem(costs, laws, reward_range=(0, 40))
-
-
-def _paper_numbers(family: str, arms: int, seed: int, run: int) -> tuple[Floats, Floats]:
-    low, high = PAPER_COSTS[family]
-    costs: Floats = low + (high - low) * uniforms_of_arms(seed, COST, run, arms)
-    means: Floats = 10.0 + 10.0 * uniforms_of_arms(seed, MEAN, run, arms)
-    return costs, means
+    return tuple(cost if isinstance(cost, SteadyLaw) else None for cost in given)
 
 
 @runtime_checkable
@@ -545,82 +401,5 @@ class Family(Protocol):
         ...
 
 
-FAMILIES: "Final[Registry[Problem | Family]]" = Registry("family")
+FAMILIES: Final[Registry[Problem | Family]] = Registry("family")
 """All families by name, and problems that are the same in each run."""
-
-
-@dataclass(frozen=True)
-class PaperFamily:
-    """The paper's section 5, with an instance of its own for each run; see `paper_family`."""
-
-    name: PaperCase
-    arms: int
-
-    def problem(self, seed: int, run: int) -> Problem:
-        """Return the instance of a run."""
-        return paper_problem(self.name, self.arms, seed=seed, run=run)
-
-    def tables(self, seed: int, run: int) -> Tables:
-        """Return what ``problem(seed, run).tables`` is, without an object for each arm."""
-        costs, means = _paper_numbers(self.name, self.arms, seed, run)
-        cuts = [symmetric_cut(math.sqrt(mean / 2), mean) for mean in means.tolist()]
-        parameters = np.column_stack([means, np.array(cuts), np.zeros(self.arms), 2 * means])
-        kinds = np.full(self.arms, TruncatedGaussian.KIND)
-        limits = np.full(self.arms, UNLIMITED)
-        return Tables(costs, means, kinds, parameters, np.zeros(1), 0.0, 40.0, STEADY, limits)
-
-
-@FAMILIES.register("paper", source="Tran-Thanh et al. 2012", usual={"name": "moderate"})
-def paper_family(name: PaperCase, arms: int = 100) -> PaperFamily:
-    """Return the paper's section 5 with an instance of its own for each run, drawn from the seed and the run alone.
-
-    Examples
-    --------
-    >>> family = paper_family("moderate", arms=100)
-    >>> family.problem(seed=1, run=0)
-    <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
-    """
-    _check_paper_case(name, arms)
-    return PaperFamily(name, arms)
-
-
-def _check_paper_case(name: str, arms: int) -> None:
-    if name not in PAPER_COSTS:
-        raise InvalidInput(f"family is {name!r}: it must be one of {', '.join(map(repr, PAPER_COSTS))}")
-    if check_whole(arms, "arms", 32) == 0:
-        raise InvalidInput("arms is 0: give at least one arm")
-
-
-@FAMILIES.register("sensor")
-def sensor_problem() -> Problem:
-    """Return the tasks of a wireless sensor node, which the paper's introduction motivates.
-
-    Each task costs energy, in millijoules, and pays some value of information between 0 and 1; the budget is what the
-    battery holds. A cheap reading is worth little, a dear picture much, but which task is worth its energy
-    has to be found out.
-
-    Examples
-    --------
-    >>> problem = sensor_problem()
-    >>> problem.names[problem.best_arm]
-    'relay a packet'
-    """
-    return Problem(
-        costs={
-            "read temperature": "0.8",
-            "read vibration": "1.5",
-            "listen for sound": "3.2",
-            "relay a packet": "4.1",
-            "take a picture": "12.5",
-            "long-range uplink": "30",
-        },
-        rewards={
-            "read temperature": Bernoulli(0.06),
-            "read vibration": Beta(2, 14),
-            "listen for sound": Beta(1.5, 4),
-            "relay a packet": Uniform(0.2, 0.8),
-            "take a picture": TruncatedGaussian(0.7, 0.04, 0, 1),
-            "long-range uplink": Bernoulli(0.9),
-        },
-        reward_range=(0, 1),
-    )

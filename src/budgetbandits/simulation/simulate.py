@@ -27,7 +27,9 @@ from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, Sim
 from budgetbandits.policies import Policy
 from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.problems.optima import exact_optimum
-from budgetbandits.problems.problem import Family, PaperFamily, Problem, Tables, is_changing
+from budgetbandits.problems.paper import PaperFamily
+from budgetbandits.problems.problem import Family, Problem
+from budgetbandits.problems.tables import Tables, is_changing
 from budgetbandits.simulation.runs import COLUMNS, Runs, array_of
 
 if TYPE_CHECKING:

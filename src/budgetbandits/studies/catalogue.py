@@ -16,7 +16,7 @@ from budgetbandits.policies.indices import INDICES, Index, ScalarIndex
 from budgetbandits.policies.memories import MEMORIES
 from budgetbandits.policies.oracles import ORACLES, Oracle
 from budgetbandits.problems.families import FAMILIES
-from budgetbandits.problems.laws import LAWS, Law, RewardLaw, Switching
+from budgetbandits.problems.laws import LAWS, Law, SteadyLaw, Switching
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.keys import check_keys, choice, inside, shown, subtable
 
@@ -116,7 +116,7 @@ def _made(
 def _argument(parameter: inspect.Parameter, value: object, where: str) -> object:
     if parameter.annotation is bool:
         return value
-    if parameter.annotation is RewardLaw:
+    if parameter.annotation is SteadyLaw:
         return steady_law(value, where)
     if parameter.annotation == _PIECES:
         return _pieces(value, where)
@@ -143,16 +143,16 @@ def _pieces(value: object, where: str) -> list[tuple[object, Law]]:
     return pieces
 
 
-def steady_law(value: object, where: str) -> RewardLaw:
+def steady_law(value: object, where: str) -> SteadyLaw:
     """Make a law that does not change, from a table in a file."""
     table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
     parameters = {key: table[key] for key in table if key != "law"}
     return _made(_steady_laws(), "law", table.get("law"), parameters, where)
 
 
-def _steady_laws() -> Mapping[str, Definition[RewardLaw]]:
+def _steady_laws() -> Mapping[str, Definition[SteadyLaw]]:
     laws: Mapping[str, Definition[Any]] = LAWS
-    return {name: law for name, law in laws.items() if inspect.isclass(law.make) and issubclass(law.make, RewardLaw)}
+    return {name: law for name, law in laws.items() if inspect.isclass(law.make) and issubclass(law.make, SteadyLaw)}
 
 
 def _part(kinds: Mapping[str, Definition[Made]], value: object, where: str) -> Made:

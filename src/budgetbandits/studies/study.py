@@ -19,7 +19,8 @@ from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.progress import Progress, advancing
 from budgetbandits.errors import InvalidInput, InvalidState, OutputError
 from budgetbandits.policies import Policy
-from budgetbandits.problems.problem import Family, PaperFamily, Problem
+from budgetbandits.problems.paper import PaperFamily
+from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.simulation.simulate import simulate, worker_count
 from budgetbandits.studies.folder import Folder

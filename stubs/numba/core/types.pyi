@@ -1,13 +1,35 @@
-from typing import Any
+import typing
 
 class Type:
     name: str
     def __init__(self, name: str) -> None: ...
 
-class NamedTuple(Type):
-    types: tuple[Any, ...]
+class BaseTuple(Type):
+    types: tuple[typing.Any, ...]
     count: int
+
+class BaseNamedTuple(BaseTuple):
     fields: tuple[str, ...]
-    instance_class: Any
+    instance_class: typing.Any
+
+class NamedTuple(BaseNamedTuple):
+    def __init__(self, types: typing.Sequence[Type], cls: typing.Any) -> None: ...
+
+class NamedUniTuple(BaseNamedTuple):
+    def __init__(self, dtype: Type, count: int, cls: typing.Any) -> None: ...
+
+class BoundFunction(Type):
+    def __init__(self, template: type, this: Type) -> None: ...
+
+class Omitted(Type):
+    value: typing.Any
+    def __init__(self, default: object) -> None: ...
+
+class VarArg(Type):
+    def __init__(self, dtype: typing.Any) -> None: ...
+
+class Any(Type): ...
 
 float64: Type
+
+def unliteral(literal: Type) -> Type: ...

@@ -56,17 +56,13 @@ def is_random(arm: Arm) -> bool:
 @kernel
 def spending(arm: Arm) -> Arm:
     """Return an arm that pays what this one costs."""
-    return Arm(
-        arm.cost,
-        arm.pulls,
-        arm.told,
-        arm.mean_cost,
-        arm.cost_sum,
-        arm.cost_squares,
-        arm.cost,
-        arm.mean_cost,
-        0.0,
-        0.0,
+    return arm._replace(
+        mean=arm.mean_cost,
+        reward_sum=arm.cost_sum,
+        reward_squares=arm.cost_squares,
+        cost_low=arm.cost,
+        cost_sum=0.0,
+        cost_squares=0.0,
     )
 
 
@@ -87,17 +83,13 @@ def saving(arm: Arm) -> Arm:
     """Return an arm that pays by how much this one costs less than its greatest cost."""
     total = arm.told * arm.cost - arm.cost_sum
     squares = arm.told * arm.cost * arm.cost - 2.0 * arm.cost * arm.cost_sum + arm.cost_squares
-    return Arm(
-        arm.cost,
-        arm.pulls,
-        arm.told,
-        arm.cost - arm.mean_cost if arm.told > 0 else 0.0,
-        total,
-        max(squares, 0.0),
-        arm.cost,
-        arm.mean_cost,
-        0.0,
-        0.0,
+    return arm._replace(
+        mean=arm.cost - arm.mean_cost if arm.told > 0 else 0.0,
+        reward_sum=total,
+        reward_squares=max(squares, 0.0),
+        cost_low=arm.cost,
+        cost_sum=0.0,
+        cost_squares=0.0,
     )
 
 
@@ -110,4 +102,4 @@ def saving_range(arm: Arm, now: Now) -> Now:
 @kernel
 def ranged(now: Now, low: float, high: float) -> Now:
     """Return the moment with another range of rewards, of which all may have been seen."""
-    return Now(now.pull, now.budget, now.budget_left, low, high, now.arm_count, now.cost_high, now.arms_tried, high)
+    return now._replace(reward_low=low, reward_high=high, reward_seen=high)

@@ -22,20 +22,22 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.checks import check_pulls
 from budgetbandits.core.compiled import kernel
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws.steady import LAWS, Bernoulli, RewardLaw, check_uniform, reward, tabulate
+from budgetbandits.problems.laws.base import LAWS, SteadyLaw, check_uniform
+from budgetbandits.problems.laws.bernoulli import Bernoulli
+from budgetbandits.problems.laws.table import LawTable, check_laws, draw_from, tabulate
 
 __all__ = [
     "STEADY",
     "ChangingLaw",
-    "Courses",
     "Drifting",
     "Law",
     "Piece",
+    "Schedules",
     "Seasonal",
     "Switching",
     "changing_reward",
     "mean_at",
-    "tabulate_courses",
+    "tabulate_schedules",
 ]
 
 _LEAST: Final = 2.0**-53  # no draw has a smaller probability
@@ -57,14 +59,14 @@ class Piece(NamedTuple):
     """
 
     first: int
-    before: RewardLaw
-    after: RewardLaw
+    before: SteadyLaw
+    after: SteadyLaw
     start: float = 0.0
     end: float = 0.0
     period: float = 0.0
 
 
-class Courses(NamedTuple):
+class Schedules(NamedTuple):
     """How the laws of arms change, as arrays: one entry a piece, the pieces of an arm one after the other.
 
     Attributes
@@ -74,7 +76,7 @@ class Courses(NamedTuple):
     first, shift
         Of each piece, its first pull number, and its start, end and period.
     laws, means
-        Of each piece, the rows of its two laws in the table of `steady.tabulate`, and their means.
+        Of each piece, the rows of its two laws in the table of `table.tabulate`, and their means.
     """
 
     begins: Counts
@@ -84,8 +86,12 @@ class Courses(NamedTuple):
     means: Floats
 
 
-STEADY: Final = Courses(
-    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 2), np.int64), np.zeros((0, 2))
+STEADY: Final = Schedules(
+    begins=np.zeros(0, np.int64),
+    first=np.zeros(0, np.int64),
+    shift=np.zeros((0, 3)),
+    laws=np.zeros((0, 2), np.int64),
+    means=np.zeros((0, 2)),
 )
 """Nothing changes."""
 
@@ -94,12 +100,12 @@ STEADY: Final = Courses(
 
 
 @kernel
-def piece_at(courses: Courses, arm: int, pull: int) -> int:
-    """Return the piece of an arm's course to which a pull number belongs, by halving."""
-    low, high = courses.begins[arm], courses.begins[arm + 1]
+def piece_at(schedules: Schedules, arm: int, pull: int) -> int:
+    """Return the piece of an arm's schedule to which a pull number belongs, by halving."""
+    low, high = schedules.begins[arm], schedules.begins[arm + 1]
     while high - low > 1:
         middle = (low + high) // 2
-        if courses.first[middle] <= pull:
+        if schedules.first[middle] <= pull:
             low = middle
         else:
             high = middle
@@ -107,9 +113,9 @@ def piece_at(courses: Courses, arm: int, pull: int) -> int:
 
 
 @kernel
-def share_at(courses: Courses, piece: int, pull: int) -> float:
+def share_at(schedules: Schedules, piece: int, pull: int) -> float:
     """Return the probability with which a pull is paid by the second law of a piece."""
-    start, end, period = courses.shift[piece, 0], courses.shift[piece, 1], courses.shift[piece, 2]
+    start, end, period = schedules.shift[piece, 0], schedules.shift[piece, 1], schedules.shift[piece, 2]
     if period > 0.0:
         return 0.5 - 0.5 * math.cos(2.0 * math.pi * ((pull - start) / period))
     if end > start:
@@ -118,26 +124,24 @@ def share_at(courses: Courses, piece: int, pull: int) -> float:
 
 
 @kernel
-def mean_at(courses: Courses, arm: int, pull: int) -> float:
+def mean_at(schedules: Schedules, arm: int, pull: int) -> float:
     """Return the mean reward of an arm at a pull number."""
-    piece = piece_at(courses, arm, pull)
-    share = share_at(courses, piece, pull)
-    before, after = courses.means[piece, 0], courses.means[piece, 1]
+    piece = piece_at(schedules, arm, pull)
+    share = share_at(schedules, piece, pull)
+    before, after = schedules.means[piece, 0], schedules.means[piece, 1]
     return float(before + share * (after - before))
 
 
 @kernel
-def changing_reward(
-    courses: Courses, kinds: Counts, parameters: Floats, data: Floats, arm: int, pull: int, u: float
-) -> float:
+def changing_reward(schedules: Schedules, laws: LawTable, arm: int, pull: int, u: float) -> float:
     """Turn one uniform number into what an arm pays at a pull number: it picks a law, and what is left of it draws."""
-    piece = piece_at(courses, arm, pull)
-    share = share_at(courses, piece, pull)
+    piece = piece_at(schedules, arm, pull)
+    share = share_at(schedules, piece, pull)
     if u <= share:
-        law, v = courses.laws[piece, 1], u / share
+        law, v = schedules.laws[piece, 1], u / share
     else:
-        law, v = courses.laws[piece, 0], (u - share) / (1.0 - share)
-    return reward(kinds[law], parameters[law], data, min(max(v, _LEAST), 1.0 - _LEAST))
+        law, v = schedules.laws[piece, 0], (u - share) / (1.0 - share)
+    return draw_from(laws, law, min(max(v, _LEAST), 1.0 - _LEAST))
 
 
 # The laws
@@ -157,18 +161,18 @@ class ChangingLaw(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def course(self) -> tuple[Piece, ...]:
+    def schedule(self) -> tuple[Piece, ...]:
         """Return the pieces of which the law is made, in their order."""
 
     @property
     def support(self) -> tuple[float, float]:
         """The smallest and the largest reward that there can be at any time."""
-        laws = [law for piece in self.course() for law in (piece.before, piece.after)]
+        laws = [law for piece in self.schedule() for law in (piece.before, piece.after)]
         return min(law.support[0] for law in laws), max(law.support[1] for law in laws)
 
     def mean_at(self, pull: int) -> float:
         """Return the mean reward at the pull number t, from 1."""
-        return mean_at(tabulate_courses([self])[0], 0, check_pulls(pull, f"{type(self).__name__}: pull"))
+        return mean_at(tabulate_schedules([self])[0], 0, check_pulls(pull, f"{type(self).__name__}: pull"))
 
     def quantile_at(self, pull: int, u: float) -> float:
         """Turn one uniform number into one reward of the law as it stands at the pull number t.
@@ -182,11 +186,11 @@ class ChangingLaw(ABC):
         """
         owner = type(self).__name__
         position, number = check_pulls(pull, f"{owner}: pull"), check_uniform(u, owner)
-        courses, laws = tabulate_courses([self])
-        return changing_reward(courses, *tabulate(laws), 0, position, number)
+        schedules, laws = tabulate_schedules([self])
+        return changing_reward(schedules, tabulate(laws), 0, position, number)
 
 
-Law = RewardLaw | ChangingLaw
+Law = SteadyLaw | ChangingLaw
 """What an arm may pay by."""
 
 
@@ -219,7 +223,7 @@ class Switching(ChangingLaw):
             raise InvalidInput(f"Switching: pieces is {pieces!r}: {rule}")
         kept = tuple((check_pulls(entry[0], f"Switching: pieces[{i}][0]"), entry[1]) for i, entry in enumerate(entries))
         for i, (first, law) in enumerate(kept):
-            if not isinstance(law, RewardLaw | ChangingLaw):
+            if not isinstance(law, SteadyLaw | ChangingLaw):
                 raise InvalidInput(f"Switching: pieces[{i}][1] is {law!r}: it must be a law such as Bernoulli(0.3)")
             if isinstance(law, Switching):
                 raise InvalidInput(
@@ -232,15 +236,16 @@ class Switching(ChangingLaw):
                     f"Switching: pieces[{i}][0] is {first}: it must be greater than {kept[i - 1][0]}, where the piece "
                     "before it begins"
                 )
+        check_laws(law for _, law in kept if isinstance(law, SteadyLaw))
         object.__setattr__(self, "pieces", kept)
 
-    def course(self) -> tuple[Piece, ...]:
+    def schedule(self) -> tuple[Piece, ...]:
         """Return the pieces."""
         # A law that drifts or swings keeps its own time: only where its piece begins is new.
         return tuple(
             piece._replace(first=first)
             for first, law in self.pieces
-            for piece in (law.course() if isinstance(law, ChangingLaw) else (Piece(first, law, law),))
+            for piece in (law.schedule() if isinstance(law, ChangingLaw) else (Piece(first, law, law),))
         )
 
 
@@ -265,8 +270,8 @@ class Drifting(ChangingLaw):
     0.5
     """
 
-    before: RewardLaw
-    after: RewardLaw
+    before: SteadyLaw
+    after: SteadyLaw
     start: int
     end: int
 
@@ -276,7 +281,7 @@ class Drifting(ChangingLaw):
         if not start < end:
             raise InvalidInput(f"Drifting: end is {end}: it must be greater than start, {start}")
 
-    def course(self) -> tuple[Piece, ...]:
+    def schedule(self) -> tuple[Piece, ...]:
         """Return the only piece."""
         return (Piece(1, self.before, self.after, float(self.start), float(self.end)),)
 
@@ -303,8 +308,8 @@ class Seasonal(ChangingLaw):
     [0.2, 0.5, 0.8, 0.2]
     """
 
-    before: RewardLaw
-    after: RewardLaw
+    before: SteadyLaw
+    after: SteadyLaw
     period: int
     ahead: int = 0
 
@@ -313,18 +318,19 @@ class Seasonal(ChangingLaw):
         check_pulls(self.period, "Seasonal: period", least=2)
         check_pulls(self.ahead, "Seasonal: ahead", least=0)
 
-    def course(self) -> tuple[Piece, ...]:
+    def schedule(self) -> tuple[Piece, ...]:
         """Return the only piece."""
         return (Piece(1, self.before, self.after, start=float(1 - self.ahead), period=float(self.period)),)
 
 
-def _check_laws(owner: str, **laws: object) -> None:
+def _check_laws(owner: str, **laws: SteadyLaw) -> None:
     for name, law in laws.items():
-        if not isinstance(law, RewardLaw):
+        if not isinstance(law, SteadyLaw):
             raise InvalidInput(f"{owner}: {name} is {law!r}: it must be a law such as Bernoulli(0.3)")
+    check_laws(laws.values())
 
 
-def tabulate_courses(laws: Sequence[Law]) -> tuple[Courses, list[RewardLaw]]:
+def tabulate_schedules(laws: Sequence[Law]) -> tuple[Schedules, list[SteadyLaw]]:
     """Write laws as arrays, the form in which compiled code reads them.
 
     Parameters
@@ -334,29 +340,29 @@ def tabulate_courses(laws: Sequence[Law]) -> tuple[Courses, list[RewardLaw]]:
 
     Returns
     -------
-    courses, table
-        The courses, and the steady laws that they are made of, for `steady.tabulate`. If no law changes, there are no
-        courses, and the laws are those that were given.
+    schedules, table
+        The schedules, and the steady laws that they are made of, for `table.tabulate`. If no law changes, there are no
+        schedules, and the laws are those that were given.
 
     Examples
     --------
     >>> from budgetbandits import Bernoulli
-    >>> courses, table = tabulate_courses([Bernoulli(0.5), Switching([(1, Bernoulli(0.2)), (11, Bernoulli(0.8))])])
-    >>> courses.begins.tolist(), courses.first.tolist(), len(table)
+    >>> schedules, table = tabulate_schedules([Bernoulli(0.5), Switching([(1, Bernoulli(0.2)), (11, Bernoulli(0.8))])])
+    >>> schedules.begins.tolist(), schedules.first.tolist(), len(table)
     ([0, 1, 3], [1, 1, 11], 6)
     """
-    steady = [law for law in laws if isinstance(law, RewardLaw)]
+    steady = [law for law in laws if isinstance(law, SteadyLaw)]
     if len(steady) == len(laws):
         return STEADY, steady
-    courses = [(Piece(1, law, law),) if isinstance(law, RewardLaw) else law.course() for law in laws]
-    pieces = [piece for course in courses for piece in course]
-    begins = np.cumsum([0, *map(len, courses)])
+    schedules = [(Piece(1, law, law),) if isinstance(law, SteadyLaw) else law.schedule() for law in laws]
+    pieces = [piece for schedule in schedules for piece in schedule]
+    begins = np.cumsum([0, *map(len, schedules)])
     table = [law for piece in pieces for law in (piece.before, piece.after)]
-    found = Courses(
-        begins,
-        np.array([piece.first for piece in pieces], np.int64),
-        np.array([(piece.start, piece.end, piece.period) for piece in pieces]),
-        np.arange(len(table), dtype=np.int64).reshape(-1, 2),
-        np.array([law.true_mean for law in table]).reshape(-1, 2),
+    found = Schedules(
+        begins=begins,
+        first=np.array([piece.first for piece in pieces], np.int64),
+        shift=np.array([(piece.start, piece.end, piece.period) for piece in pieces]).reshape(-1, 3),
+        laws=np.arange(len(table), dtype=np.int64).reshape(-1, 2),
+        means=np.array([law.true_mean for law in table]).reshape(-1, 2),
     )
     return found, table

@@ -24,17 +24,8 @@ from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.knapsack import times
 from budgetbandits.policies.memories import Memory
 from budgetbandits.policies.state import Arms, Now, arm_of
-from budgetbandits.simulation.engine.play import (
-    NOBODY,
-    Outcome,
-    World,
-    begin,
-    choice_number,
-    finish,
-    goes_on,
-    moment,
-    pull_arm,
-)
+from budgetbandits.simulation.engine.play import begin, choice_number, finish, goes_on, moment, pull_arm
+from budgetbandits.simulation.engine.world import NOBODY, Outcome, World
 
 __all__ = ["play_ceilings"]
 
@@ -52,30 +43,30 @@ def play_ceilings(
     What arms are compared by is their value over their weight: the mean cost, or 1 for `CostBlind` (is_blind). With
     random costs the oracle must not be `DensityGreedy`. The memory is `Everything` or a `Window`: nothing fades.
     """
-    course = begin(world, memory)
-    arms = course.past.arms
+    state = begin(world, memory)
+    arms = state.past.arms
     weights = np.ones(len(world.prices)) if is_blind else arms.mean_cost
     ceilings = np.empty(len(weights))
     ceilings_end: float = 0
     reward_seen = world.reward_low
     arm = 0
-    while goes_on(world, course):
-        now = moment(world, memory, course)
+    while goes_on(world, state):
+        now = moment(world, memory, state)
         if now.pull >= ceilings_end or now.reward_seen > reward_seen:
             ceilings_end = now.pull + max(_SHORTEST, now.pull // _SHARE)
             reward_seen = now.reward_seen
             ceilings[:] = math.inf
         arm = best_arm(policy, index, arms, now, weights, ceilings, ceilings_end, arm)
         if is_greedy and (policy.lazy or arms.pulls[arm] > 0):
-            number = choice_number(world, course)
-            if not surely_drawn(now.budget_left, arms.cost[arm], arms.pulls_left[arm], course.money[2], number):
+            number = choice_number(world, state)
+            if not surely_drawn(now.budget_left, arms.cost[arm], arms.pulls_left[arm], state.money[2], number):
                 arm = policy.choose(arms, now, number)
-        forgotten = memory.begin(course.past, arm, course.counts[0])
+        forgotten = memory.begin(state.past, arm, state.counts[0])
         if forgotten >= 0:
             ceilings[forgotten] = math.inf
-        pull_arm(policy, world, memory, course, arm, True)
+        pull_arm(policy, world, memory, state, arm, True)
         ceilings[arm] = math.inf
-    return finish(world, course, NOBODY)
+    return finish(world, state, NOBODY)
 
 
 @kernel
@@ -94,17 +85,7 @@ def best_arm(
     An infinite ceiling is one that is not known. The guess, the last arm pulled, is looked at first: it is mostly
     right, and the better the first arm, the fewer others are evaluated.
     """
-    later = Now(
-        ceilings_end,
-        now.budget,
-        now.budget_left,
-        now.reward_low,
-        now.reward_high,
-        now.arm_count,
-        now.cost_high,
-        now.arms_tried,
-        now.reward_seen,
-    )
+    later = now._replace(pull=ceilings_end)
     best, most = -1, -math.inf
     if arms.cost[guess] <= now.budget_left:
         best, most = guess, worth(policy, index, arms, guess, now) / weights[guess]

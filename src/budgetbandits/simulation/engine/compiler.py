@@ -1,10 +1,11 @@
 """How the package's plain Python becomes machine code: written once, run both ways.
 
-Numba compiles the very functions that the live learner runs in Python. Three things make that possible:
+Numba compiles the very functions that the live learner runs in Python. Four things make that possible:
 
 - plain functions are marked where they are defined (`core.compiled`), so that compiled code may call them;
 - a `Spec` (a policy, an index, an oracle) is a type of its own to Numba: compiled code reads its fields and calls its
   methods, a user's as well as the package's;
+- named tuples have ``_replace`` in compiled code, too;
 - entry points are cached on disk under a digest of every source they are made of, because Numba's own cache
   looks at the file of the entry point alone, and would run stale code after a change elsewhere.
 """
@@ -23,7 +24,17 @@ from typing import Any, Final
 import numba
 from numba.core import cgutils, types
 from numba.core.datamodel import models
-from numba.extending import NativeValue, overload_method, register_jitable, register_model, typeof_impl, unbox
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
+from numba.extending import (
+    NativeValue,
+    lower_builtin,
+    overload_method,
+    register_jitable,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 
 from budgetbandits.core.compiled import MARKED, Way
 from budgetbandits.core.specs import Spec
@@ -96,6 +107,45 @@ def _unbox_spec(spec_type: SpecType, instance: Any, context: Any) -> NativeValue
         context.pyapi.decref(field)
     is_error = cgutils.is_not_null(context.builder, context.pyapi.err_occurred())
     return NativeValue(context.context.make_tuple(context.builder, spec_type, values), is_error=is_error)
+
+
+class _Replace(AbstractTemplate):
+    """The types of ``named_tuple._replace(field=value, ...)``, which Numba does not know by itself."""
+
+    key = "NamedTuple._replace"
+
+    def generic(self, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Any:
+        if args or not set(kws) <= set(self.this.fields):
+            return None
+        given = {name: types.unliteral(field) for name, field in kws.items()}
+        fields = [given.get(name, field) for name, field in zip(self.this.fields, self.this.types, strict=True)]
+        made = self.this.instance_class
+        is_uniform = len(set(fields)) == 1
+        result = types.NamedUniTuple(fields[0], len(fields), made) if is_uniform else types.NamedTuple(fields, made)
+        # Lowering sees types without names, so the names travel as an argument that nobody gives.
+        names = types.Omitted(tuple(given))
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=names.value)
+            for name in ("names", *given)
+        ]
+        found = signature(result, names, *given.values(), recvr=self.this)
+        return found.replace(pysig=inspect.Signature(parameters))
+
+
+@infer_getattr
+class _ReplaceAttribute(AttributeTemplate):
+    key = types.BaseNamedTuple
+
+    def resolve__replace(self, named_tuple: types.BaseNamedTuple) -> types.BoundFunction:
+        return types.BoundFunction(_Replace, named_tuple)
+
+
+@lower_builtin(_Replace.key, types.BaseNamedTuple, types.VarArg(types.Any))
+def _lower_replace(context: Any, builder: Any, found: Any, values: Any) -> Any:
+    fields = dict(zip(found.args[0].fields, cgutils.unpack_tuple(builder, values[0]), strict=True))
+    given = fields | dict(zip(found.args[1].value, values[2:], strict=True))
+    replaced = context.make_tuple(builder, found.return_type, list(given.values()))
+    return impl_ret_borrowed(context, builder, found.return_type, replaced)
 
 
 def _let_compiled_code_call_methods(spec_class: type[Spec]) -> None:

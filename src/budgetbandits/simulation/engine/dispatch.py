@@ -26,11 +26,13 @@ from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.policies.memories import Discount, Everything, Memory
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
 from budgetbandits.policies.state import Arm, Now
-from budgetbandits.problems.problem import Tables
+from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import are_importable, classes_of, compile_entry
-from budgetbandits.simulation.engine.play import Charges, Outcome, World, is_changing, play_any, play_lines
+from budgetbandits.simulation.engine.lines import play_lines
+from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import Tree, grow
+from budgetbandits.simulation.engine.world import Outcome, World, is_changing, usual, usual_counts, world_of
 
 __all__ = ["SteadyCall", "call", "is_tournament", "play_run", "solve_exactly"]
 
@@ -44,37 +46,8 @@ def play_run(
     policy: Policy, tables: Tables, bill: PriceList, seed: int, run: int, marks: Floats, stop: Counts
 ) -> Outcome:
     """Play one run: compiled if that is possible, in plain Python if not."""
-    budget, rest = bill.unit.pair(bill.budget)
-    world = World(
-        _usual(bill.prices),
-        _usual(tables.means),
-        tables.kinds,
-        tables.parameters,
-        tables.data,
-        tables.courses,
-        _usual_counts(tables.limits),
-        budget,
-        rest,
-        tables.reward_low,
-        tables.reward_high,
-        seed,
-        run,
-        marks,
-        stop,
-        charges_of(tables, bill),
-    )
-    outcome: Outcome = _play(policy, world, bill.prices)
+    outcome: Outcome = _play(policy, world_of(tables, bill, seed, run, marks, stop), bill.prices)
     return outcome
-
-
-def charges_of(tables: Tables, bill: PriceList) -> Charges:
-    """Return what pulls cost, where that is random."""
-    laws = tables.charges
-    least = _usual(bill.prices if bill.least is None else bill.least)
-    is_decimal = bill.unit.base == 10
-    if laws is None:
-        return Charges(False, least, np.zeros(0, np.int64), np.zeros((0, 0)), np.zeros(0), bill.unit.grain, is_decimal)
-    return Charges(True, least, laws.kinds, laws.parameters, laws.data, bill.unit.grain, is_decimal)
 
 
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
@@ -105,17 +78,8 @@ def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
 
 def solve_exactly(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Return the counts of an exact knapsack, compiled."""
-    counts: Counts = call(exact_counts, (), _usual(values), _usual(costs), budget, _usual_counts(limits))
+    counts: Counts = call(exact_counts, (), usual(values), usual(costs), budget, usual_counts(limits))
     return counts
-
-
-def _usual(array: Floats) -> Floats:
-    """Return an array in one piece that may be written to: to Numba any other is of another type, to compile anew."""
-    return np.require(array, requirements=["C", "W"])
-
-
-def _usual_counts(array: Counts) -> Counts:
-    return np.require(array, requirements=["C", "W"])
 
 
 def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
@@ -166,7 +130,18 @@ def has_ceilings(index: Index) -> bool:
 def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float, arms_tried: int = 4) -> float:
     """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows, at random costs."""
     squares = mean * mean + 0.5 * mean * (1.0 - mean)
-    arm = Arm(2.0, pulls, pulls, mean, pulls * mean, pulls * squares, 0.5, 1.2, pulls * 1.2, pulls * 1.6)
+    arm = Arm(
+        cost=2.0,
+        pulls=pulls,
+        told=pulls,
+        mean=mean,
+        reward_sum=pulls * mean,
+        reward_squares=pulls * squares,
+        cost_low=0.5,
+        mean_cost=1.2,
+        cost_sum=pulls * 1.2,
+        cost_squares=pulls * 1.6,
+    )
     return float(index.value(arm, _moment(pull, left, arms_tried)))
 
 
@@ -175,7 +150,17 @@ def _untried(index: ScalarIndex, cost: float, pull: int, left: float, arms_tried
 
 
 def _moment(pull: int, left: float, arms_tried: int) -> Now:
-    return Now(pull, float(_PROBES[-1]), left, 0.0, 1.0, 10, 3.0, arms_tried, 0.9)
+    return Now(
+        pull=pull,
+        budget=float(_PROBES[-1]),
+        budget_left=left,
+        reward_low=0.0,
+        reward_high=1.0,
+        arm_count=10,
+        cost_high=3.0,
+        arms_tried=arms_tried,
+        reward_seen=0.9,
+    )
 
 
 def _never_falls(values: list[float]) -> bool:

@@ -13,7 +13,7 @@ from budgetbandits.policies.oracles import CostBlind, DensityGreedy
 from budgetbandits.policies.state import Arms, Now
 from budgetbandits.simulation.engine.compiler import classes_of
 from budgetbandits.simulation.engine.dispatch import SteadyCall, call, is_tournament
-from budgetbandits.simulation.engine.play import draw_leaf
+from budgetbandits.simulation.engine.lines import draw_leaf
 from budgetbandits.simulation.engine.tournament import (
     Tree,
     affordable,

@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.analysis.growth import FEWEST_BUDGETS, growth, upper_half
-from budgetbandits.problems.laws.steady import Bernoulli
-from budgetbandits.problems.problem import PaperCase, PaperFamily, Problem
+from budgetbandits.problems.laws import Bernoulli
+from budgetbandits.problems.paper import PaperCase, PaperFamily
+from budgetbandits.problems.problem import Problem
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.kube_paper import rules

@@ -18,7 +18,7 @@ from budgetbandits.analysis.figures import Panel, Picture, regret_figure
 from budgetbandits.analysis.intervals import ratio_interval
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies import Policy, epsilon_first, fractional_kube, kube
-from budgetbandits.problems.problem import PAPER_COSTS, PaperCase, paper_family
+from budgetbandits.problems.paper import PAPER_COSTS, PaperCase, paper_family
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.simulation.simulate import simulate
 from budgetbandits.studies.folder import Folder

@@ -15,9 +15,10 @@ from budgetbandits.analysis.regret import Against
 from budgetbandits.core.checks import check_range
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Policy
+from budgetbandits.problems.laws import Bernoulli
 from budgetbandits.problems.laws.changing import Law
-from budgetbandits.problems.laws.steady import Bernoulli
-from budgetbandits.problems.problem import PAPER_COSTS, PaperCase, PaperFamily, Problem
+from budgetbandits.problems.paper import PAPER_COSTS, PaperCase, PaperFamily
+from budgetbandits.problems.problem import Problem
 from budgetbandits.studies.catalogue import make_law, make_policy, steady_law
 from budgetbandits.studies.keys import (
     check_keys,

@@ -1,0 +1,119 @@
+"""A problem as arrays: what the engine plays and what optima are computed from."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.checks import ArmName
+from budgetbandits.core.money import Amount, CostRange, PriceList, price_list
+from budgetbandits.problems.laws.changing import STEADY, Schedules
+from budgetbandits.problems.laws.table import LawTable
+from budgetbandits.problems.optima import upper_optimum
+
+__all__ = ["ChargeTables", "Tables", "is_changing", "tables_of"]
+
+
+class ChargeTables(NamedTuple):
+    """Random costs as arrays.
+
+    Attributes
+    ----------
+    means
+        The true mean cost of each arm.
+    laws
+        The laws of the costs; a known cost is a law with one value.
+    values
+        All costs that there can be, or None if a law is continuous: then costs are real numbers.
+    """
+
+    means: Floats
+    laws: LawTable
+    values: tuple[float, ...] | None
+
+
+class Tables(NamedTuple):
+    """A problem as arrays, the form in which compiled code reads it.
+
+    Attributes
+    ----------
+    amounts
+        The costs as they were given.
+    means
+        The true mean rewards; NaN if any of them changes.
+    rewards
+        The reward laws. Where some change, those that they are made of.
+    reward_low, reward_high
+        The declared range.
+    schedules
+        How the laws change, see `budgetbandits.problems.laws.changing.tabulate_schedules`.
+    limits
+        How often each arm may be pulled.
+    charges
+        The laws of the costs; None if all costs are known.
+    """
+
+    amounts: Sequence[Amount | CostRange] | Floats
+    means: Floats
+    rewards: LawTable
+    reward_low: float
+    reward_high: float
+    schedules: Schedules
+    limits: Counts
+    charges: ChargeTables | None
+
+    def price_list(self, budget: Amount, names: Sequence[ArmName] | None = None) -> PriceList:
+        """Return the costs and a budget in one exact unit; errors say the names of arms, or their numbers."""
+        names = range(len(self.means)) if names is None else names
+        if self.charges is None:
+            return price_list(self.amounts, names, budget)
+        values = self.charges.values
+        return price_list(self.amounts, names, budget, also=values or (), is_real=values is None)
+
+    def mean_costs(self, bill: PriceList) -> Floats:
+        """Return the true mean cost of each arm, as an amount."""
+        if self.charges is not None:
+            return self.charges.means
+        if bill.unit.base == 2:
+            return bill.prices
+        return np.array([bill.unit.amount(int(price)) for price in bill.prices])
+
+    def least_cost(self, bill: PriceList) -> float:
+        """Return the least amount that a pull can cost."""
+        least = float((bill.prices if bill.least is None else bill.least).min())
+        return least if bill.unit.base == 2 else bill.unit.amount(int(least))
+
+    def fractional_optimum(self, bill: PriceList, budget: float) -> float:
+        """Return what no policy exceeds on average with a budget, at most that of the price list."""
+        return upper_optimum(
+            self.means, self.schedules, self.mean_costs(bill), budget, self.limits, self.least_cost(bill)
+        )
+
+
+def is_changing(tables: Tables) -> bool:
+    """Tell whether some reward law changes with the pull number."""
+    return len(tables.schedules.begins) > 0
+
+
+def tables_of(
+    amounts: Sequence[Amount | CostRange] | Floats,
+    means: Floats,
+    rewards: LawTable,
+    reward_range: tuple[float, float],
+    *,
+    schedules: Schedules = STEADY,
+    limits: Counts | None = None,
+    charges: ChargeTables | None = None,
+) -> Tables:
+    """Return the tables of a problem: unless said otherwise, nothing changes, has a limit or costs at random."""
+    return Tables(
+        amounts=amounts,
+        means=means,
+        rewards=rewards,
+        reward_low=reward_range[0],
+        reward_high=reward_range[1],
+        schedules=schedules,
+        limits=np.full(len(means), UNLIMITED) if limits is None else limits,
+        charges=charges,
+    )

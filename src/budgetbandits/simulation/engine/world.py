@@ -1,0 +1,230 @@
+"""What a run is played on, what it draws from there, and what comes of it."""
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.money import PriceList, drawn_price
+from budgetbandits.core.streams import CHARGE, REWARD, uniform, uniforms
+from budgetbandits.problems.laws.changing import Schedules, changing_reward
+from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, tabulate
+from budgetbandits.problems.tables import ChargeTables, Tables
+
+__all__ = ["NOBODY", "Charges", "Outcome", "World", "outcome_of", "world_of"]
+
+NOBODY: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
+_NO_LAWS: Final = tabulate([])
+
+
+class Charges(NamedTuple):
+    """What pulls cost, where that is random.
+
+    Attributes
+    ----------
+    is_random
+        Whether any cost is; the rest is not looked at otherwise.
+    least
+        The least price of each arm.
+    laws
+        The laws of the costs.
+    grain, is_decimal
+        See `budgetbandits.core.money.drawn_price`.
+    """
+
+    is_random: bool
+    least: Floats
+    laws: LawTable
+    grain: float
+    is_decimal: bool
+
+
+class World(NamedTuple):
+    """What a run is played on.
+
+    Attributes
+    ----------
+    prices, means
+        The price of each arm, the greatest one where it is random, and its true mean reward.
+    rewards
+        The reward laws. Where some change, those that they are made of.
+    schedules
+        How they change.
+    limits
+        How often each arm may be pulled.
+    budget, budget_rest
+        The sum of these two is the price of the budget.
+    reward_low, reward_high
+        The declared range of the rewards.
+    seed, run
+        Which random numbers to use.
+    marks
+        Prices of the budget left, falling, at which to record the expected reward so far.
+    stop
+        One number; as soon as it is not 0, the run is given up.
+    charges
+        What pulls cost, where that is random.
+    """
+
+    prices: Floats
+    means: Floats
+    rewards: LawTable
+    schedules: Schedules
+    limits: Counts
+    budget: float
+    budget_rest: float
+    reward_low: float
+    reward_high: float
+    seed: int
+    run: int
+    marks: Floats
+    stop: Counts
+    charges: Charges
+
+
+class Outcome(NamedTuple):
+    """What came of a run.
+
+    Attributes
+    ----------
+    reward, expected
+        The sum of the rewards, and of the true means of the arms pulled.
+    left, left_rest
+        The sum of these two is the price of what was not spent.
+    pulls
+        The number of pulls of each arm.
+    trace
+        For each of the marks, the expected reward and the price of the budget left when it was passed.
+    culprit
+        `NOBODY`, or the arm that the policy chose although it cannot be pulled; the run stopped there.
+    """
+
+    reward: float
+    expected: float
+    left: float
+    left_rest: float
+    pulls: Counts | Floats
+    trace: Floats
+    culprit: int
+
+
+def world_of(tables: Tables, bill: PriceList, seed: int, run: int, marks: Floats, stop: Counts) -> World:
+    """Return what a run of a problem is played on."""
+    budget, rest = bill.unit.pair(bill.budget)
+    return World(
+        prices=usual(bill.prices),
+        means=usual(tables.means),
+        rewards=tables.rewards,
+        schedules=tables.schedules,
+        limits=usual_counts(tables.limits),
+        budget=budget,
+        budget_rest=rest,
+        reward_low=tables.reward_low,
+        reward_high=tables.reward_high,
+        seed=seed,
+        run=run,
+        marks=marks,
+        stop=stop,
+        charges=_charges_of(tables.charges, bill),
+    )
+
+
+def _charges_of(tables: ChargeTables | None, bill: PriceList) -> Charges:
+    return Charges(
+        is_random=tables is not None,
+        least=usual(bill.prices if bill.least is None else bill.least),
+        laws=_NO_LAWS if tables is None else tables.laws,
+        grain=bill.unit.grain,
+        is_decimal=bill.unit.base == 10,
+    )
+
+
+def usual(array: Floats) -> Floats:
+    """Return an array in one piece that may be written to: to Numba any other is of another type, to compile anew."""
+    return np.require(array, requirements=["C", "W"])
+
+
+def usual_counts(array: Counts) -> Counts:
+    """Do as `usual` does for whole numbers."""
+    return np.require(array, requirements=["C", "W"])
+
+
+@allocating
+def outcome_of(
+    reward: float,
+    expected: float,
+    left: float,
+    left_rest: float,
+    pulls: Counts | Floats,
+    trace: Floats,
+    marked: int,
+    culprit: int,
+) -> Outcome:
+    """Return what came of a run in which so many marks were passed: at the others it stood as it does at its end."""
+    trace[marked:, 0], trace[marked:, 1] = expected, left
+    return Outcome(
+        reward=reward,
+        expected=expected,
+        left=left,
+        left_rest=left_rest,
+        pulls=pulls,
+        trace=trace,
+        culprit=culprit,
+    )
+
+
+# What an arm pays and costs
+
+
+@kernel
+def arm_reward(world: World, arm: int, count: int) -> float:
+    """Return what an arm pays at its pull number `count`, from 0."""
+    # As plain integers: where this runs in Python, NumPy's would warn when they wrap around.
+    number = uniform(world.seed, REWARD, world.run, int(arm), int(count))
+    return draw_from(world.rewards, int(arm), number)
+
+
+@kernel
+def arm_rewards(world: World, arm: int, first: int, rewards: Floats) -> None:
+    """Fill an array with what an arm pays at its pulls from number `first` on: `arm_reward`, many at a time."""
+    uniforms(world.seed, REWARD, world.run, int(arm), int(first), rewards)
+    draw_many(world.rewards, int(arm), rewards)
+
+
+@kernel
+def is_changing(world: World) -> bool:
+    """Tell whether some reward law changes with the pull number."""
+    return len(world.schedules.begins) > 0
+
+
+@kernel
+def changed_reward(world: World, arm: int, count: int, pull: int) -> float:
+    """Return what an arm pays at its pull number `count`, from 0, if that is the pull number `pull`, from 1, of all."""
+    number = uniform(world.seed, REWARD, world.run, int(arm), int(count))
+    return changing_reward(world.schedules, world.rewards, arm, pull, number)
+
+
+@kernel
+def arm_cost(world: World, arm: int, count: int) -> float:
+    """Return the price of an arm at its pull number `count`, from 0, where costs are random."""
+    charges = world.charges
+    number = uniform(world.seed, CHARGE, world.run, int(arm), int(count))
+    amount = draw_from(charges.laws, int(arm), number)
+    return drawn_price(amount, charges.grain, charges.is_decimal, charges.least[arm], world.prices[arm])
+
+
+@kernel
+def expected_reward(means: Floats, pulls: Counts | Floats) -> float:
+    """Return the sum of the true means of all pulls, in the order of the arms."""
+    total = 0.0
+    for arm in range(len(pulls)):
+        total += pulls[arm] * means[arm]
+    return total
+
+
+@kernel
+def next_mark(marks: Floats, marked: int) -> float:
+    """Return the next mark, or one that is never passed."""
+    return marks[marked] if marked < len(marks) else -math.inf

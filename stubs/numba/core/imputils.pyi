@@ -1,0 +1,3 @@
+from typing import Any
+
+def impl_ret_borrowed(context: Any, builder: Any, made: Any, value: Any) -> Any: ...
