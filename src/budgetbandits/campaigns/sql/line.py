@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sys
 import threading
 import time
 import weakref
@@ -98,7 +97,7 @@ class LockFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         self._close_file = weakref.finalize(self, os.close, self._file)
         self._close_file.atexit = False
         self._change = threading.Condition()
@@ -169,19 +168,21 @@ def _leave_files_to_parent() -> None:
         file.leave_to_parent()
 
 
-if sys.platform == "win32":
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_files_to_parent)
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: turns are unfair there, and SQLite's own locks keep transactions apart
 
     def _try_lock(file: int) -> bool:
-        return True  # turns are unfair there
+        return True
 
     def _lock(file: int) -> None: ...
 
     def _unlock(file: int) -> None: ...
 
 else:
-    import fcntl
-
-    os.register_at_fork(after_in_child=_leave_files_to_parent)
 
     def _try_lock(file: int) -> bool:
         try:
