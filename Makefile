@@ -1,18 +1,21 @@
 # Every command of the workshop. `make test` and `make run` set everything up by themselves.
+# Another interpreter, in an environment of its own: make test PYTHON=python3.13 VENV=.venv-3.13
 PYTHON ?= python3
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
 LOCK := requirements/dev.txt
+VERSIONS := 3.11 3.12 3.13 3.14
 
-.PHONY: help setup run test check format lint types imports bench docs lock clean
+.PHONY: help setup run test check format lint types versions imports bench docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
-setup: .venv/.ready  ## make the virtual environment .venv with the pinned dependencies
+setup: $(VENV)/.ready  ## make the virtual environment .venv with the pinned dependencies
 
-.venv/.ready: $(LOCK) requirements/uv.txt pyproject.toml
+$(VENV)/.ready: $(LOCK) requirements/uv.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/uv.txt
 	$(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python $(LOCK)
 	$(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python --editable .
@@ -35,6 +38,10 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+versions: setup  ## check the types for every supported version of Python, and for Windows
+	for version in $(VERSIONS); do $(BIN)/mypy --python-version $$version || exit; done
+	$(BIN)/mypy --platform win32 src
+
 imports: setup
 	$(BIN)/lint-imports
 
@@ -49,5 +56,5 @@ lock: setup  ## compile the pinned requirements anew (names no registry host)
 	cd requirements && ../$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 ../pyproject.toml --extra all --group ../pyproject.toml:dev --output-file dev.txt
 
 clean:  ## remove the virtual environment and every cache
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,7 +10,8 @@ import pytest
 from budgetbandits.core.optional import EXTRAS, is_installed, require
 from budgetbandits.errors import BudgetBanditsError, NotInstalled
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EVERY_EXTRA: dict[str, list[str]] = PROJECT["optional-dependencies"]
 MODULES = {"psycopg[binary]": "psycopg"}  # of requirements that have another name
 
@@ -39,6 +40,14 @@ def test_one_extra_installs_everything() -> None:
 
 def test_the_base_is_numpy_and_little_else() -> None:
     assert [re.split("[<>=]", requirement)[0] for requirement in PROJECT["dependencies"]] == ["lazy-loader", "numpy"]
+
+
+def test_the_types_are_checked_for_every_version_that_is_promised() -> None:
+    promised = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    checked = re.search("^VERSIONS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert checked is not None
+    assert checked[1].split() == promised
+    assert PROJECT["requires-python"] == f">={promised[0]}"
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -81,9 +82,9 @@ class PostgresqlServer:
 
     @staticmethod
     def _unprivileged_user() -> str | None:
-        if os.geteuid() != 0:
+        if sys.platform == "win32" or os.geteuid() != 0:
             return None
-        import pwd  # not on Windows, where there is no server to be started
+        import pwd
 
         known = {entry.pw_name for entry in pwd.getpwall()}
         return "postgres" if "postgres" in known else "nobody"

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 import threading
 import time
 import weakref
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from budgetbandits.campaigns.undisturbed import could_start
+from budgetbandits.core.optional import is_installed
 from budgetbandits.errors import StoreUnavailable
 
 __all__ = ["Line", "LockFile"]
@@ -171,9 +173,8 @@ def _leave_files_to_parent() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_files_to_parent)
 
-try:
-    import fcntl
-except ModuleNotFoundError:  # Windows: turns are unfair there, and SQLite's own locks keep transactions apart
+# Where there are no such locks, turns are unfair, and SQLite's own locks keep transactions apart all the same.
+if sys.platform == "win32" or not is_installed("fcntl"):
 
     def _try_lock(file: int) -> bool:
         return True
@@ -183,6 +184,7 @@ except ModuleNotFoundError:  # Windows: turns are unfair there, and SQLite's own
     def _unlock(file: int) -> None: ...
 
 else:
+    import fcntl
 
     def _try_lock(file: int) -> bool:
         try:
