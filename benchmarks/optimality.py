@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import budgetbandits as bb
-from budgetbandits.analysis.figures import Curve, Panel, regret_figure
+from budgetbandits.analysis.figures import Curve, Panel, picture, regret_figure
 from budgetbandits.analysis.regret import RegretRow
 
 BUDGETS: Final = (1e3, 1e4, 1e5, 1e6)
@@ -50,8 +50,8 @@ def main() -> None:
         curves = [curve(name, [rows[name, budget] for budget in BUDGETS]) for name in POLICIES]
         bound = ("lower bound C ln B", [constant * math.log(budget) for budget in BUDGETS])
         title = "Bernoulli arms: means 0.3, 0.4, 0.5, costs 1, 2, 3"
-        picture = regret_figure([Panel("", curves)], title=title, y_label="regret", reference=bound)
-        options.figure.write_bytes(picture.svg if options.figure.suffix == ".svg" else picture.png)
+        drawn = picture(regret_figure([Panel("", curves)], title=title, y_label="regret", reference=bound))
+        options.figure.write_bytes(drawn.svg if options.figure.suffix == ".svg" else drawn.png)
 
 
 def curve(name: str, rows: list[RegretRow]) -> Curve:

@@ -3,10 +3,13 @@
 import re
 import struct
 import zlib
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from budgetbandits.analysis.figures import Curve, Grid, Panel, heat_map, regret_figure
+from budgetbandits.analysis.figures import Curve, Grid, Panel, Picture, heat_map, how_drawn, picture, regret_figure
 from budgetbandits.errors import InvalidInput
 
 BUDGETS = [1e3, 1e4, 1e5]
@@ -17,40 +20,83 @@ def curve(label: str, level: float = 50.0) -> Curve:
     return Curve(label, BUDGETS, means, [0.9 * mean for mean in means], [1.1 * mean for mean in means])
 
 
+def drawn(curves: Sequence[Curve], panel: str = "a") -> Picture:
+    return picture(regret_figure([Panel(panel, curves)], title="t", y_label="y"))
+
+
 def texts(svg: bytes) -> str:
     return " ".join(re.findall(r"<text[^>]*>(.*?)</text>", svg.decode(), re.DOTALL))
 
 
 def test_it_names_its_panels_its_policies_and_the_curve_to_compare_with() -> None:
     panels = [Panel("moderate arms", [curve("KUBE"), curve("eps-first", 90)]), Panel("extreme arms", [curve("KUBE")])]
-    svg = regret_figure(panels, title="The title", y_label="regret", reference=("B over 7", [1, 2, 3])).svg
+    svg = picture(regret_figure(panels, title="The title", y_label="regret", reference=("B over 7", [1, 2, 3]))).svg
     for text in ("moderate arms", "extreme arms", "KUBE", "eps-first", "B over 7", "The title", "regret", "budget B"):
         assert text in texts(svg)
 
 
 def test_the_same_curves_give_the_same_bytes() -> None:
-    first, second = (regret_figure([Panel("a", [curve("KUBE")])], title="t", y_label="y") for _ in range(2))
+    first, second = (drawn([curve("KUBE")]) for _ in range(2))
     assert first == second
 
 
 def test_names_with_signs_that_matplotlib_would_read_are_shown_as_they_are() -> None:
-    svg = regret_figure([Panel("cost in $", [curve("_mine"), curve("$5 < $6")])], title="t", y_label="y").svg
+    svg = drawn([curve("_mine"), curve("$5 < $6")], "cost in $").svg
     for text in ("cost in $", "_mine", "$5 &lt; $6"):
         assert text in texts(svg)
 
 
 def test_letters_that_the_font_lacks_and_bars_without_an_end_do_no_harm() -> None:
     endless = Curve("雨", BUDGETS, [5, 6, 7], [float("-inf")] * 3, [float("inf")] * 3)
-    assert regret_figure([Panel("a", [endless])], title="t", y_label="y").png
+    assert drawn([endless]).png
 
 
 def test_a_regret_of_nothing_is_drawn_too() -> None:
     nothing = Curve("single arm", BUDGETS, [0, 0, 0], [0, 0, 0], [0, 0, 0])
-    assert "single arm" in texts(regret_figure([Panel("a", [nothing])], title="t", y_label="y").svg)
+    assert "single arm" in texts(drawn([nothing]).svg)
+
+
+SOME_NOTHING = Curve("best", BUDGETS, [0, -2, 4], [0, -3, 3], [0, 1, 5])
+
+
+def edge_marks(figure: Figure) -> list[tuple[str, list[float]]]:
+    """Return colour and budgets of what is drawn at the lower edge."""
+    axes = figure.axes[0]
+    lines = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+    return [(str(line.get_color()), np.asarray(line.get_xdata()).tolist()) for line in lines]
+
+
+def test_a_regret_of_nothing_beside_others_is_marked_at_the_lower_edge_and_explained() -> None:
+    panels = [Panel("a", [curve("KUBE"), SOME_NOTHING])]
+    figure = regret_figure(panels, title="t", y_label="y", x_scale="linear")
+    assert figure.axes[0].get_yscale() == "log"
+    assert edge_marks(figure) == [("#E69F00", BUDGETS[:2])]
+    assert "at the lower edge: 0 or less" in texts(picture(figure).svg)
+    assert "A hollow marker at the lower edge is a mean of 0 or less" in how_drawn(panels)
+
+
+def test_a_panel_without_any_regret_leaves_the_axes_of_the_others_as_they_are() -> None:
+    nothing = Curve("KUBE", BUDGETS, [0, 0, 0], [0, 0, 0], [0, 0, 0])
+    panels = [Panel("a", [curve("KUBE")]), Panel("b", [nothing])]
+    figure = regret_figure(panels, title="t", y_label="y")
+    assert [axes.get_yscale() for axes in figure.axes] == ["log", "log"]
+
+
+def test_where_all_have_some_regret_nothing_is_said_of_the_edge() -> None:
+    figure = regret_figure([Panel("a", [curve("KUBE"), curve("b", 90)])], title="t", y_label="y")
+    assert edge_marks(figure) == []
+    assert "lower edge" not in texts(picture(figure).svg)
+    assert "lower edge" not in how_drawn([Panel("a", [curve("KUBE")])])
+
+
+def test_points_side_by_side_are_in_the_caption_and_a_single_curve_is_where_it_belongs() -> None:
+    assert "The points of one budget stand side by side" in how_drawn([Panel("a", [curve("a"), curve("b")])])
+    alone = regret_figure([Panel("a", [curve("a")])], title="t", y_label="y")
+    assert np.asarray(alone.axes[0].lines[0].get_xdata()).tolist() == BUDGETS
 
 
 def test_the_background_is_white_and_opaque() -> None:
-    png = regret_figure([Panel("a", [curve("KUBE")])], title="t", y_label="y").png
+    png = drawn([curve("KUBE")]).png
     width, height, depth, color = struct.unpack(">IIBB", png[16:26])
     assert (depth, color) == (8, 6)
     data, position = b"", 8
@@ -65,7 +111,7 @@ def test_the_background_is_white_and_opaque() -> None:
 
 def test_many_policies_and_long_names_leave_room_for_the_axes() -> None:
     curves = [curve(f"policy {number} {'with a long name ' * 20}", 50 + number) for number in range(25)]
-    svg = regret_figure([Panel("a", curves)], title="A long title " * 20, y_label="y").svg
+    svg = picture(regret_figure([Panel("a", curves)], title="A long title " * 20, y_label="y")).svg
     assert "with a long…" in texts(svg)
     height = float(re.findall(r'height="([\d.]+)pt"', svg.decode())[0])
     assert height > 72 * 6
@@ -86,7 +132,7 @@ def grid(rows: int = 2) -> Grid:
 
 
 def test_a_heat_map_names_rows_groups_and_columns_and_has_the_percentage_in_each_cell() -> None:
-    found = texts(heat_map(grid(), title="The title").svg)
+    found = texts(picture(heat_map(grid(), title="The title")).svg)
     for text in ("policy 0", "policy 1", "coins", "$ and _", "1e4", "The title", "1.2", "100", "200"):
         assert text in found
     assert found.count("coins") == 1  # once for its group
@@ -94,14 +140,14 @@ def test_a_heat_map_names_rows_groups_and_columns_and_has_the_percentage_in_each
 
 
 def test_a_heat_map_sets_its_own_rows_off_and_is_the_same_each_time() -> None:
-    first, second = (heat_map(grid(), title="t") for _ in range(2))
+    first, second = (picture(heat_map(grid(), title="t")) for _ in range(2))
     assert first == second
     assert re.search(r"font-weight: 700[^>]*>policy 0<", first.svg.decode())
     assert not re.search(r"font-weight: 700[^>]*>policy 1<", first.svg.decode())
 
 
 def test_a_heat_map_has_room_for_many_rows_and_needs_one() -> None:
-    height = float(re.findall(r'height="([\d.]+)pt"', heat_map(grid(40), title="t").svg.decode())[0])
+    height = float(re.findall(r'height="([\d.]+)pt"', picture(heat_map(grid(40), title="t")).svg.decode())[0])
     assert height > 72 * 0.2 * 40
     with pytest.raises(InvalidInput, match="nothing to draw"):
         heat_map(Grid([], [("a", "b")], []), title="t")

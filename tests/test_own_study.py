@@ -2,6 +2,7 @@
 
 import csv
 import platform
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -267,3 +268,21 @@ def test_the_examples_run(name: str, policy: str, tmp_path: Path) -> None:
     assert outputs(tmp_path / "out")
     page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert ("## Growth" in page) == (name != "changing")  # which has too few budgets
+
+
+def test_policies_without_regret_are_compared_without_odd_numbers_and_the_caption_says_how_it_is_drawn(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "single.toml"
+    file.write_text(
+        "budgets = [5, 50]\nruns = 2\nreward_range = [0, 1]\n"
+        '[[arms]]\nname = "a"\ncost = 1\nreward = { law = "bernoulli", probability = 1 }\n'
+        '[policies]\nKUBE = { policy = "kube" }\nfractional = { policy = "fractional_kube" }\n',
+        encoding="utf-8",
+    )
+    printed = run_study(file, tmp_path / "out")
+    page = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    for text in (printed, page):
+        assert not re.search(r"\b(nan|inf)\b", text)
+    assert "| fractional | 5 | - | - | - | 0 | 0 | 0 |" in page
+    assert "The points of one budget stand side by side" in page

@@ -1,7 +1,8 @@
-"""Figures, and the only importer of matplotlib.
+"""Drawing: curves of regret and heat maps.
 
 Colours are those of Okabe and Ito, which the colour-blind can tell apart; markers and dashes tell the curves apart in
-black and white. Heat maps have the colours of cividis, made for the same purpose, and a number in each cell. The
+black and white. A regret of 0 or less has no place on a logarithmic axis: it is a hollow marker at the lower edge, and
+the legend says so. Heat maps have the colours of cividis, made for the same purpose, and a number in each cell. The
 background is white and opaque, so that a figure can be read on a dark page as well.
 """
 
@@ -9,13 +10,14 @@ import io
 import math
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from budgetbandits.core.arrays import Floats
 from budgetbandits.core.optional import require
 from budgetbandits.core.tables import percent
 from budgetbandits.errors import InvalidInput
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Curve", "Grid", "Panel", "Picture", "heat_map", "regret_figure"]
+    from budgetbandits.analysis.shown import ShownFigure
+
+__all__ = ["Curve", "Grid", "Panel", "Picture", "heat_map", "how_drawn", "picture", "regret_figure"]
 
 # Colour, marker, dashes. The first is drawn wide and the second over it in dashes: the two KUBEs often coincide.
 _STYLES: Final[Sequence[tuple[str, str, Any]]] = (
@@ -39,6 +43,7 @@ _STYLES: Final[Sequence[tuple[str, str, Any]]] = (
 )
 _REFERENCE: Final = "#555555"
 _SPREAD: Final = 1.15  # from the first curve's points to the last one's
+_EDGE: Final = "at the lower edge: 0 or less"
 _LONGEST: Final = 40  # letters of a name in the legend
 _SHARES: Final = (0.01, 3.0)  # from the darkest colour of a heat map to the brightest
 _SETTINGS: Final[dict[str, Any]] = {
@@ -101,74 +106,119 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure in two formats."""
+    """A figure in two formats, and what its caption has to say of how it is drawn."""
 
     png: bytes
     svg: bytes
+    how_drawn: str = ""
 
 
 def regret_figure(
-    panels: Sequence[Panel], *, title: str, y_label: str, reference: tuple[str, Sequence[float]] | None = None
-) -> Picture:
-    """Draw regret over the budget, one panel beside the other, both axes logarithmic.
+    panels: Sequence[Panel],
+    *,
+    title: str,
+    y_label: str,
+    x_label: str = "budget B",
+    reference: tuple[str, Sequence[float]] | None = None,
+    x_scale: Literal["log", "linear"] = "log",
+) -> "ShownFigure":
+    """Draw regret over the budget, one panel beside the other, both axes logarithmic by default.
 
     Parameters
     ----------
     panels
         What to draw; curves of the same name look the same in each.
-    title, y_label
+    title, y_label, x_label
         The texts.
     reference
         The name and the values of a curve to compare with, at the budgets of the first curve.
+    x_scale
+        Of the budget. On a logarithmic one the curves stand a little to the side of each other, so that their bars do
+        not hide each other.
 
     Examples
     --------
     >>> curve = Curve("KUBE", [1e3, 1e4], [50, 60], [45, 50], [55, 70])
-    >>> picture = regret_figure([Panel("moderate", [curve])], title="Regret", y_label="regret")
-    >>> picture.png[1:4], picture.svg[:5]
-    (b'PNG', b'<?xml')
+    >>> figure = regret_figure([Panel("moderate", [curve])], title="Regret", y_label="regret")
+    >>> [axes.get_title() for axes in figure.axes]
+    ['moderate']
     """
     if not panels or not any(panel.curves for panel in panels):
         raise InvalidInput("there is nothing to draw: give at least one panel with a curve")
     require("report")
-    from matplotlib.figure import Figure
+    from budgetbandits.analysis.shown import ShownFigure
 
+    is_log = _has(panels, lambda mean: mean > 0)
+    has_edge = is_log and _has(panels, lambda mean: mean <= 0)
     with _styled():
         width, columns = max(7.2, 3.4 * len(panels)), 6 if len(panels) > 1 else 2
-        legend_rows = math.ceil((max(len(panel.curves) for panel in panels) + 1) / columns)
+        legend_rows = math.ceil((max(len(panel.curves) for panel in panels) + 1 + has_edge) / columns)
         size = (width, 4.0 + 0.22 * legend_rows)
-        figure = Figure(figsize=size, layout="constrained", facecolor="white")
+        figure = ShownFigure(figsize=size, layout="constrained", facecolor="white")
         all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axes, panel in zip(all_axes, panels, strict=True):
-            _draw(axes, panel, reference)
+            _draw(axes, panel, reference, _SPREAD if x_scale == "log" and len(panel.curves) > 1 else 1.0, is_log)
+            axes.set(xscale=x_scale, xlabel=x_label)
         all_axes[0].set_ylabel(y_label)
         _add_title(figure, title)
-        _add_legend(figure, all_axes[0], columns)
-        return _picture(figure)
+        _add_legend(figure, all_axes[0], columns, has_edge)
+        return figure
 
 
-def heat_map(grid: Grid, *, title: str) -> Picture:
+def how_drawn(panels: Sequence[Panel]) -> str:
+    """Return what a caption has to say of a figure: of points side by side, and of those without a place on the axis.
+
+    >>> how_drawn([Panel("a", [Curve("x", [1e3], [5], [4], [6])])])
+    'Bars are 95% intervals of the mean.'
+    """
+    notes = ["Bars are 95% intervals of the mean."]
+    if any(len(panel.curves) > 1 for panel in panels):
+        notes.append("The points of one budget stand side by side, so that they do not hide each other.")
+    if _has(panels, lambda mean: mean > 0) and _has(panels, lambda mean: mean <= 0):
+        notes.append("A hollow marker at the lower edge is a mean of 0 or less, for which the axis has no place.")
+    return " ".join(notes)
+
+
+def _has(panels: Sequence[Panel], is_such: Callable[[float], bool]) -> bool:
+    return any(is_such(mean) for panel in panels for curve in panel.curves for mean in curve.means)
+
+
+def heat_map(grid: Grid, *, title: str) -> "ShownFigure":
     """Draw shares as colours on a logarithmic scale, with the percentage in each cell.
 
     Examples
     --------
     >>> grid = Grid([("KUBE", False), ("mine", True)], [("coins", "1e3"), ("coins", "1e4")], [[1, 1], [0.1, 0.02]])
-    >>> b"coins" in heat_map(grid, title="Regret over that of KUBE, in percent").svg
+    >>> b"coins" in picture(heat_map(grid, title="Regret over that of KUBE, in percent")).svg
     True
     """
     if not grid.rows or not grid.columns:
         raise InvalidInput("there is nothing to draw: give at least one row and one column")
     require("report")
-    from matplotlib.figure import Figure
+    from budgetbandits.analysis.shown import ShownFigure
 
     with _styled():
         size = (max(5.0, 2.8 + 0.44 * len(grid.columns)), 2.0 + 0.25 * len(grid.rows))
-        figure = Figure(figsize=size, layout="constrained", facecolor="white")
+        figure = ShownFigure(figsize=size, layout="constrained", facecolor="white")
         axes = figure.subplots()
         _fill(axes, grid)
         _name_rows_and_columns(axes, grid)
         _add_title(figure, title)
-        return _picture(figure)
+        return figure
+
+
+def picture(figure: "Figure", how_drawn: str = "") -> Picture:
+    """Render a figure in both formats; the same figure gives the same bytes.
+
+    >>> curve = Curve("KUBE", [1e3, 1e4], [50, 60], [45, 50], [55, 70])
+    >>> drawn = picture(regret_figure([Panel("moderate", [curve])], title="Regret", y_label="regret"))
+    >>> drawn.png[1:4], drawn.svg[:5]
+    (b'PNG', b'<?xml')
+    """
+    with _styled():
+        figure.draw_without_rendering()  # lays it out, once for both formats
+        figure.set_layout_engine("none")
+        return Picture(_rendered(figure, "png"), _rendered(figure, "svg"), how_drawn)
 
 
 def _fill(axes: "Axes", grid: Grid) -> None:
@@ -214,23 +264,20 @@ def _add_title(figure: "Figure", title: str) -> None:
     figure.suptitle(textwrap.fill(_plain(title), int(10 * figure.get_figwidth())), fontsize=12)
 
 
-def _picture(figure: "Figure") -> Picture:
-    figure.draw_without_rendering()  # lays it out, once for both formats
-    figure.set_layout_engine("none")
-    return Picture(_rendered(figure, "png"), _rendered(figure, "svg"))
-
-
-def _draw(axes: "Axes", panel: Panel, reference: tuple[str, Sequence[float]] | None) -> None:
+def _draw(
+    axes: "Axes", panel: Panel, reference: tuple[str, Sequence[float]] | None, spread: float, is_log: bool
+) -> None:
     for number, curve in enumerate(panel.curves):
         color, marker, dashes = _style(number)
-        means = np.array(curve.means)
-        # A little to the side, so that the bars of several policies do not hide each other.
-        aside = _SPREAD ** (number / max(1, len(panel.curves) - 1) - 0.5)
+        budgets = spread ** (number / max(1, len(panel.curves) - 1) - 0.5) * np.array(curve.budgets)
+        given = np.array(curve.means, float)
+        at_edge = (given <= 0) & is_log
+        means = np.where(at_edge, np.nan, given)
         # A bar that reaches below 0 has no end on a logarithmic axis: it is cut at the least value drawn.
         lows = np.maximum(np.nan_to_num(curve.lows, neginf=0.0), 1e-3 * means)
         highs = np.minimum(np.nan_to_num(curve.highs, posinf=1e12), 1e3 * means)
         axes.errorbar(
-            aside * np.array(curve.budgets),
+            budgets,
             means,
             yerr=np.abs([means - lows, highs - means]),
             label=_plain(curve.label),
@@ -243,14 +290,21 @@ def _draw(axes: "Axes", panel: Panel, reference: tuple[str, Sequence[float]] | N
             capsize=2.5,
             elinewidth=1,
         )
+        _mark_at_edge(axes, budgets[at_edge], color, marker)
     if reference is not None:
         label, values = reference
         axes.plot(panel.curves[0].budgets, values, color=_REFERENCE, linestyle=":", linewidth=1.8, label=label)
-    # A regret of 0, as with a single arm, has no place on a logarithmic axis.
-    has_positive = any(mean > 0 for curve in panel.curves for mean in curve.means)
-    axes.set(xscale="log", yscale="log" if has_positive else "linear", title=_plain(panel.title), xlabel="budget B")
+    axes.set(yscale="log" if is_log else "linear", title=_plain(panel.title))
     axes.grid(which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def _mark_at_edge(axes: "Axes", budgets: Floats, color: str, marker: str) -> None:
+    """Draw hollow markers at the lower edge, wherever that will be."""
+    if len(budgets) > 0:
+        edge = np.zeros(len(budgets))
+        line = axes.plot(budgets, edge, transform=axes.get_xaxis_transform(), linestyle="", clip_on=False, zorder=5)[0]
+        line.set(color=color, marker=marker, markerfacecolor="white")
 
 
 def _style(number: int) -> tuple[str, str, Any]:
@@ -265,7 +319,7 @@ def _plain(text: str) -> str:
     return (f" {text}" if text.startswith("_") else text).replace("$", r"\$")
 
 
-def _add_legend(figure: "Figure", axes: "Axes", columns: int) -> None:
+def _add_legend(figure: "Figure", axes: "Axes", columns: int, has_edge: bool) -> None:
     from matplotlib.lines import Line2D
 
     handles, labels = axes.get_legend_handles_labels()
@@ -275,8 +329,11 @@ def _add_legend(figure: "Figure", axes: "Axes", columns: int) -> None:
     shown = [
         textwrap.shorten(label, _LONGEST, placeholder="…") if " " in label else label[:_LONGEST] for label in labels
     ]
+    if has_edge:
+        handles.append(Line2D([], [], color=_REFERENCE, marker="o", linestyle="", mfc="white"))
+        shown.append(_EDGE)
     figure.legend(
-        handles, shown, loc="outside lower center", ncols=min(len(labels), columns), frameon=False, handlelength=3
+        handles, shown, loc="outside lower center", ncols=min(len(shown), columns), frameon=False, handlelength=3
     )
 
 

@@ -4,8 +4,9 @@ Regret here is taken of the *expected* reward of what was pulled (the true means
 expectation as that of the rewards themselves and less noise.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -24,15 +25,16 @@ __all__ = [
     "BoundRow",
     "ComparisonRow",
     "RegretRow",
-    "mean_interval",
+    "is_no_regret",
     "paired_regret",
-    "ratio_interval",
     "regret",
     "regret_bounds",
     "regrets",
 ]
 
 Against = Literal["optimum", "fractional"]
+
+_ROUNDING: Final = 1e-9  # of the optimum: less regret than that is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class ComparisonRow:
     difference, difference_low, difference_high
         The mean of the first policy's regret less the second's, with its 95% interval.
     ratio, ratio_low, ratio_high
-        The first policy's mean regret over the second's, with its 95% interval.
+        The first policy's mean regret over the second's, with its 95% interval. All three are NaN, and print as a dash,
+        where the second policy has no regret: nothing can be divided by that. The difference is there all the same.
     """
 
     budget: float
@@ -203,16 +206,30 @@ def paired_regret(
     >>> row = bb.paired_regret(bb.simulate(problem, policies, 1000, runs=50, seed=1), "narrow", "wide")[0]
     >>> row.ratio_high < 1
     True
+
+    A policy that loses nothing leaves no ratio, but a difference.
+
+    >>> single = bb.Problem([1], [bb.Bernoulli(0.5)])
+    >>> row = bb.paired_regret(bb.simulate(single, policies, 10, runs=5), "narrow", "wide")[0]
+    >>> row.difference, row.ratio
+    (0.0, nan)
     """
     rows = []
     for budget in runs.budgets:
         mine = regrets(runs, first, budget, against=against)
         theirs = regrets(runs, second, budget, against=against)
         low, high = mean_interval(mine - theirs, interval=interval, level=level)
-        ratio, ratio_low, ratio_high = ratio_interval(mine, theirs, interval=interval, level=level)
+        ratio = ratio_interval(mine, theirs, interval=interval, level=level)
+        if is_no_regret(runs, second, budget, float(theirs.mean())):
+            ratio = (math.nan, math.nan, math.nan)
         difference = float((mine - theirs).mean())
-        rows.append(ComparisonRow(budget, len(mine), difference, low, high, ratio, ratio_low, ratio_high))
+        rows.append(ComparisonRow(budget, len(mine), difference, low, high, *ratio))
     return Table(rows)
+
+
+def is_no_regret(runs: Runs, policy: str, budget: float, mean: float) -> bool:
+    """Tell whether a mean regret is nothing but the rounding of the optimum that it was taken against."""
+    return abs(mean) <= _ROUNDING * float(runs.of("fractional_optimum", policy, budget).mean())
 
 
 def regret_bounds(

@@ -1,5 +1,6 @@
 """The result of a simulation: one row for each run, policy and budget."""
 
+import html
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -9,12 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from budgetbandits.core.optional import require
+from budgetbandits.core.tables import cell_text, html_table
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies import Policy
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from budgetbandits.analysis.regret import Against
+    from budgetbandits.analysis.shown import ShownFigure
 
 __all__ = ["COLUMNS", "Runs", "array_of"]
 
@@ -33,6 +38,7 @@ COLUMNS: Final = (
     "fractional_optimum",
     "cost_min",
 )
+_ROWS_SHOWN: Final = 10  # in a notebook
 _LISTS: Final = ("arm_pulls", "trace_spent", "trace_regret")
 
 
@@ -93,6 +99,11 @@ class Runs:
         return self._columns[column]
 
     @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._columns)
+
+    @property
     def policy_names(self) -> tuple[str, ...]:
         """The names of the policies, in the order in which they were given."""
         return tuple(self.policies)
@@ -125,7 +136,66 @@ class Runs:
         columns = {name: array[chosen] for name, array in self._columns.items()}
         return Runs(columns, self.policies, self.seed, self.source)
 
+    # Figures
+
+    def plot(self, *, against: "Against" = "optimum", per_log: bool = False, title: str | None = None) -> "ShownFigure":
+        """Draw the mean regret of every policy over the budget, with 95% intervals.
+
+        Both axes are logarithmic. A regret of 0 or less is a hollow marker at the lower edge, and the legend says so.
+        Points of several policies with one budget stand side by side, so that they do not hide each other.
+
+        Parameters
+        ----------
+        against, per_log
+            As in `budgetbandits.regret`.
+        title
+            By default the number of runs.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; `savefig` writes it to a file.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> problem = bb.Problem([1, 2], [bb.Bernoulli(0.3), bb.Bernoulli(0.8)])
+        >>> policies = {"recommended": bb.recommended(), "KUBE": bb.kube()}
+        >>> figure = bb.simulate(problem, policies, [100, 1000], runs=10).plot()
+        >>> [text.get_text() for text in figure.legends[0].get_texts()]
+        ['recommended', 'KUBE']
+        """
+        from budgetbandits.analysis.plots import plot_regret
+
+        return plot_regret(self, against=against, per_log=per_log, title=title)
+
+    def plot_trace(self, budget: float | None = None, *, title: str | None = None) -> "ShownFigure":
+        """Draw the mean regret of every policy along the spending; simulate with `trace` to have it.
+
+        Parameters
+        ----------
+        budget
+            Which budget; by default the largest.
+        title
+            By default the budget and the number of runs.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; `savefig` writes it to a file.
+        """
+        from budgetbandits.analysis.plots import plot_trace
+
+        return plot_trace(self, budget, title=title)
+
     # Other forms
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the first rows."""
+        names = [name for name in COLUMNS if name in self._columns]
+        rows = [[cell_text(self[name][row].item()) for name in names] for row in range(min(len(self), _ROWS_SHOWN))]
+        rest = f"<p>and {len(self) - _ROWS_SHOWN} more rows</p>" if len(self) > _ROWS_SHOWN else ""
+        return f"<p>{html.escape(repr(self))}</p>{html_table(names, rows)}{rest}"
 
     def to_arrow(self) -> "pa.Table":
         """Return the rows as a pyarrow table; the policies and the seed go along as metadata."""

@@ -1,4 +1,4 @@
-"""What every experiment writes: the regret table as CSV, the curves of a figure, the versions behind the numbers."""
+"""What every experiment writes: the regret table as CSV, the versions behind the numbers."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from dataclasses import asdict, astuple, fields
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from budgetbandits.analysis.figures import Curve, Picture
+from budgetbandits.analysis.figures import Picture
 from budgetbandits.analysis.regret import Against, regret
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.studies.folder import Folder
@@ -17,7 +17,7 @@ from budgetbandits.studies.report import Document, to_html, to_markdown
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["csv_text", "curves", "regret_csv", "table_csv", "versions", "write_page", "write_picture"]
+__all__ = ["csv_text", "regret_csv", "table_csv", "versions", "write_page", "write_picture"]
 
 
 def regret_csv(cases: Mapping[str, Runs], against: Against) -> str:
@@ -48,27 +48,6 @@ def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def table_csv(row: "type[DataclassInstance]", table: Iterable["DataclassInstance"]) -> str:
     """Return rows of one kind as CSV text."""
     return csv_text([field.name for field in fields(row)], [astuple(line) for line in table])
-
-
-def curves(runs: Runs, labels: Mapping[str, str], against: Against, *, per_log: bool) -> list[Curve]:
-    """Return the regret of some policies over the budget, ready to be drawn.
-
-    Parameters
-    ----------
-    runs
-        Of one case.
-    labels
-        The policies to draw, by name, with their names in the legend.
-    against, per_log
-        As in `budgetbandits.regret`.
-    """
-    rows = regret(runs, against=against, per_log=per_log)
-    found = []
-    for name, label in labels.items():
-        mine = [row for row in rows if row.policy == name]
-        points = ([getattr(row, column) for row in mine] for column in ("budget", "mean", "low", "high"))
-        found.append(Curve(label, *points))
-    return found
 
 
 def write_picture(folder: Folder, name: str, picture: Picture) -> None:

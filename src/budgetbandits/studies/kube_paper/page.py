@@ -130,8 +130,7 @@ def _figures(pictures: Mapping[str, Picture]) -> list[Block]:
         Image(
             f"figure-{name}.png",
             picture.png,
-            f"{captions[name]} Bars are 95% intervals of the mean. Where the two KUBEs coincide, one lies on the "
-            "other in dashes.",
+            f"{captions[name]} {picture.how_drawn} Where the two KUBEs coincide, one lies on the other in dashes.",
         )
         for name, picture in pictures.items()
     ]

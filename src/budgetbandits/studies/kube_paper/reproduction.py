@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetbandits.analysis.figures import Panel, Picture, regret_figure
+from budgetbandits.analysis.figures import Panel, Picture, how_drawn, picture, regret_figure
 from budgetbandits.analysis.intervals import ratio_interval
+from budgetbandits.analysis.plots import curves
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies import Policy, epsilon_first, fractional_kube, kube
 from budgetbandits.problems.paper import PAPER_COSTS, PaperCase, paper_family
@@ -27,7 +28,7 @@ from budgetbandits.studies.kube_paper.evidence import KUBES, REWARD_RANGE, Evide
 from budgetbandits.studies.kube_paper.page import claims_csv, document
 from budgetbandits.studies.kube_paper.readings import Attempt, attempts
 from budgetbandits.studies.kube_paper.rules import curve
-from budgetbandits.studies.outputs import curves, regret_csv, write_page, write_picture
+from budgetbandits.studies.outputs import regret_csv, write_page, write_picture
 from budgetbandits.studies.study import Case, Machine, Study, play
 
 __all__ = [
@@ -250,8 +251,8 @@ def reproduce(settings: ReproductionSettings, out: str | Path, machine: Machine 
     judged = findings(evidence)
     tried = attempts(evidence, settings.arms, folder, machine)
     pictures = {name: _picture(evidence, READINGS[name], settings) for name in settings.readings}
-    for name, picture in pictures.items():
-        write_picture(folder, f"figure-{name}", picture)
+    for name, drawn in pictures.items():
+        write_picture(folder, f"figure-{name}", drawn)
     folder.write_text("regret.csv", regret_csv(evidence.runs, "optimum"))
     folder.write_text("claims.csv", claims_csv(judged))
     write_page(
@@ -356,12 +357,13 @@ def _picture(evidence: Evidence, reading: Reading, settings: ReproductionSetting
         for name in FAMILIES
         if name in evidence.runs
     ]
-    return regret_figure(
+    figure = regret_figure(
         panels,
         title=f"Regret of a {settings.arms}-armed bandit, {reading.name} reading of the confidence bound",
         y_label=r"regret / $\ln(B/c_{\min})$",
         reference=(r"$B^{2/3}/\,\ln B$", [curve(budget) for budget in evidence.budgets]),
     )
+    return picture(figure, how_drawn(panels))
 
 
 def _settings_table(settings: ReproductionSettings, evidence: Evidence) -> dict[str, str]:

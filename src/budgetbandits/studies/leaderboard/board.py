@@ -5,6 +5,7 @@ instances and rewards, against the fractional optimum. Intervals are 95% interva
 two means of paired runs; with many cells, some of them miss.
 """
 
+import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from budgetbandits.analysis.figures import Grid, heat_map
 from budgetbandits.analysis.intervals import mean_interval, ratio_interval
 from budgetbandits.analysis.regret import regrets
 from budgetbandits.core.arrays import Floats
@@ -27,6 +29,8 @@ from budgetbandits.studies.report import Document, Rows, Text, to_markdown
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from budgetbandits.analysis.shown import ShownFigure
 
 __all__ = ["Cell", "Duel", "Leaderboard", "Record", "Standing", "records", "standings", "standings_table"]
 
@@ -150,7 +154,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Policies on problems with budgets, beside KUBE; `budgetbandits.leaderboard` makes it.
+    """Policies on problems with budgets, beside KUBE; `budgetbandits.compare` makes it.
 
     Attributes
     ----------
@@ -224,6 +228,30 @@ class Leaderboard:
             verdict = _verdict(regret, theirs, low, high)
             of_rival = (rival.policy, rival.mean, rival.p95)
             yield Duel(policy, problem, budget, mine.mean, mine.p95, *of_rival, ratio, low, high, verdict)
+
+    def plot(self) -> "ShownFigure":
+        """Draw the means of all cells as a heat map, the policies in the order of the standings.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; `savefig` writes it to a file.
+        """
+        shares = {(cell.policy, cell.problem, cell.budget): cell.mean for cell in self.cells}
+        columns = list(dict.fromkeys((cell.problem, cell.budget) for cell in self.cells))
+        grid = Grid(
+            [(row.policy, row.origin == OWN) for row in self.standings],
+            [(problem, f"{budget:.3g}".replace("e+0", "e")) for problem, budget in columns],
+            [[shares.get((row.policy, *column), float("nan")) for column in columns] for row in self.standings],
+        )
+        return heat_map(
+            grid, title="Mean regret in percent of KUBE's, by problem and budget; bold: not published elsewhere"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the standings, and what has to be said beside them."""
+        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self.remarks)
+        return self.standings._repr_html_() + remarks
 
     def to_arrow(self) -> "pa.Table":
         """Return the cells as a pyarrow table."""

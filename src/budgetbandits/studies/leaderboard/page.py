@@ -1,30 +1,17 @@
 """The report of a leaderboard: standings, own policies beside the published ones, every cell, and the list."""
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from budgetbandits.analysis.figures import Grid, Picture, heat_map
+from budgetbandits.analysis.figures import Picture
 from budgetbandits.core.tables import percent
 from budgetbandits.studies.leaderboard.board import Cell, Duel, Leaderboard, Record, records, standings_table
-from budgetbandits.studies.leaderboard.suite import OWN, Suite
+from budgetbandits.studies.leaderboard.suite import Suite
 from budgetbandits.studies.outputs import versions
 from budgetbandits.studies.report import Block, Code, Document, Heading, Image, Rows, Text
 
-__all__ = ["cell_tables", "document", "duel_table", "picture", "record_table", "tally"]
-
-
-def picture(board: Leaderboard) -> Picture:
-    """Draw the means of all cells, the policies in the order of the standings."""
-    shares = {(cell.policy, cell.problem, cell.budget): cell.mean for cell in board.cells}
-    columns = list(dict.fromkeys((cell.problem, cell.budget) for cell in board.cells))
-    grid = Grid(
-        [(row.policy, row.origin == OWN) for row in board.standings],
-        [(problem, f"{budget:.3g}".replace("e+0", "e")) for problem, budget in columns],
-        [[shares.get((row.policy, *column), float("nan")) for column in columns] for row in board.standings],
-    )
-    return heat_map(
-        grid, title="Mean regret in percent of KUBE's, by problem and budget; bold: not published elsewhere"
-    )
+__all__ = ["cell_tables", "document", "duel_table", "record_table", "tally"]
 
 
 def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite | None, command: str | None) -> Document:
@@ -116,12 +103,17 @@ def duel_table(duels: Sequence[Duel]) -> Rows:
                 f"{percent(duel.mean)} / {percent(duel.p95)}",
                 duel.rival,
                 f"{percent(duel.rival_mean)} / {percent(duel.rival_p95)}",
-                f"{duel.ratio:.2f} ({duel.low:.2f} to {duel.high:.2f})",
+                _ratio_text(duel),
                 duel.verdict,
             ]
             for duel in duels
         ],
     )
+
+
+def _ratio_text(duel: Duel) -> str:
+    """Return the ratio with its interval; beside a rival without any regret there is none."""
+    return "-" if math.isnan(duel.ratio) else f"{duel.ratio:.2f} ({duel.low:.2f} to {duel.high:.2f})"
 
 
 def cell_tables(cells: Sequence[Cell]) -> list[Rows]:

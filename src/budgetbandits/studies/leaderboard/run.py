@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from budgetbandits.analysis.figures import picture
 from budgetbandits.core.progress import Progress
 from budgetbandits.core.registry import Origin
 from budgetbandits.errors import InvalidInput
@@ -15,7 +16,7 @@ from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.keys import choice, run_count, seed_of
 from budgetbandits.studies.leaderboard.board import Cell, Duel, Leaderboard
-from budgetbandits.studies.leaderboard.page import document, picture
+from budgetbandits.studies.leaderboard.page import document
 from budgetbandits.studies.leaderboard.suite import Suite, budgets_of, read_suite
 from budgetbandits.studies.outputs import table_csv, write_page, write_picture
 from budgetbandits.studies.study import Case, Machine, Study, play
@@ -257,7 +258,7 @@ def play_contest(
     """
     folder = _folder(chosen, out)
     board = replace(_board(chosen, folder, machine), path=folder.path)
-    drawn = picture(board)
+    drawn = picture(board.plot())
     write_picture(folder, "figure", drawn)
     folder.write_text("leaderboard.csv", table_csv(Cell, board.cells))
     folder.write_text("duels.csv", table_csv(Duel, board.duels))

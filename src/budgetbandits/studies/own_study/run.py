@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from budgetbandits.analysis.figures import Panel, Picture, regret_figure
+from budgetbandits.analysis.figures import Panel, Picture, how_drawn, picture, regret_figure
 from budgetbandits.analysis.growth import FEWEST_BUDGETS, Growth, growth, upper_half
+from budgetbandits.analysis.plots import curves
 from budgetbandits.analysis.regret import RegretRow, paired_regret, regret, regrets
-from budgetbandits.core.tables import Table
+from budgetbandits.core.tables import Table, cell_text
 from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.studies.folder import Folder
-from budgetbandits.studies.outputs import curves, regret_csv, table_csv, versions, write_page, write_picture
+from budgetbandits.studies.outputs import regret_csv, table_csv, versions, write_page, write_picture
 from budgetbandits.studies.own_study.study_file import CASE, StudyFile, read
 from budgetbandits.studies.report import Block, Code, Document, Heading, Image, Rows, Text
 from budgetbandits.studies.study import Machine, play
@@ -37,7 +38,7 @@ class AgainstFirst:
     policy, budget
         What it is of.
     ratio, ratio_low, ratio_high
-        Its mean regret over that of the first policy, with its 95% interval.
+        Its mean regret over that of the first policy, with its 95% interval; NaN where the first has no regret.
     difference, difference_low, difference_high
         The mean of its regret less that of the first policy, with its 95% interval.
     """
@@ -133,11 +134,11 @@ def run_study(
     folder = Folder(out, file.study.identity() | {"order": list(file.study.policies)})
     played = _played(file, folder, machine)
     results = _results(file, played)
-    picture = _picture(file, played)
+    drawn = _picture(file, played)
     folder.write_text("regret.csv", regret_csv({CASE: played}, file.against))
     folder.write_text("comparison.csv", table_csv(AgainstFirst, results.comparison))
-    write_picture(folder, "figure", picture)
-    write_page(folder, _document(file, results, picture, _command(file, folder, runs, seed)))
+    write_picture(folder, "figure", drawn)
+    write_page(folder, _document(file, results, drawn, _command(file, folder, runs, seed)))
     return _summary(file, results, folder)
 
 
@@ -189,7 +190,8 @@ def _growth_row(policy: str, found: Growth) -> GrowthRow:
 def _picture(file: StudyFile, played: Runs) -> Picture:
     labels = {name: name for name in file.study.policies}
     panel = Panel(file.title, curves(played, labels, file.against, per_log=file.per_log))
-    return regret_figure([panel], title=f"Regret over {file.runs} runs", y_label=f"mean {_measure(file)}")
+    figure = regret_figure([panel], title=f"Regret over {file.runs} runs", y_label=f"mean {_measure(file)}")
+    return picture(figure, how_drawn([panel]))
 
 
 def _measure(file: StudyFile) -> str:
@@ -204,10 +206,10 @@ def _command(file: StudyFile, folder: Folder, runs: int | None, seed: int | None
     return shlex.join(words)
 
 
-def _document(file: StudyFile, results: Results, picture: Picture, command: str) -> Document:
+def _document(file: StudyFile, results: Results, drawn: Picture, command: str) -> Document:
     blocks: list[Block] = [
         Text(_overview(file)),
-        Image("figure.png", picture.png, f"{_regret_title(file)}, over the budget B."),
+        Image("figure.png", drawn.png, f"{_regret_title(file)}, over the budget B. {drawn.how_drawn}"),
         Heading("Regret"),
         Text(_regret_title(file) + "."),
         _rows(results.regret),
@@ -253,11 +255,9 @@ def _growth_title(file: StudyFile) -> str:
 
 def _rows(table: "Sequence[DataclassInstance]") -> Rows:
     names = [field.name for field in fields(table[0])]
-    return Rows([name.replace("_", " ") for name in names], [[_cell(value) for value in astuple(row)] for row in table])
-
-
-def _cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return Rows(
+        [name.replace("_", " ") for name in names], [[cell_text(value) for value in astuple(row)] for row in table]
+    )
 
 
 def _summary(file: StudyFile, results: Results, folder: Folder) -> str:

@@ -1,0 +1,137 @@
+"""Results for people and for other programs: figures from Python, data frames, and what a notebook shows."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import budgetbandits as bb
+from budgetbandits.core.tables import Table
+from budgetbandits.errors import InvalidInput, NotInstalled
+
+POLICIES = {"recommended": bb.recommended(), "KUBE": bb.kube()}
+
+
+@pytest.fixture(scope="module")
+def runs() -> bb.Runs:
+    problem = bb.Problem({"a": 1, "<b>": 2}, [bb.Bernoulli(0.3), bb.Bernoulli(0.8)])
+    return bb.simulate(problem, POLICIES, [50, 500], runs=6, seed=1, trace=5)
+
+
+@pytest.fixture(scope="module")
+def lossless() -> bb.Runs:
+    """Runs of which the optimum is found without exploring: there is one arm."""
+    return bb.simulate(bb.Problem([1], [bb.Bernoulli(0.7)]), POLICIES, [5, 50], runs=4, seed=1)
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+class TestFigures:
+    def test_regret_over_the_budget_is_one_call(self, runs: bb.Runs, tmp_path: Path) -> None:
+        figure = runs.plot(per_log=True, title="Mine")
+        assert legend(figure) == ["recommended", "KUBE"]
+        assert figure.axes[0].get_ylabel() == "mean regret / ln(B / c_min)"
+        assert figure.axes[0].get_xlabel() == "budget B (policies side by side)"
+        assert figure.get_suptitle() == "Mine"
+        figure.savefig(tmp_path / "regret.svg")
+        assert "recommended" in (tmp_path / "regret.svg").read_text(encoding="utf-8")
+
+    def test_what_is_drawn_is_the_regret(self, runs: bb.Runs) -> None:
+        rows = {(row.policy, row.budget): row.mean for row in bb.regret(runs)}
+        line = runs.plot().axes[0].lines[0]
+        assert np.asarray(line.get_ydata()).tolist() == [rows["recommended", 50.0], rows["recommended", 500.0]]
+
+    def test_a_notebook_shows_it_without_pyplot(self, runs: bb.Runs) -> None:
+        shown: Any = runs.plot()
+        assert shown._repr_png_()[1:4] == b"PNG"
+        assert isinstance(shown, Figure)
+
+    def test_regret_along_the_spending(self, runs: bb.Runs) -> None:
+        figure = runs.plot_trace(50)
+        assert legend(figure)[:2] == ["recommended", "KUBE"]
+        means = runs.of("trace_regret", "recommended", 50).mean(axis=0)
+        drawn = np.asarray(figure.axes[0].lines[0].get_ydata())
+        assert drawn[means > 0].tolist() == means[means > 0].tolist()
+        assert "500" in runs.plot_trace().get_suptitle()
+
+    def test_runs_without_a_trace_say_how_to_have_one(self, lossless: bb.Runs) -> None:
+        with pytest.raises(InvalidInput, match=r"these runs have no trace: give simulate\(\.\.\., trace=50\)"):
+            lossless.plot_trace()
+
+    def test_rounding_is_no_regret(self, runs: bb.Runs) -> None:
+        columns = {name: runs[name] for name in runs.column_names}
+        is_kube = runs["policy"] == "KUBE"
+        columns["expected_reward"] = np.where(is_kube, runs["optimum"] * (1 - 1e-15), runs["expected_reward"])
+        figure = bb.Runs(columns, runs.policies, runs.seed).plot()
+        assert legend(figure) == ["recommended", "KUBE", "at the lower edge: 0 or less"]
+        assert figure.axes[0].get_ylim()[0] > 1e-6
+
+    def test_a_leaderboard_is_a_heat_map(self) -> None:
+        board = bb.compare(POLICIES, {"coins": bb.families.BernoulliFamily(3)}, [100], runs=4, seed=1)
+        figure = board.plot()
+        names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        assert names == [row.policy for row in board.standings]
+        assert "recommended" in board._repr_html_()
+
+
+class TestNoRegret:
+    def test_two_policies_without_regret_differ_by_nothing_and_have_no_ratio(self, lossless: bb.Runs) -> None:
+        table = bb.paired_regret(lossless, "recommended", "KUBE")
+        for row in table:
+            assert (row.difference, row.difference_low, row.difference_high) == (0, 0, 0)
+            assert np.isnan([row.ratio, row.ratio_low, row.ratio_high]).all()
+        assert str(table).splitlines()[1].split() == ["5", "4", "0", "0", "0", "-", "-", "-"]
+
+    def test_nor_has_one_beside_a_policy_whose_regret_is_rounding(self, runs: bb.Runs) -> None:
+        columns = {name: runs[name] for name in runs.column_names}
+        is_kube = runs["policy"] == "KUBE"
+        columns["expected_reward"] = np.where(is_kube, runs["optimum"] * (1 - 1e-15), runs["expected_reward"])
+        rounded = bb.Runs(columns, runs.policies, runs.seed)
+        assert all(np.isnan(row.ratio) and row.difference > 0 for row in bb.paired_regret(rounded, *POLICIES))
+        assert not any(np.isnan(row.ratio) for row in bb.paired_regret(runs, *POLICIES))
+
+
+class TestTables:
+    def test_every_table_goes_to_pandas(self, runs: bb.Runs) -> None:
+        frame = bb.regret(runs).to_pandas()
+        assert list(frame["policy"]) == ["recommended", "recommended", "KUBE", "KUBE"]
+        assert frame["mean"].to_list() == [row.mean for row in bb.regret(runs)]
+        learner = bb.Learner(bb.recommended(), {"a": 1, "b": 2}, 10, (0, 1), seed=1)
+        assert list(learner.arms.to_pandas()["name"]) == ["a", "b"]
+        assert len(learner.best_set().to_pandas()) == len(learner.best_set())
+        assert len(bb.paired_regret(runs, *POLICIES).to_pandas()) == 2
+        assert Table[Any]().to_pandas().empty
+
+    def test_a_notebook_shows_tables_and_runs_as_html_with_all_text_escaped(self, runs: bb.Runs) -> None:
+        learner = bb.Learner(bb.recommended(), {"a": 1, "<b>": 2}, 10, (0, 1), seed=1)
+        shown = learner.arms._repr_html_()
+        assert shown.startswith("<table>")
+        assert "<td>&lt;b&gt;</td>" in shown
+        assert "<b>" not in shown
+        assert bb.regret(runs)._repr_html_().count("<tr>") == 5
+        assert Table[Any]()._repr_html_() == "(no rows)"
+        page = runs._repr_html_()
+        assert "&lt;Runs: 24 rows" in page
+        assert page.count("<tr>") == 11
+        assert "and 14 more rows" in page
+
+    @pytest.mark.parametrize("what", ["runs", "table", "leaderboard"])
+    def test_without_pandas_one_line_says_what_to_install(
+        self, what: str, runs: bb.Runs, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        found = importlib.util.find_spec
+        monkeypatch.setattr(
+            "budgetbandits.core.optional.find_spec", lambda name: None if name == "pandas" else found(name)
+        )
+        made: dict[str, Any] = {
+            "runs": runs,
+            "table": bb.regret(runs),
+            "leaderboard": bb.Leaderboard({"a": runs}, dict.fromkeys(POLICIES, "own"), "KUBE"),
+        }
+        with pytest.raises(NotInstalled, match=r"^pandas is not installed: pip install 'budgetbandits\[pandas\]'$"):
+            made[what].to_pandas()
