@@ -48,8 +48,8 @@ imports: setup
 bench: setup  ## measure: ratios taken in one run
 	$(BIN)/python -m benchmarks
 
-docs: setup  ## write the tables of policies, indices and so on anew in README.md and docs/
-	$(BIN)/python -m budgetbandits.studies.listing README.md docs/policies.md
+docs: setup  ## write the tables of policies, indices and so on anew in docs/
+	$(BIN)/python -m budgetbandits.studies.listing docs/policies.md
 
 lock: setup  ## compile the pinned requirements anew (names no registry host)
 	cd requirements && ../$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 uv.in --output-file uv.txt

@@ -92,7 +92,7 @@ class Simulation:
 
     def decision(self) -> Decision:
         """Return a request: a new one, one that was made before, or one that makes no sense."""
-        verb = self.chance.choices(["ask", "ask n", "tell", "cancel", "extend", "nonsense"], [30, 3, 50, 5, 5, 2])[0]
+        verb = self.chance.choices(["ask", "ask n", "tell", "cancel", "renew", "nonsense"], [30, 3, 50, 5, 5, 2])[0]
         pull = self.pull()
         if verb in ("ask", "ask n"):
             self.keys += self.chance.random() < 0.8  # a fifth is sent twice
@@ -103,8 +103,8 @@ class Simulation:
             return lambda ledger: ledger.tell(pull, reward, cost)
         if verb == "cancel":
             return lambda ledger: ledger.cancel(pull)
-        if verb == "extend":
-            return lambda ledger: ledger.extend(pull)
+        if verb == "renew":
+            return lambda ledger: ledger.renew(pull)
         return self.chance.choice(
             [
                 lambda ledger: ledger.tell(pull, 2.0),

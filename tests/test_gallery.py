@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "reproduction"
+PAGE = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+STUDIES = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BOARD = ROOT / "docs" / "leaderboard"
 
@@ -46,29 +48,33 @@ def finding(row: Mapping[str, str]) -> Finding:
     return Finding(row["case"], row["reading"], row["ours"], value, low, high, verdict, row["remark"], empty)
 
 
-def test_the_table_in_the_readme_is_the_summary_of_the_committed_claims() -> None:
-    assert markdown(summary(judged())) in README
+def test_the_page_has_the_summary_of_the_committed_claims() -> None:
+    assert markdown(summary(judged())) in PAGE
 
 
 def test_the_committed_report_has_the_same_table_and_the_command() -> None:
     report = (RESULTS / "report.md").read_text(encoding="utf-8")
     assert markdown(summary(judged())) in report
     (command,) = re.findall(r"^    (budgetbandits reproduce.*)$", report, re.M)
-    assert f"`{command}`" in README
+    assert f"`{command}`" in PAGE
+
+
+def test_the_readme_has_the_figure_of_the_literal_reading() -> None:
+    assert "(docs/reproduction/figure-literal.png)" in README
 
 
 @pytest.mark.parametrize("name", ["figure-literal.png", "figure-normalised.png"])
-def test_the_figures_in_the_readme_are_there(name: str) -> None:
-    assert f"(docs/reproduction/{name})" in README
+def test_the_figures_of_the_page_are_there(name: str) -> None:
+    assert f"(reproduction/{name})" in PAGE
     assert (RESULTS / name).read_bytes().startswith(b"\x89PNG")
     assert (RESULTS / name).stat().st_size < 2**20
 
 
-def test_the_file_in_the_readme_is_a_good_one(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", README, re.S)
-    file = tmp_path / "readme.toml"
+def test_the_study_file_in_the_documentation_is_a_good_one(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", STUDIES, re.S)
+    file = tmp_path / "study.toml"
     file.write_text(text, encoding="utf-8")
-    assert list(read(file).study.policies) == ["KUBE", "eps-first"]
+    assert list(read(file).study.policies) == ["recommended", "KUBE", "eps-first"]
 
 
 # The leaderboard

@@ -66,9 +66,9 @@ def busy_ledger(**changed: Any) -> Ledger:
     ledger.tell(second, 0.25, cost="0.05")
     ledger.cancel(third)
     ledger.advance(31 * SECOND)
-    late, extended = ledger.ask(2)
+    late, renewed = ledger.ask(2)
     ledger.advance(61 * SECOND)  # the fourth expires
-    ledger.extend(extended)
+    ledger.renew(renewed)
     ledger.advance(91 * SECOND)  # the late one as well
     ledger.tell(fourth.id, 0.125)
     ledger.tell(late.id, 1)
@@ -76,7 +76,7 @@ def busy_ledger(**changed: Any) -> Ledger:
     [directed] = ledger.ask(arm="c")
     ledger.tell(directed, 1)
     ledger.close()
-    ledger.tell(extended, 0)
+    ledger.tell(renewed, 0)
     assert {entry.kind for entry in ledger.unsaved} == set(Kind)
     return ledger
 
@@ -186,7 +186,7 @@ class TestDecisions:
             (InvalidAmount, lambda: anyhow.tell(7, 0.5, -1), "cost of pull 7 is -1: it must be 0 or more"),
             (PullAlreadySettled, lambda: anyhow.cancel(1), "pull 1 was told before"),
             (PullAlreadySettled, lambda: anyhow.tell(3, 0.5), "pull 3 was cancelled before"),
-            (PullAlreadySettled, lambda: anyhow.extend(3), "only a running lease can be extended"),
+            (PullAlreadySettled, lambda: anyhow.renew(3), "only a running lease can be renewed"),
             (InvalidInput, lambda: anyhow.ask(arm="d"), "there is no arm 'd': give the name of an arm, such as 'a'"),
             (InvalidInput, lambda: anyhow.ask(0), "n is 0: ask for 1 to 10000 pulls at a time"),
             (InvalidInput, lambda: anyhow.ask(1.0), "n is 1.0"),
@@ -319,7 +319,7 @@ class TestLeases:
         ledger = new_ledger(lease=None)
         [pull] = ledger.ask()
         ledger.advance(10**15)
-        assert ledger.extend(pull) is None
+        assert ledger.renew(pull) is None
         assert ledger.player.books.reserved == 10
         assert len(ledger.unsaved) == 1
 
@@ -329,17 +329,17 @@ class TestLeases:
         ledger.advance(0)
         ledger.ask()
         assert [entry.time for entry in ledger.unsaved] == [SECOND, SECOND]
-        assert ledger.extend(pull) == 61 * SECOND
-        assert len(ledger.unsaved) == 2  # put off to where it was
+        assert ledger.renew(pull) == 61 * SECOND
+        assert len(ledger.unsaved) == 2  # renewed to where it was
 
     def test_they_expire_in_the_order_of_their_ends(self) -> None:
         ledger = new_ledger()
         first, second = ledger.ask(2)
         ledger.advance(2 * SECOND)
-        ledger.extend(first)
+        ledger.renew(first)
         ledger.advance(3 * SECOND)
-        ledger.extend(second)
-        ledger.extend(first)
+        ledger.renew(second)
+        ledger.renew(first)
         ledger.advance(10**9)
         expired = [entry.pull for entry in ledger.unsaved if entry.kind is Kind.EXPIRED]
         assert expired == [1, 2]
@@ -506,7 +506,7 @@ def test_whatever_happens_the_fold_over_the_journal_is_the_ledger(
         elif verb == "c":
             ledger.cancel(pulls[which % len(pulls)])
         elif verb == "e":
-            ledger.extend(pulls[which % len(pulls)])
+            ledger.renew(pulls[which % len(pulls)])
         assert ledger.player.books.spent + ledger.player.books.reserved <= 200
     assert state(replay(ledger.settings, ledger.unsaved, with_choices=True)) == state(ledger)
 

@@ -200,11 +200,11 @@ class Comparison(RuleBasedStateMachine):
 
     @precondition(lambda self: self.pulls)
     @rule(which=st.integers(0, 99))
-    def extend(self, which: int) -> None:
+    def renew(self, which: int) -> None:
         self.notice_time()
         number = self.pick(which)
         pull = self.pulls[number]
-        answer = self.all_of_them("extend", number)
+        answer = self.all_of_them("renew", number)
         if pull.state == "outstanding":
             assert answer is not PullAlreadySettled
             if pull.until != self.moment() + LEASE:

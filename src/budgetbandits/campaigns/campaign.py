@@ -53,7 +53,8 @@ class HistoryRow:
     number, time
         1, 2, 3 and so on, and when it was written.
     kind
-        asked, directed (asked for by the name of an arm), told, cancelled, expired, extended or closed.
+        asked, directed (asked for by the name of an arm), told, cancelled, expired, extended (its lease was renewed) or
+        closed.
     pull, arm
         The pull that it is about, and its arm.
     amount
@@ -180,15 +181,20 @@ class Campaign:
         """
         self._clerk.act(lambda ledger: ledger.cancel(pull))
 
-    def extend(self, pull: Pull | int) -> datetime | None:
-        """Let the lease of a pull begin anew; return when it ends, or None if this campaign has no leases.
+    def renew(self, pull: Pull | int) -> datetime | None:
+        """Renew the lease of a pull: it runs for its full length from now on.
+
+        Returns
+        -------
+        datetime or None
+            When it ends; None if this campaign has no leases.
 
         Raises
         ------
         UnknownPull, PullAlreadySettled
             If there is no such pull, or its lease does not run any more.
         """
-        until = self._clerk.act(lambda ledger: ledger.extend(pull))
+        until = self._clerk.act(lambda ledger: ledger.renew(pull))
         return None if until is None else moment(until)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ class Kind(StrEnum):
     TOLD = "told"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
-    EXTENDED = "extended"
+    RENEWED = "extended"  # the word in every stored journal
     CLOSED = "closed"
 
 
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
     reward
         The reward that was told.
     until
-        When the lease ends, for an ask and for `Kind.EXTENDED`; None if it does not.
+        When the lease ends, for an ask and for `Kind.RENEWED`; None if it does not.
     key
         The client's key for an ask.
     part, wanted
@@ -76,7 +76,7 @@ _USED: Final = {
     Kind.TOLD: {"pull", "arm", "amount", "reward"},
     Kind.CANCELLED: {"pull", "arm"},
     Kind.EXPIRED: {"pull", "arm", "amount"},
-    Kind.EXTENDED: {"pull", "arm", "until"},
+    Kind.RENEWED: {"pull", "arm", "until"},
     Kind.CLOSED: set[str](),
 }
 _UNUSED: Final[Mapping[Kind, list[tuple[str, object]]]] = {

@@ -1,7 +1,7 @@
 """The ledger of a campaign: the fold over its journal, and the decisions that lengthen it.
 
 It is plain Python in memory, without a database and without a clock. `Ledger.apply` takes an entry of the journal in;
-`ask`, `tell`, `cancel`, `extend` and `close` decide, and put what they decided into `Ledger.unsaved` as entries. A
+`ask`, `tell`, `cancel`, `renew` and `close` decide, and put what they decided into `Ledger.unsaved` as entries. A
 decision changes the ledger in no other way than by folding its own entry in, so that a ledger restored from a journal
 is the one that wrote it. Money, pulls, choices and what is learned are left to a `Player`, as in a
 `budgetbandits.Learner`: a campaign decides exactly as a learner does. What the ledger adds is time (leases), and what
@@ -94,14 +94,14 @@ class Ledger:
         self._now = 0
         self._pulls = Pulls()
         self._leases: dict[int, Lease] = {}  # of the outstanding pulls
-        self._ends: list[tuple[int, int]] = []  # a heap of (end of lease, pull); an end that was put off stays in it
+        self._ends: list[tuple[int, int]] = []  # a heap of (end of lease, pull); an end before a renewal stays in it
         self._folds: dict[Kind, Callable[[Entry], None]] = {
             Kind.ASKED: self._fold_asked,
             Kind.DIRECTED: self._fold_asked,
             Kind.TOLD: self._fold_told,
             Kind.CANCELLED: self._fold_cancelled,
             Kind.EXPIRED: self._fold_expired,
-            Kind.EXTENDED: self._fold_extended,
+            Kind.RENEWED: self._fold_renewed,
             Kind.CLOSED: self._fold_closed,
         }
 
@@ -172,15 +172,15 @@ class Ledger:
         if number not in self._books.cancelled:
             self._write(Kind.CANCELLED, pull=number, arm=self._books.find(number).arm)
 
-    def extend(self, pull: Pull | int) -> int | None:
-        """Let the lease of a pull begin anew; return its end, or None if the campaign has no leases."""
+    def renew(self, pull: Pull | int) -> int | None:
+        """Renew the lease of a pull from now on; return its end, or None if the campaign has no leases."""
         number = self._identify(pull)
         lease = self._leases.get(number)
         if lease is None:
-            raise PullAlreadySettled(f"pull {number} was settled or has expired: only a running lease can be extended")
+            raise PullAlreadySettled(f"pull {number} was settled or has expired: only a running lease can be renewed")
         until = self._lease_end(self._now)
         if until != lease.until:
-            self._write(Kind.EXTENDED, pull=number, arm=self._pulls.arm(number), until=until)
+            self._write(Kind.RENEWED, pull=number, arm=self._pulls.arm(number), until=until)
         return until
 
     def close(self) -> None:
@@ -348,7 +348,7 @@ class Ledger:
         self.player.expire(pull, release=self.settings.on_expire == "release")
         del self._leases[pull.number]
 
-    def _fold_extended(self, entry: Entry) -> None:
+    def _fold_renewed(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))
         self._check_arm(entry, pull)
         if entry.until is None or entry.until != self._lease_end(entry.time):

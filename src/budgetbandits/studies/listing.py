@@ -1,6 +1,6 @@
 """All that a file may ask for by name: for the terminal, and as tables for the documentation.
 
-``python -m budgetbandits.studies.listing README.md docs/policies.md``, which is ``make docs``, writes the tables anew.
+``python -m budgetbandits.studies.listing docs/policies.md``, which is ``make docs``, writes the tables anew.
 """
 
 import re
@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import budgetbandits
 from budgetbandits.core.registry import CatalogueRow, Registry
 from budgetbandits.policies import POLICIES
 from budgetbandits.policies.indices import INDICES
@@ -90,10 +89,8 @@ def with_tables(text: str) -> str:
 
 
 _TABLE: Final = re.compile(r"(<!-- table: ([^\n]*) -->)\n.*?(<!-- end of table -->)", re.DOTALL)
-_FRONT_DOOR: Final = "policies at the front door"
 _TABLES: Final[Mapping[str, Registry[Any]]] = {
     "policies": POLICIES,
-    _FRONT_DOOR: POLICIES,
     "indices": INDICES,
     "oracles": ORACLES,
     "memories": MEMORIES,
@@ -104,7 +101,7 @@ _TABLES: Final[Mapping[str, Registry[Any]]] = {
 
 def _table(name: str) -> str:
     registry = choice(name, _TABLES, "table")
-    rows = [row for row in registry.catalogue() if name != _FRONT_DOOR or row.name in budgetbandits.__all__]
+    rows = registry.catalogue()
     if registry in _WITH_FACTS:
         return block_markdown(Rows(_FACTS, [_facts_cells(row) for row in rows]))
     return block_markdown(Rows(_PARAMETERS, [[_code(row.name), _code(row.parameters), row.summary] for row in rows]))

@@ -170,7 +170,7 @@ class StoreContract(ABC):
             (InvalidAmount, lambda: ads.tell(pull, 0.5, cost="0.11")),
             (PullAlreadySettled, lambda: ads.tell(told, 0.6)),
             (PullAlreadySettled, lambda: ads.cancel(told)),
-            (PullAlreadySettled, lambda: ads.extend(told)),
+            (PullAlreadySettled, lambda: ads.renew(told)),
             (KeyReused, lambda: ads.ask(key="k")),
             (InvalidInput, lambda: ads.ask(n=0)),
             (InvalidInput, lambda: ads.ask(key="")),
@@ -190,7 +190,7 @@ class StoreContract(ABC):
             assert foreign is not None
             assert mine.id == foreign.id
             settle(mine)
-            for use in (lambda pull: ads.tell(pull, 0.5), ads.cancel, ads.extend):
+            for use in (lambda pull: ads.tell(pull, 0.5), ads.cancel, ads.renew):
                 with pytest.raises(UnknownPull, match="is no pull that was handed out here"):
                     use(foreign)
 
@@ -223,7 +223,7 @@ class StoreContract(ABC):
         pull, other = ads.ask(n=2)
         assert ads.leases[0].until == clock.now + timedelta(minutes=1)
         clock.advance(59)
-        assert ads.extend(other) == clock.now + timedelta(minutes=1)
+        assert ads.renew(other) == clock.now + timedelta(minutes=1)
         assert [one.age for one in ads.leases] == [timedelta(seconds=59)] * 2
         clock.advance(1)
         ads.tell(pull, 0.5, cost="0.01")
@@ -347,7 +347,7 @@ class StoreContract(ABC):
         pull = ads.ask()
         assert pull is not None
         clock.advance(10**8)
-        assert ads.extend(pull) is None
+        assert ads.renew(pull) is None
         assert ads.leases[0].until is None
 
     # Crowds

@@ -143,7 +143,7 @@ class Finding:
     verdict, remark
         What follows, and what should be known beside it.
     empty
-        The share of the instances for which a bound says nothing: it has to stand beside the verdict.
+        The share of the instances for which a bound is vacuous: it has to stand beside the verdict.
     """
 
     case: str

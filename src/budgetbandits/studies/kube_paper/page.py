@@ -71,11 +71,11 @@ def claims_text(judged: Judged) -> str:
 
 
 def _caveat(found: Sequence[Finding]) -> str:
-    """Return what has to stand beside a verdict on a bound that says nothing, or nothing."""
+    """Return what has to stand beside a verdict on a vacuous bound, or no text."""
     shares = sorted({percent(each.empty) for each in found}, key=lambda text: float(text.removesuffix("%")))
     if not any(each.empty for each in found):
         return ""
-    return f", but the bound says nothing in {' to '.join(dict.fromkeys((shares[0], shares[-1])))} of the instances"
+    return f", but the bound is vacuous in {' to '.join(dict.fromkeys((shares[0], shares[-1])))} of the instances"
 
 
 def document(

@@ -315,9 +315,9 @@ def below_regret_bound(policy: Kube) -> Rule:
         limits = np.array(
             [bounds.regret_upper_bound(each, budget, policy=_ANALYSED[policy], form="printed") for each in instances]
         )
-        # Nobody can lose more than all that there is.
-        says_nothing = limits >= [each.fractional_optimum(budget) for each in instances]
-        return evidence.regrets(case, name, budget) / limits, says_nothing
+        # No policy can lose more than the optimum.
+        is_vacuous = limits >= [each.fractional_optimum(budget) for each in instances]
+        return evidence.regrets(case, name, budget) / limits, is_vacuous
 
     return _bound_rule(policy, shares, "of the bound")
 
@@ -326,14 +326,14 @@ def pulls_within_lemma_3(policy: Kube) -> Rule:
     """Make the rule that no suboptimal arm is pulled more often than Lemma 3 allows."""
 
     def shares(evidence: Evidence, case: str, name: str, budget: float) -> tuple[Floats, Flags]:
-        found, says_nothing = [], []
+        found, is_vacuous = [], []
         pulls = evidence.runs[case].of("arm_pulls", name, budget)
         for instance, counts in zip(evidence.instances[case], pulls, strict=True):
             most = int(budget / instance.cost_min)
             limits = bounds.arm_pulls_upper_bound(instance, most, policy=_ANALYSED[policy], form="printed")
             found.append(float(np.max(counts / limits)))
-            says_nothing.append(bool(np.all(limits >= budget / instance.costs)))
-        return np.array(found), np.array(says_nothing)
+            is_vacuous.append(bool(np.all(limits >= budget / instance.costs)))
+        return np.array(found), np.array(is_vacuous)
 
     return _bound_rule(policy, shares, "of the bound")
 
