@@ -66,7 +66,7 @@ def test_a_star_import_brings_them() -> None:
 PROMISED = """
 Learner Pull Money kube fractional_kube epsilon_first thompson recommended Policy IndexPolicy Forgetful
 TruncatedGaussian Bernoulli Beta Uniform Empirical CostRange Problem paper_problem paper_family sensor_problem
-problem_from_csv simulate Runs regret paired_regret regret_bounds compare Leaderboard
+problem_from_csv simulate warm_up Runs regret paired_regret regret_bounds compare Leaderboard
 open_store Store Campaign policies indices oracles laws families memories knapsack bounds errors
 """
 

@@ -1,5 +1,6 @@
 """Simulations as a user runs them: rows, workers, interruptions, bad use, and what is computed from the rows."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import budgetbandits as bb
@@ -424,3 +426,22 @@ def test_runs_that_do_not_belong_together_are_not_put_together() -> None:
         study() + study(seed=4, first_run=6)
     with pytest.raises(InvalidInput, match="there is no policy 'KUB'"):
         study().of("reward", "KUB", 500)
+
+
+def test_numbers_of_a_policy_that_is_not_imported_here_can_be_read(tmp_path: Path) -> None:
+    """As when its index stands in the script that made them."""
+    runs = bb.simulate(bb.Problem([1, 2], [bb.Bernoulli(0.3), bb.Bernoulli(0.8)]), bb.kube(), [20], runs=3)
+    table = runs.to_arrow()
+    facts = json.loads(table.schema.metadata[b"budgetbandits"])
+    facts["policies"]["policy"]["index"] = {"type": "__main__.Bold", "share": 0.5}
+    file = tmp_path / "runs.parquet"
+    pq.write_table(table.replace_schema_metadata({b"budgetbandits": json.dumps(facts)}), file)
+    read = bb.Runs.from_parquet(file)
+    assert bb.regret(read) == bb.regret(runs)
+    assert "__main__.Bold" in repr(read.policies["policy"])
+    assert json.loads(read.to_arrow().schema.metadata[b"budgetbandits"]) == facts
+    with pytest.raises(InvalidState, match=r"there is no Spec named '__main__\.Bold' here: import the module"):
+        bb.simulate(bb.Problem([1], [bb.Bernoulli(0.5)]), read.policies, [20])
+    learner = bb.Learner(read.policies["policy"], [1], 10, (0, 1))
+    with pytest.raises(InvalidState, match=r"__main__\.Bold"):
+        learner.ask()

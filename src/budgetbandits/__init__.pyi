@@ -7,6 +7,7 @@ from .core.books import Money, Pull
 from .core.money import CostRange
 from .live.learner import Learner
 from .live.protocol import AskTell
+from .live.warm_up import warm_up
 from .policies import (
     Forgetful,
     IndexPolicy,
@@ -76,4 +77,5 @@ __all__ = [
     "sensor_problem",
     "simulate",
     "thompson",
+    "warm_up",
 ]

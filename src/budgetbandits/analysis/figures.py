@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from budgetbandits.analysis.shown import ShownFigure
 
-__all__ = ["Curve", "Grid", "Panel", "Picture", "heat_map", "how_drawn", "picture", "regret_figure"]
+__all__ = ["FIGURE_DPI", "Curve", "Grid", "Panel", "Picture", "heat_map", "how_drawn", "picture", "regret_figure"]
 
 # Colour, marker, dashes. The first is drawn wide and the second over it in dashes: the two KUBEs often coincide.
 _STYLES: Final[Sequence[tuple[str, str, Any]]] = (
@@ -43,6 +43,9 @@ _STYLES: Final[Sequence[tuple[str, str, Any]]] = (
 )
 _REFERENCE: Final = "#555555"
 _SPREAD: Final = 1.15  # from the first curve's points to the last one's
+FIGURE_DPI: Final = 200
+"""Points of a PNG in an inch."""
+
 _EDGE: Final = "at the lower edge: 0 or less"
 _LONGEST: Final = 40  # letters of a name in the legend
 _SHARES: Final = (0.01, 3.0)  # from the darkest colour of a heat map to the brightest
@@ -340,5 +343,5 @@ def _add_legend(figure: "Figure", axes: "Axes", columns: int, has_edge: bool) ->
 def _rendered(figure: "Figure", kind: str) -> bytes:
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
-    figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+    figure.savefig(buffer, format=kind, dpi=FIGURE_DPI, metadata=metadata)
     return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""A bar with the time left, for work of many runs."""
+"""A bar with the time left, for work in many parts."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator
 __all__ = ["Progress", "advancing"]
 
 Progress = bool | Callable[[int], object] | None
-"""Whether to show a bar, None for on a terminal only; or a function that is told how many more runs are finished."""
+"""Whether to show a bar, None for on a terminal only; or a function that is told how many more parts are finished."""
 
 
 @contextlib.contextmanager
-def advancing(total: int, progress: Progress) -> Iterator[Callable[[int], object]]:
-    """Give the function that is to be told of finished runs."""
+def advancing(
+    total: int, progress: Progress, *, doing: str = "simulating", unit: str = "run"
+) -> Iterator[Callable[[int], object]]:
+    """Give the function that is to be told of finished parts."""
     if callable(progress):
         yield progress
         return
     from tqdm import tqdm
 
     disable = None if progress is None else not progress
-    with tqdm(total=total, desc="simulating", unit="run", disable=disable, leave=False, dynamic_ncols=True) as bar:
+    with tqdm(total=total, desc=doing, unit=unit, disable=disable, leave=False, dynamic_ncols=True) as bar:
         yield bar.update

@@ -13,6 +13,7 @@ from budgetbandits.core.optional import require
 from budgetbandits.core.tables import cell_text, html_table
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies import Policy
+from budgetbandits.simulation.unknown_policy import policy_from_data
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -240,7 +241,7 @@ class Runs:
                 columns[name] = _array_of_lists(column)
             else:
                 columns[name] = np.asarray(column.to_pylist() if name == "policy" else column.to_numpy())
-        policies = {name: Policy.from_data(data) for name, data in facts["policies"].items()}
+        policies = {name: policy_from_data(data) for name, data in facts["policies"].items()}
         return cls(columns, policies, facts["seed"])
 
     def to_parquet(self, path: str | Path) -> None:
@@ -259,6 +260,9 @@ class Runs:
     @classmethod
     def from_parquet(cls, path: str | Path) -> Self:
         """Read the rows that `to_parquet` wrote.
+
+        A policy of a user's own is found again if the module that defines it has been imported. If not, the rows are
+        read all the same, and only playing that policy raises.
 
         Raises
         ------

@@ -31,6 +31,7 @@ from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.problems.tables import Tables, is_changing
 from budgetbandits.simulation.runs import COLUMNS, Runs, array_of
+from budgetbandits.simulation.unknown_policy import UnknownPolicy
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -173,6 +174,8 @@ def _plan(
             raise InvalidInput(f"policy name {name!r}: a name must be text")
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy {name!r} is {policy!r}: give a policy such as kube()")
+        if isinstance(policy, UnknownPolicy):
+            policy.refuse()
     if isinstance(budgets, bytes):
         raise InvalidInput(f"budgets are {budgets!r}: give numbers, or text such as '2.50'")
     if isinstance(budgets, np.ndarray):
