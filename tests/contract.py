@@ -1,6 +1,6 @@
-"""What every policy must do: `PolicyContract`, from which each policy's test class inherits.
+"""What every policy must do: `PolicyContract`, whose tests are run for each of the `cases`.
 
-A class that inherits sets `policy` and `twin`, and gets all the tests below. Each runs the live learner on costs and
+Cases are made of what is registered: every policy with the twin of its name. A test runs the live learner on costs and
 budgets of three kinds (whole, decimal and real numbers), with several pulls outstanding, told in any order, and some
 cancelled. Half of the costs are random: known by their range, and told with the reward. What was spent is added up here
 in fractions, apart from the learner's own books.
@@ -13,7 +13,6 @@ from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
-from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -21,16 +20,58 @@ from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits import Learner, Policy, Pull
-from reference import Given, GivenCost, ReferenceLearner, Twin, open_account
-
-MOST_ARMS = 5  # fewer than eight: from there on NumPy adds up in another order than a loop does
-MOST_PULLS = 30
+from reference import Given, GivenCost, Index, ReferenceLearner, Twin, forgetful, open_account
+from twins import INDEX_TWINS, MOST_ARMS, MOST_PULLS, POLICY_TWINS, Variant, made_like
 
 contract_settings = settings(
     max_examples=(settings.default or settings()).max_examples * 3 // 10,
-    # The same test runs for every policy that inherits it: that is what a contract is for.
+    # Several classes inherit the same test.
     suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],
 )
+
+
+@dataclass(frozen=True)
+class Case:
+    """A policy that is registered under a name, with its twin and what the twin can cope with."""
+
+    name: str
+    policy: Policy
+    twin: Twin
+    limits: tuple[int, int]
+    random_costs: bool
+
+    def __str__(self) -> str:
+        return repr(self.policy)
+
+
+def cases() -> list[Case]:
+    """Return every policy that is registered and has a twin, with its usual parameters and in all variants."""
+    found: dict[Policy, Case] = {}
+    for name in bb.policies.POLICIES:
+        for variant in [Variant(), *POLICY_TWINS[name].variants] if name in POLICY_TWINS else []:
+            case = case_of(name, variant)
+            found.setdefault(case.policy, case)  # a policy may have several names
+    return list(found.values())
+
+
+def case_of(name: str, variant: Variant) -> Case:
+    definition = bb.policies.POLICIES[name]
+    parameters = {**definition.usual, **variant.parameters}
+    policy, twin = definition.make(**parameters), POLICY_TWINS[name].make(**parameters)
+    if variant.memory is not None:
+        policy, twin = bb.Forgetful(policy, variant.memory), forgetful(twin, variant.memory)
+    return Case(name, policy, twin, variant.limits, variant.random_costs)
+
+
+def index_cases(*, is_searched: bool) -> list[tuple[bb.indices.Index, Index]]:
+    """Return every such index that is registered and has a twin, with its usual parameters and in all variants."""
+    return [
+        (index, made_like(index, INDEX_TWINS))
+        for name, definition in bb.indices.INDICES.items()
+        if name in INDEX_TWINS and INDEX_TWINS[name].is_searched == is_searched
+        for variant in [Variant(), *INDEX_TWINS[name].variants]
+        for index in [definition.make(**{**definition.usual, **variant.parameters})]
+    ]
 
 
 @dataclass(frozen=True)
@@ -215,21 +256,15 @@ def follow(learner: Learner, situation: Situation, story: list[Step]) -> Iterato
 
 
 class PolicyContract:
-    """The tests that each policy passes."""
-
-    policy: ClassVar[Policy]
-    twin: ClassVar[Twin]
-    twin_limits: ClassVar[tuple[int, int]] = (MOST_ARMS, MOST_PULLS)
-    """How many arms and how many pulls the twin can cope with."""
-
-    random_costs: ClassVar[bool] = True
-    """Whether the twin can cope with random costs."""
+    """The tests that each policy passes; a class that inherits them says for which cases."""
 
     @contract_settings
     @given(situations, stories)
-    def test_spends_no_more_than_the_budget_and_stops_no_earlier(self, situation: Situation, story: list[Step]) -> None:
+    def test_spends_no_more_than_the_budget_and_stops_no_earlier(
+        self, case: Case, situation: Situation, story: list[Step]
+    ) -> None:
         costs, budget = situation.exact_costs(), situation.exact_budget()
-        learner = situation.learner(self.policy)
+        learner = situation.learner(case.policy)
         held: dict[int, tuple[int, Fraction]] = {}  # of every pull told or outstanding: its arm, and what it holds
         for step, pull in follow(learner, situation, story):
             if step.verb == "ask":
@@ -253,10 +288,10 @@ class PolicyContract:
 
     @contract_settings
     @given(situations, stories)
-    def test_agrees_with_its_twin(self, situation: Situation, story: list[Step]) -> None:
-        situation = situation.cut(*self.twin_limits)
-        situation = situation if self.random_costs else situation.with_known_costs()
-        learner, reference = situation.learner(self.policy), situation.reference(self.twin)
+    def test_agrees_with_its_twin(self, case: Case, situation: Situation, story: list[Step]) -> None:
+        situation = situation.cut(*case.limits)
+        situation = situation if case.random_costs else situation.with_known_costs()
+        learner, reference = situation.learner(case.policy), situation.reference(case.twin)
         permitted = reference.permitted()
         for step, pull in follow(learner, situation, story):
             if pull is None:
@@ -282,25 +317,27 @@ class PolicyContract:
     @contract_settings
     @given(situations, stories, st.integers(0, 3 * MOST_PULLS))
     def test_goes_on_from_its_json_as_if_nothing_had_happened(
-        self, situation: Situation, story: list[Step], cut: int
+        self, case: Case, situation: Situation, story: list[Step], cut: int
     ) -> None:
-        learner = situation.learner(self.policy)
+        learner = situation.learner(case.policy)
         tale = follow(learner, situation, story[:cut])
         for _ in story[:cut]:
             next(tale)
         text = learner.to_json()
         restored = Learner.from_json(text)
         assert restored.to_json() == text
-        assert restored.policy == self.policy
+        assert restored.policy == case.policy
         assert list(follow(restored, situation, story[cut:])) == list(follow(learner, situation, story[cut:]))
         assert restored.to_json() == learner.to_json()
         assert restored.arms == learner.arms
 
     @contract_settings
     @given(situations, st.integers(0, 10**6))
-    def test_the_order_of_tells_and_cancels_does_not_change_the_money(self, situation: Situation, order: int) -> None:
+    def test_the_order_of_tells_and_cancels_does_not_change_the_money(
+        self, case: Case, situation: Situation, order: int
+    ) -> None:
         costs, budget = situation.exact_costs(), situation.exact_budget()
-        learner = situation.learner(self.policy)
+        learner = situation.learner(case.policy)
         pulls: list[Pull] = []
         while pull := learner.ask():
             pulls.append(pull)
@@ -328,8 +365,8 @@ class PolicyContract:
 
     @contract_settings
     @given(situations, stories)
-    def test_its_best_set_says_what_may_come(self, situation: Situation, story: list[Step]) -> None:
-        learner = situation.learner(self.policy)
+    def test_its_best_set_says_what_may_come(self, case: Case, situation: Situation, story: list[Step]) -> None:
+        learner = situation.learner(case.policy)
         best_set = learner.best_set()
         for step, pull in follow(learner, situation, story):
             if step.verb == "ask":
@@ -342,34 +379,36 @@ class PolicyContract:
 
     @contract_settings
     @given(situations, st.integers(0, 99))
-    def test_asks_for_nothing_when_the_budget_is_less_than_every_cost(self, situation: Situation, percent: int) -> None:
+    def test_asks_for_nothing_when_the_budget_is_less_than_every_cost(
+        self, case: Case, situation: Situation, percent: int
+    ) -> None:
         poor = replace(situation, budget=percent / 100 * float(situation.least_cost()))
         assume(poor.exact_budget() < min(poor.exact_costs()))
-        learner = poor.learner(self.policy)
+        learner = poor.learner(case.policy)
         before = learner.to_json()
         assert learner.ask() is None
         assert learner.best_set() == ()
         assert learner.to_json() == before
 
-    def test_ten_asks_in_a_row_do_not_all_go_to_one_arm(self) -> None:
-        learner = Learner(self.policy, {"a": 1, "b": "1.5", "c": 2}, 100, (0, 1), seed=3)
+    def test_ten_asks_in_a_row_do_not_all_go_to_one_arm(self, case: Case) -> None:
+        learner = Learner(case.policy, {"a": 1, "b": "1.5", "c": 2}, 100, (0, 1), seed=3)
         asked = [learner.ask() for _ in range(10)]
         assert len({pull.arm for pull in asked if pull is not None}) > 1
 
-    def test_a_cost_of_a_tenth_and_a_budget_of_1_make_ten_pulls(self) -> None:
-        learner = Learner(self.policy, {"a": 0.1}, 1, (0, 1), seed=3)
+    def test_a_cost_of_a_tenth_and_a_budget_of_1_make_ten_pulls(self, case: Case) -> None:
+        learner = Learner(case.policy, {"a": 0.1}, 1, (0, 1), seed=3)
         count = 0
         while pull := learner.ask():
             learner.tell(pull, 0.5)
             count += 1
         assert (count, *map(float, (learner.money.spent, learner.money.left))) == (10, 1.0, 0.0)
 
-    def test_is_a_small_frozen_value(self) -> None:
+    def test_is_a_small_frozen_value(self, case: Case) -> None:
         rooms = (bb.policies, bb.indices, bb.oracles, bb.memories)
-        again = eval(repr(self.policy), {name: value for room in rooms for name, value in vars(room).items()})
-        assert again == self.policy
-        assert hash(again) == hash(self.policy)
-        assert Policy.from_data(self.policy.to_data()) == self.policy
-        for field in fields(self.policy):
+        again = eval(repr(case.policy), {name: value for room in rooms for name, value in vars(room).items()})
+        assert again == case.policy
+        assert hash(again) == hash(case.policy)
+        assert Policy.from_data(case.policy.to_data()) == case.policy
+        for field in fields(case.policy):
             with pytest.raises(FrozenInstanceError):
-                setattr(self.policy, field.name, 1)
+                setattr(case.policy, field.name, 1)

@@ -1,8 +1,9 @@
 """The slow, obvious twin of every policy and of the learner's bookkeeping.
 
 Written from the paper and its reading guide, not from the package: plain lists, fractions for money, one loop a sum.
-Only the random numbers come from the package, since the draws must coincide. Whatever decides ties (means, bounds,
-densities) is computed in float64, one operation after the other, since ties must agree to the last bit.
+Only the random numbers come from the package, since the draws must coincide, and what the variants to try are called.
+Whatever decides ties (means, bounds, densities) is computed in float64, one operation after the other, since ties must
+agree to the last bit.
 
 A twin answers with the set of arms that it permits. That is one arm, but for the exact knapsack where several
 optimal sets tie: the paper does not say which to take.
@@ -15,10 +16,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from scipy import stats
 
+import budgetbandits as bb
 from budgetbandits.core.streams import CHOICE, COIN, POSTERIOR, uniform, uniform_pair
+from twins import (
+    INDEX_TWINS,
+    MEMORY_TWINS,
+    ORACLE_TWINS,
+    Variant,
+    index_twin,
+    made_like,
+    memory_twin,
+    oracle_twin,
+    parameters_of,
+    twin,
+)
 
 Given = int | float | str | Decimal
 """A cost or a budget, as a user gives it."""
@@ -179,6 +194,7 @@ Index = Callable[[Account, int], float]
 """What a pull of an arm is worth."""
 
 
+@index_twin("UCB1", Variant({"width": 0.3}), is_exact=True)
 def ucb1(width: float) -> Index:
     def bound(account: Account, i: int) -> float:
         clock = math.sqrt(2.0 * math.log(account.pull))
@@ -188,6 +204,7 @@ def ucb1(width: float) -> Index:
     return bound
 
 
+@index_twin("Mean", is_exact=True)
 def mean(account: Account, i: int) -> float:
     return account.mean(i)
 
@@ -249,6 +266,7 @@ def kl_ucb(exploration: Exploration) -> Index:
     return bound
 
 
+@index_twin("TwoMomentKLUCB", Variant({"a": 0.5}), top=lambda account, i: greatest_for_the_least(account, i))
 def two_moment_kl_ucb(a: float) -> Index:
     def bound(account: Account, i: int) -> float:
         arm = account.arms[i]
@@ -274,6 +292,12 @@ def two_moment_bound(account: Account, i: int, level: float, extra: float = 0.0)
     return best_share(ratio, level) * arm.mean_cost()
 
 
+@index_twin(
+    "LearnedRangeKLUCB",
+    Variant({"a": 0.8, "share": 0.6}),
+    untried=lambda a, share: learned_range_untried(share),
+    top=lambda account, i: greatest_for_the_least(account, i),
+)
 def learned_range_kl_ucb(a: float, share: float) -> Index:
     def bound(account: Account, i: int) -> float:
         arm, top = account.arms[i], learned_top(account)
@@ -340,29 +364,38 @@ def minimax_exploration(account: Account, i: int) -> float:
     return max(math.log(x * (max(math.log(x), 0.0) ** 2 + 1)), 0.0)
 
 
+index_twin("KLUCB")(lambda: kl_ucb(log_time))
+index_twin("KLUCBPlus")(lambda: kl_ucb(log_time_per_pull))
+index_twin("KLUCBPlusPlus")(lambda: kl_ucb(minimax_exploration))
+
+
 def pulls_to_come(account: Account, i: int) -> float:
     """Return B / (c K n), the horizon over the number of arms and of pulls."""
     arm = account.arms[i]
     return account.price(account.budget) / (arm.mean_cost() * len(account.arms) * arm.pulls)
 
 
+@index_twin("UCBV")
 def ucb_v(account: Account, i: int) -> float:
     rate = math.log(account.pull) / account.arms[i].pulls
     margin = math.sqrt(2 * scaled_variance(account, i) * rate) + 3 * rate
     return account.mean(i) + (account.high - account.low) * margin
 
 
+@index_twin("UCBTuned")
 def ucb_tuned(account: Account, i: int) -> float:
     rate = math.log(account.pull) / account.arms[i].pulls
     spread = min(1 / 4, scaled_variance(account, i) + math.sqrt(2 * rate))
     return account.mean(i) + (account.high - account.low) * math.sqrt(rate * spread)
 
 
+@index_twin("MOSS")
 def moss(account: Account, i: int) -> float:
     margin = math.sqrt(max(math.log(pulls_to_come(account, i)), 0.0) / account.arms[i].pulls)
     return account.mean(i) + (account.high - account.low) * margin
 
 
+@index_twin("OmegaUCB", Variant({"rho": 1.5, "star": True}))
 def omega_ucb(rho: float, star: bool = False) -> Index:
     def bound(account: Account, i: int) -> float:
         """Solve (m - u)^2 = z^2 u (1 - u) / n for the larger u."""
@@ -376,6 +409,7 @@ def omega_ucb(rho: float, star: bool = False) -> Index:
     return bound
 
 
+@index_twin("OptimisticRatio", top=lambda account, i: greatest_for_the_least(account, i))
 def optimistic_ratio(index: Index) -> Index:
     """Turn an index around: what an arm may cost at least is what it may save at most, seen from its greatest cost."""
 
@@ -424,6 +458,7 @@ def by_density(density: Density) -> Index:
     return bound
 
 
+@index_twin("UCBBV1", top=greatest_for_the_least)
 def ucb_bv1(least: float) -> Index:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         e = math.sqrt(math.log(account.pull - 1) / arm.pulls)
@@ -432,6 +467,7 @@ def ucb_bv1(least: float) -> Index:
     return by_density(density)
 
 
+@index_twin("UCBBV2", top=greatest_for_the_least)
 def ucb_bv2(account: Account, i: int) -> float:
     dearest = max(arm.price for arm in account.arms)
     known = [j for j in account.affordable() if account.arms[j].pulls > 0]
@@ -444,6 +480,7 @@ def ucb_bv2(account: Account, i: int) -> float:
     return by_density(density)(account, i)
 
 
+@index_twin("BudgetUCB", top=greatest_for_the_least)
 def budget_ucb(least: float) -> Index:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         e = math.sqrt(2 * math.log(account.pull - 1) / arm.pulls)
@@ -452,6 +489,7 @@ def budget_ucb(least: float) -> Index:
     return by_density(density)
 
 
+@index_twin("IUCB", top=greatest_for_the_least)
 def i_ucb(a: float) -> Index:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         return r / c + a * math.sqrt(math.log(account.pull - 1) / arm.pulls)
@@ -459,6 +497,7 @@ def i_ucb(a: float) -> Index:
     return by_density(density)
 
 
+@index_twin("CUCB")
 def c_ucb(a: float) -> Index:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         return (r + a * math.sqrt(math.log(account.pull - 1) / arm.pulls)) / c
@@ -466,6 +505,7 @@ def c_ucb(a: float) -> Index:
     return by_density(density)
 
 
+@index_twin("MUCB", top=greatest_for_the_least)
 def m_ucb(a: float) -> Index:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         e = a * math.sqrt(math.log(account.pull - 1) / arm.pulls)
@@ -474,6 +514,7 @@ def m_ucb(a: float) -> Index:
     return by_density(density)
 
 
+@index_twin("UCBSC", top=greatest_for_the_least)
 def ucb_sc(plus: bool) -> Index:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         """Turn the direction of (c, r) by the angle under which a disc around it is seen from the origin."""
@@ -486,6 +527,7 @@ def ucb_sc(plus: bool) -> Index:
     return by_density(density)
 
 
+@index_twin("KLUCBSC", top=greatest_for_the_least, is_searched=True)
 def kl_ucb_sc(account: Account, i: int) -> float:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         level = math.log(account.pull) / arm.pulls
@@ -500,6 +542,7 @@ def kl_ucb_sc(account: Account, i: int) -> float:
     return by_density(density)(account, i)
 
 
+@index_twin("UCBB2", top=greatest_for_the_least)
 def ucb_b2(alpha: float) -> Index:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         dearest = max(arm.price for arm in account.arms)
@@ -514,6 +557,7 @@ def ucb_b2(alpha: float) -> Index:
     return by_density(density)
 
 
+@index_twin("PrimalDual", top=greatest_for_the_least)
 def primal_dual(account: Account, i: int) -> float:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         size = math.log(len(account.arms) * account.price(account.budget) / arm.mean_cost())
@@ -526,6 +570,7 @@ def primal_dual(account: Account, i: int) -> float:
     return by_density(density)(account, i)
 
 
+@index_twin("BayesUCB")
 def bayes_ucb(account: Account, i: int) -> float:
     n, m = account.arms[i].pulls, scaled_mean(account, i)
     quantile = float(stats.beta.ppf(1 - 1 / account.pull, 1 + n * m, 1 + n * (1 - m)))
@@ -556,6 +601,7 @@ def mean_cost(account: Account, i: int) -> Fraction:
     return Fraction(account.arms[i].mean_cost()) / account.per_price
 
 
+@oracle_twin("DensityGreedy")
 def density_greedy(account: Account, values: dict[int, float]) -> list[BestSet]:
     """Take the densest arm as often as it fits, then the densest that still fits, until none does."""
     taken: BestSet = []
@@ -572,6 +618,7 @@ def density_greedy(account: Account, values: dict[int, float]) -> list[BestSet]:
     return [taken]
 
 
+@oracle_twin("Fractional")
 def fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
     arm = densest(account, values, account.left)
     assert arm is not None
@@ -584,11 +631,13 @@ def about_fractional(account: Account, values: dict[int, float]) -> list[BestSet
     return [[(i, 1)] for i, density in densities.items() if density >= max(densities.values()) * (1 - 1e-9)]
 
 
+@oracle_twin("CostBlind")
 def cost_blind(account: Account, values: dict[int, float]) -> list[BestSet]:
     best = max(values.values())
     return [[(min(i for i, value in values.items() if value == best), 1)]]
 
 
+@oracle_twin("Exact")
 def exact(account: Account, values: dict[int, float]) -> list[BestSet]:
     """Look at every set that the money pays, and keep the best ones (to 12 digits, all that sums of floats hold)."""
     left = Fraction(account.price(account.left)) / account.per_price
@@ -697,6 +746,7 @@ class EpsilonFirstTwin(Twin):
         return next((i for i in payable if account.arms[i].pulls == fewest), None)
 
 
+@twin("epsilon_greedy", Variant({"c": 0.3, "d": 0.5}))
 @dataclass
 class EpsilonGreedyTwin(Twin):
     """Auer, Cesa-Bianchi and Fischer (2002), figure 3, on the affordable arms."""
@@ -714,6 +764,7 @@ class EpsilonGreedyTwin(Twin):
         return {draw([(i, share + (1.0 - epsilon) if i == leader else share) for i in affordable], chance)}
 
 
+@twin("poker", Variant({"horizon": 20}))
 @dataclass
 class PokerTwin(Twin):
     """Vermorel and Mohri (2005), section 3, on the affordable arms."""
@@ -876,6 +927,7 @@ class KdeTwin(Twin):
         return {draw(weights, chance)}
 
 
+@twin("above_average", Variant({"x": 0.2}), Variant(memory=bb.memories.Window(6)))
 @dataclass
 class AboveAverageTwin(Twin):
     """Passes over the arms: in each are those that do at least 1 + x times as well as the last one on average."""
@@ -967,10 +1019,12 @@ def exact_sum(parts: Iterable[Fraction]) -> float:
     return float(sum(parts, Fraction(0)))
 
 
+@memory_twin("Window")
 def window(pulls: int) -> Callable[[int], float]:
     return lambda age: 1.0 if age < pulls else 0.0
 
 
+@memory_twin("Discount")
 def discount(factor: float) -> Callable[[int], float]:
     return lambda age: factor**age
 
@@ -979,6 +1033,238 @@ def normal_tail(level: float, mean: float, error: float) -> float:
     if error == 0.0:
         return 1.0 if mean >= level else 0.0
     return 0.5 * math.erfc((level - mean) / (error * math.sqrt(2.0)))
+
+
+# --- Policies by their names --------------------------------------------------------------------------------
+
+
+@twin("kube", Variant({"width": 1 / 40}), Variant({"width": 0.3}, memory=bb.memories.Window(7)))
+def kube(width: float = 1.0) -> Twin:
+    return IndexTwin(ucb1(width), density_greedy)
+
+
+@twin(
+    "fractional_kube",
+    Variant({"width": 0.3}),
+    Variant(memory=bb.memories.Window(1)),
+    Variant({"width": 0.3}, memory=bb.memories.Discount(0.75)),
+)
+def fractional_kube(width: float = 1.0) -> Twin:
+    return IndexTwin(ucb1(width), fractional)
+
+
+@twin("ucb1")
+def cost_blind_ucb1(width: float = 1.0) -> Twin:
+    return IndexTwin(ucb1(width), cost_blind)
+
+
+@twin("epsilon_first", Variant({"epsilon": 0.3}), Variant({"epsilon": 0.45, "exploit": bb.oracles.Fractional()}))
+def epsilon_first(epsilon: float, exploit: bb.oracles.Oracle | None = None) -> Twin:
+    return EpsilonFirstTwin(epsilon, density_greedy if exploit is None else made_like(exploit, ORACLE_TWINS))
+
+
+@twin("kde", Variant({"gamma": 3}))
+def kde(gamma: float) -> Twin:
+    return KdeTwin(gamma, density_greedy)
+
+
+@twin("fractional_kde", Variant({"gamma": 3}))
+def fractional_kde(gamma: float) -> Twin:
+    return KdeTwin(gamma, fractional)
+
+
+@twin("b_greedy")
+def b_greedy() -> Twin:
+    return KdeTwin(None, fractional)
+
+
+@twin("imed")
+def imed() -> Twin:
+    return ImedTwin()
+
+
+@twin("two_moment_imed")
+def two_moment_imed() -> Twin:
+    return ImedTwin(two_moments=True)
+
+
+@twin(
+    "thompson",
+    Variant({"lazy": True}),
+    Variant({"coin": True}),
+    Variant(memory=bb.memories.Window(8)),
+    Variant({"coin": True}, memory=bb.memories.Window(6)),
+    Variant({"lazy": True}, memory=bb.memories.Discount(0.8)),
+)
+def thompson(lazy: bool = False, coin: bool = False) -> Twin:
+    return ThompsonTwin(lazy=lazy, coin=coin)
+
+
+@twin("variance_aware_thompson", Variant({"w": 0.25, "lazy": False}))
+def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> Twin:
+    return ThompsonTwin(w=w, lazy=lazy)
+
+
+@twin("ucb_v", Variant({"lazy": False}))
+def densest_ucb_v(lazy: bool = True) -> Twin:
+    return IndexTwin(ucb_v, about_fractional, clip=True, lazy=lazy)
+
+
+@twin("ucb_tuned")
+def densest_ucb_tuned(lazy: bool = True) -> Twin:
+    return IndexTwin(ucb_tuned, about_fractional, clip=True, lazy=lazy)
+
+
+@twin("moss")
+def densest_moss(lazy: bool = True) -> Twin:
+    return IndexTwin(moss, about_fractional, clip=True, lazy=lazy)
+
+
+@twin("bayes_ucb")
+def densest_bayes_ucb(lazy: bool = True) -> Twin:
+    return IndexTwin(bayes_ucb, about_fractional, lazy=lazy)
+
+
+@twin("kl_ucb")
+def densest_kl_ucb(lazy: bool = True) -> Twin:
+    return IndexTwin(kl_ucb(log_time), about_fractional, lazy=lazy)
+
+
+@twin("kl_ucb_plus", Variant({"lazy": False}))
+def densest_kl_ucb_plus(lazy: bool = True) -> Twin:
+    return IndexTwin(kl_ucb(log_time_per_pull), about_fractional, lazy=lazy)
+
+
+@twin("kl_ucb_plus_plus")
+def densest_kl_ucb_plus_plus(lazy: bool = True) -> Twin:
+    return IndexTwin(kl_ucb(minimax_exploration), about_fractional, lazy=lazy)
+
+
+@twin("omega_ucb", Variant({"rho": 1.0, "star": True, "lazy": True}))
+def densest_omega_ucb(rho: float = 0.25, star: bool = False, lazy: bool = False) -> Twin:
+    return IndexTwin(optimistic_ratio(omega_ucb(rho, star)), about_fractional, lazy=lazy)
+
+
+@twin("ucb_bv1", Variant({"least": 0.8}))
+def densest_ucb_bv1(least: float) -> Twin:
+    return IndexTwin(ucb_bv1(least), about_fractional)
+
+
+@twin("ucb_bv2")
+def densest_ucb_bv2() -> Twin:
+    return IndexTwin(ucb_bv2, about_fractional)
+
+
+@twin("budget_ucb")
+def densest_budget_ucb(least: float) -> Twin:
+    return IndexTwin(budget_ucb(least), about_fractional)
+
+
+@twin("i_ucb")
+def densest_i_ucb(a: float = 0.25) -> Twin:
+    return IndexTwin(i_ucb(a), about_fractional)
+
+
+@twin("c_ucb")
+def densest_c_ucb(a: float = 0.125) -> Twin:
+    return IndexTwin(c_ucb(a), about_fractional)
+
+
+@twin("m_ucb", Variant({"a": 0.5}))
+def densest_m_ucb(a: float = 0.0625) -> Twin:
+    return IndexTwin(m_ucb(a), about_fractional)
+
+
+@twin("ucb_sc", Variant({"plus": False}))
+def densest_ucb_sc(plus: bool = True) -> Twin:
+    return IndexTwin(ucb_sc(plus), about_fractional)
+
+
+@twin("kl_ucb_sc")
+def densest_kl_ucb_sc() -> Twin:
+    return IndexTwin(kl_ucb_sc, about_fractional)
+
+
+@twin("ucb_b2", Variant({"alpha": 0.01}))
+def densest_ucb_b2(alpha: float = 2.01) -> Twin:
+    return IndexTwin(ucb_b2(alpha), about_fractional)
+
+
+@twin("primal_dual")
+def densest_primal_dual() -> Twin:
+    return IndexTwin(primal_dual, about_fractional)
+
+
+@twin("two_moment_kl_ucb", Variant({"a": 1.5, "lazy": False}))
+def densest_two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> Twin:
+    return IndexTwin(two_moment_kl_ucb(a), about_fractional, lazy=lazy)
+
+
+@twin("learned_range_kl_ucb", Variant({"a": 1.0, "share": 0.5, "lazy": False}))
+def densest_learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool = True) -> Twin:
+    untried = learned_range_untried(share)
+    return IndexTwin(learned_range_kl_ucb(a, share), about_fractional, lazy=lazy, untried=untried)
+
+
+@twin("recommended", Variant(memory=bb.memories.Window(8)))
+def recommended() -> Twin:
+    return densest_learned_range_kl_ucb(a=0.35, share=0.1)
+
+
+def combination(index: bb.indices.Index, oracle: bb.oracles.Oracle, **options: Any) -> Variant:
+    """Return an index with an oracle; the twin of the exact one looks at every set, and so at few arms and pulls."""
+    parameters = {"index": index, "oracle": oracle, **options}
+    if isinstance(oracle, bb.oracles.Exact):
+        return Variant(parameters, limits=(3, 12), random_costs=False)
+    return Variant(parameters)
+
+
+@twin(
+    "index_policy",
+    combination(bb.indices.UCB1(), bb.oracles.Exact()),
+    combination(bb.indices.Mean(), bb.oracles.DensityGreedy()),
+    combination(bb.indices.Mean(), bb.oracles.Fractional()),
+    combination(bb.indices.Mean(), bb.oracles.Exact()),
+    combination(bb.indices.Mean(), bb.oracles.CostBlind()),
+    combination(bb.indices.UCB1(), bb.oracles.DensityGreedy(), clip=True),
+    combination(bb.indices.UCB1(), bb.oracles.Fractional(), clip=True),
+    combination(bb.indices.UCB1(0.3), bb.oracles.DensityGreedy(), lazy=True),
+    combination(bb.indices.UCB1(0.3), bb.oracles.Fractional(), clip=True, lazy=True),
+    combination(bb.indices.UCB1(0.3), bb.oracles.CostBlind(), clip=True, lazy=True),
+    combination(bb.indices.UCB1(0.3), bb.oracles.Exact(), clip=True, lazy=True),
+    combination(bb.indices.OmegaUCB(), bb.oracles.Fractional(), lazy=True),
+    combination(bb.indices.OmegaUCB(rho=1.0, star=True), bb.oracles.Fractional()),
+    combination(bb.indices.UCBTuned(), bb.oracles.Fractional()),
+    combination(bb.indices.MOSS(), bb.oracles.Fractional()),
+    combination(bb.indices.OptimisticRatio(bb.indices.KLUCB()), bb.oracles.Fractional(), lazy=True),
+    combination(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True),
+    combination(bb.indices.IUCB(8.0), bb.oracles.Fractional(), clip=True),
+    combination(bb.indices.CUCB(8.0), bb.oracles.Fractional(), clip=True),
+    Variant(
+        {"index": bb.indices.UCB1(0.3), "oracle": bb.oracles.Fractional(), "clip": True, "lazy": True},
+        memory=bb.memories.Window(5),
+    ),
+    Variant({"index": bb.indices.UCB1(0.3), "oracle": bb.oracles.Exact()}, bb.memories.Window(6), limits=(3, 12)),
+)
+def index_policy(index: bb.indices.Index, oracle: bb.oracles.Oracle, clip: bool = False, lazy: bool = False) -> Twin:
+    named, parameters = INDEX_TWINS[type(index).__name__], parameters_of(index)
+    solve = made_like(oracle, ORACLE_TWINS)
+    if solve is fractional and not named.is_exact:
+        solve = about_fractional
+    mine = IndexTwin(named.make(**parameters), solve, clip, lazy)
+    return replace(
+        mine,
+        untried=mine.untried if named.untried is None else named.untried(**parameters),
+        top=named.top or mine.top,
+    )
+
+
+def forgetful(policy: Twin, memory: bb.memories.Memory) -> Twin:
+    """Return the twin of a policy with a memory; the sums of a discount are found in another way."""
+    is_discount = isinstance(memory, bb.memories.Discount)
+    if is_discount and isinstance(policy, IndexTwin) and policy.oracle is fractional:
+        policy = replace(policy, oracle=about_fractional)
+    return ForgetfulTwin(policy, made_like(memory, MEMORY_TWINS))
 
 
 # --- The learner --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Policies beyond the paper that are an index with an oracle: the contract for each, and the options of any index."""
+"""Policies beyond the paper that are an index with an oracle: the options of any index, and the recommended one."""
 
 import math
 from typing import Any
@@ -8,122 +8,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
-from contract import PolicyContract
-from reference import (
-    IndexTwin,
-    about_fractional,
-    bayes_ucb,
-    cost_blind,
-    density_greedy,
-    exact,
-    fractional,
-    kl_ucb,
-    learned_range_kl_ucb,
-    learned_range_untried,
-    log_time,
-    log_time_per_pull,
-    minimax_exploration,
-    moss,
-    omega_ucb,
-    two_moment_kl_ucb,
-    ucb_tuned,
-    ucb_v,
-)
-from reference import ucb1 as ucb1_index
 from states import arms_of, asked, now_of
-
-
-class TestClippedKube(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.DensityGreedy(), clip=True)
-    twin = IndexTwin(ucb1_index(1.0), density_greedy, clip=True)
-
-
-class TestLazyKube(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.DensityGreedy(), lazy=True)
-    twin = IndexTwin(ucb1_index(0.3), density_greedy, lazy=True)
-
-
-class TestLazyClippedFractionalKube(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Fractional(), clip=True, lazy=True)
-    twin = IndexTwin(ucb1_index(0.3), fractional, clip=True, lazy=True)
-
-
-class TestLazyClippedUcb1(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.CostBlind(), clip=True, lazy=True)
-    twin = IndexTwin(ucb1_index(0.3), cost_blind, clip=True, lazy=True)
-
-
-class TestLazyClippedExact(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact(), clip=True, lazy=True)
-    twin = IndexTwin(ucb1_index(0.3), exact, clip=True, lazy=True)
-    twin_limits = (3, 12)
-    random_costs = False
-
-
-class TestKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.Fractional(), lazy=True)
-    twin = IndexTwin(kl_ucb(log_time), about_fractional, lazy=True)
-
-
-class TestKlUcbPlus(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.KLUCBPlus(), bb.oracles.Fractional())
-    twin = IndexTwin(kl_ucb(log_time_per_pull), about_fractional)
-
-
-class TestKlUcbPlusPlus(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.KLUCBPlusPlus(), bb.oracles.Fractional(), lazy=True)
-    twin = IndexTwin(kl_ucb(minimax_exploration), about_fractional, lazy=True)
-
-
-class TestTwoMomentKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.TwoMomentKLUCB(), bb.oracles.Fractional(), lazy=True)
-    twin = IndexTwin(two_moment_kl_ucb(0.7), about_fractional, lazy=True)
-
-
-class TestEagerTwoMomentKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.TwoMomentKLUCB(a=1.5), bb.oracles.Fractional())
-    twin = IndexTwin(two_moment_kl_ucb(1.5), about_fractional)
-
-
-class TestLearnedRangeKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.LearnedRangeKLUCB(), bb.oracles.Fractional(), lazy=True)
-    twin = IndexTwin(learned_range_kl_ucb(0.35, 0.1), about_fractional, lazy=True, untried=learned_range_untried(0.1))
-
-
-class TestEagerLearnedRangeKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.LearnedRangeKLUCB(a=1.0, share=0.5), bb.oracles.Fractional())
-    twin = IndexTwin(learned_range_kl_ucb(1.0, 0.5), about_fractional)
-
-
-class TestOmegaUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.OmegaUCB(), bb.oracles.Fractional(), lazy=True)
-    twin = IndexTwin(omega_ucb(0.25), about_fractional, lazy=True)
-
-
-class TestOmegaStarUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.OmegaUCB(rho=1.0, star=True), bb.oracles.Fractional())
-    twin = IndexTwin(omega_ucb(1.0, star=True), about_fractional)
-
-
-class TestUcbV(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.UCBV(), bb.oracles.Fractional(), clip=True)
-    twin = IndexTwin(ucb_v, about_fractional, clip=True)
-
-
-class TestUcbTuned(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.UCBTuned(), bb.oracles.Fractional())
-    twin = IndexTwin(ucb_tuned, about_fractional)
-
-
-class TestMoss(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.MOSS(), bb.oracles.Fractional())
-    twin = IndexTwin(moss, about_fractional)
-
-
-class TestBayesUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.BayesUCB(), bb.oracles.Fractional(), lazy=True)
-    twin = IndexTwin(bayes_ucb, about_fractional, lazy=True)
-
 
 # --- Clip and lazy ------------------------------------------------------------------------------------------
 

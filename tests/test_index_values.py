@@ -13,6 +13,7 @@ import reference
 from budgetbandits.policies import Arms, Now
 from budgetbandits.policies.minimum_empirical_divergence import IMED, TwoMomentIMED
 from budgetbandits.policies.state import arm_of
+from contract import index_cases
 from states import arms_of, now_of
 
 COST = 4.0
@@ -56,7 +57,8 @@ class Case:
         arm.made = arm.pulls = self.pulls
         arm.told = int(arms.told[0])
         arm.reward_sum, arm.reward_squares = float(arms.reward_sum[0]), float(arms.reward_squares[0])
-        others = [reference.Arm(Fraction(1), Fraction(1), 1.0, 1.0)] * (now.arm_count - 1)
+        dearest = Fraction(now.cost_high)
+        others = [reference.Arm(dearest, dearest, now.cost_high, now.cost_high)] * (now.arm_count - 1)
         purse, left = Fraction(now.budget), Fraction(now.budget_left)
         ends = now.reward_low, now.reward_high
         history = [reference.Remembered(arm=0, reward=now.reward_seen)]
@@ -84,29 +86,12 @@ AT_THIRTY = Case(30, 0, 0.4, 0.1, 1000, 0.5, 0.0, 1.0)
 BEFORE_THIRTY = Case(29, 0, 0.4, 0.1, 1000, 0.5, 0.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("index", "twin"),
-    [
-        (bb.indices.UCB1(0.3), reference.ucb1(0.3)),
-        (bb.indices.Mean(), reference.mean),
-        (bb.indices.KLUCB(), reference.kl_ucb(reference.log_time)),
-        (bb.indices.KLUCBPlus(), reference.kl_ucb(reference.log_time_per_pull)),
-        (bb.indices.KLUCBPlusPlus(), reference.kl_ucb(reference.minimax_exploration)),
-        (bb.indices.TwoMomentKLUCB(), reference.two_moment_kl_ucb(0.7)),
-        (bb.indices.TwoMomentKLUCB(0.5), reference.two_moment_kl_ucb(0.5)),
-        (bb.indices.LearnedRangeKLUCB(), reference.learned_range_kl_ucb(0.35, 0.1)),
-        (bb.indices.LearnedRangeKLUCB(0.8, 0.6), reference.learned_range_kl_ucb(0.8, 0.6)),
-        (bb.indices.OmegaUCB(), reference.omega_ucb(0.25)),
-        (bb.indices.OmegaUCB(1.5, star=True), reference.omega_ucb(1.5, star=True)),
-        (bb.indices.UCBV(), reference.ucb_v),
-        (bb.indices.UCBTuned(), reference.ucb_tuned),
-        (bb.indices.MOSS(), reference.moss),
-        (bb.indices.BayesUCB(), reference.bayes_ucb),
-    ],
-    ids=lambda part: (
-        repr(part) if isinstance(part, bb.indices.Index) else ""
-    ),  # a function's repr differs between processes
-)
+def index_id(part: object) -> str:
+    """Return what to call an index; a function's repr is never the same."""
+    return repr(part) if isinstance(part, bb.indices.Index) else ""
+
+
+@pytest.mark.parametrize(("index", "twin"), index_cases(is_searched=False), ids=index_id)
 @given(cases())
 @example(AT_THIRTY)
 @example(BEFORE_THIRTY)
@@ -116,6 +101,15 @@ def test_an_index_is_its_formula(index: bb.indices.Index, twin: reference.Index,
     margin = value - case.low - case.span * case.mean
     expected = twin(case.account(), 0) - case.low - case.span * case.mean
     assert margin == pytest.approx(expected, rel=1e-6, abs=1e-10 * (case.low + case.span))
+
+
+@pytest.mark.parametrize(("index", "twin"), index_cases(is_searched=True), ids=index_id)
+@given(cases())
+def test_an_index_that_is_searched_for_is_its_formula(
+    index: bb.indices.Index, twin: reference.Index, case: Case
+) -> None:
+    value = index.bounds(case.arms(), case.now())[0]
+    assert value == pytest.approx(twin(case.account(), 0), rel=1e-4)
 
 
 @pytest.mark.parametrize("policy", [IMED(), TwoMomentIMED()], ids=repr)

@@ -16,70 +16,8 @@ from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation.engine.dispatch import call, play_run
 from budgetbandits.simulation.engine.play import play_any
-from contract import PolicyContract
-from reference import (
-    ForgetfulTwin,
-    IndexTwin,
-    ThompsonTwin,
-    about_fractional,
-    density_greedy,
-    discount,
-    exact,
-    fractional,
-    learned_range_kl_ucb,
-    learned_range_untried,
-    window,
-)
-from reference import ucb1 as ucb1_index
 from states import asked
 from test_play import GO_ON, NO_MARKS, assert_equal, played_live, some_budget, some_problem, world_of
-
-
-class TestSlidingWindowKube(PolicyContract):
-    policy = bb.Forgetful(bb.kube(width=0.3), bb.memories.Window(7))
-    twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), density_greedy), window(7))
-
-
-class TestSlidingWindowFractionalKube(PolicyContract):
-    policy = bb.Forgetful(
-        bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Fractional(), clip=True, lazy=True), bb.memories.Window(5)
-    )
-    twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), fractional, clip=True, lazy=True), window(5))
-
-
-class TestWindowOfOnePull(PolicyContract):
-    policy = bb.Forgetful(bb.fractional_kube(), bb.memories.Window(1))
-    twin = ForgetfulTwin(IndexTwin(ucb1_index(1.0), fractional), window(1))
-
-
-class TestSlidingWindowExact(PolicyContract):
-    policy = bb.Forgetful(bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact()), bb.memories.Window(6))
-    twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), exact), window(6))
-    twin_limits = (3, 12)
-
-
-class TestSlidingWindowRecommended(PolicyContract):
-    policy = bb.Forgetful(bb.recommended(), bb.memories.Window(8))
-    twin = ForgetfulTwin(
-        IndexTwin(learned_range_kl_ucb(0.35, 0.1), about_fractional, lazy=True, untried=learned_range_untried(0.1)),
-        window(8),
-    )
-
-
-class TestSlidingWindowThompson(PolicyContract):
-    policy = bb.Forgetful(bb.thompson(), bb.memories.Window(8))
-    twin = ForgetfulTwin(ThompsonTwin(), window(8))
-
-
-class TestDiscountedFractionalKube(PolicyContract):
-    policy = bb.Forgetful(bb.fractional_kube(0.3), bb.memories.Discount(0.75))
-    twin = ForgetfulTwin(IndexTwin(ucb1_index(0.3), about_fractional), discount(0.75))
-
-
-class TestDiscountedThompson(PolicyContract):
-    policy = bb.Forgetful(bb.thompson(lazy=True), bb.memories.Discount(0.8))
-    twin = ForgetfulTwin(ThompsonTwin(lazy=True), discount(0.8))
-
 
 # By ceilings and by the plain scan. Every pair costs seconds of compilation.
 PAIRS: list[tuple[bb.Policy, bb.memories.Memory]] = [

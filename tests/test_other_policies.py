@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -13,105 +13,8 @@ import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies.thompson_sampling import beta_draw, coin_fall
 from budgetbandits.simulation.engine.dispatch import play_run
-from contract import PolicyContract
-from reference import (
-    AboveAverageTwin,
-    ForgetfulTwin,
-    ImedTwin,
-    KdeTwin,
-    ThompsonTwin,
-    density_greedy,
-    fractional,
-    window,
-)
 from states import arms_of, asked, now_of
 from test_play import GO_ON, NO_MARKS, played_live, some_budget, some_problem
-
-
-class TestThompson(PolicyContract):
-    policy = bb.thompson()
-    twin = ThompsonTwin()
-
-
-class TestLazyThompson(PolicyContract):
-    policy = bb.thompson(lazy=True)
-    twin = ThompsonTwin(lazy=True)
-
-
-class TestThompsonWithCoins(PolicyContract):
-    policy = bb.thompson(coin=True)
-    twin = ThompsonTwin(coin=True)
-
-
-class TestVarianceAwareThompson(PolicyContract):
-    policy = bb.policies.variance_aware_thompson(w=0.25, lazy=False)
-    twin = ThompsonTwin(w=0.25)
-
-
-class TestLazyVarianceAwareThompson(PolicyContract):
-    policy = bb.policies.variance_aware_thompson()
-    twin = ThompsonTwin(w=1.0, lazy=True)
-
-
-class TestImed(PolicyContract):
-    policy = bb.policies.imed()
-    twin = ImedTwin()
-
-
-class TestTwoMomentImed(PolicyContract):
-    policy = bb.policies.two_moment_imed()
-    twin = ImedTwin(two_moments=True)
-
-
-class TestKde(PolicyContract):
-    policy = bb.policies.kde(3)
-    twin = KdeTwin(3, density_greedy)
-
-
-class TestFractionalKde(PolicyContract):
-    policy = bb.policies.fractional_kde(3)
-    twin = KdeTwin(3, fractional)
-
-
-class TestAboveAverage(PolicyContract):
-    policy = bb.policies.above_average()
-    twin = AboveAverageTwin()
-
-
-class TestWellAboveAverage(PolicyContract):
-    policy = bb.policies.above_average(x=0.2)
-    twin = AboveAverageTwin(0.2)
-
-
-class TestForgetfulAboveAverage(PolicyContract):
-    policy = bb.Forgetful(bb.policies.above_average(), bb.memories.Window(6))
-    twin = ForgetfulTwin(AboveAverageTwin(), window(6))
-
-
-class TestForgetfulThompsonWithCoins(PolicyContract):
-    policy = bb.Forgetful(bb.thompson(coin=True), bb.memories.Window(6))
-    twin = ForgetfulTwin(ThompsonTwin(coin=True), window(6))
-
-
-class Compiled(PolicyContract):
-    """The way in which a learner with hundreds of arms decides, here with a handful."""
-
-    @pytest.fixture(autouse=True, scope="class")
-    @staticmethod
-    def _always_compiled() -> Iterator[None]:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("budgetbandits.live.choosing.COMPILED_ARMS", 1)
-            yield
-
-
-class TestCompiledThompson(Compiled):
-    policy = bb.thompson(coin=True)
-    twin = ThompsonTwin(coin=True)
-
-
-class TestCompiledForgetfulAboveAverage(Compiled):
-    policy = bb.Forgetful(bb.policies.above_average(), bb.memories.Window(6))
-    twin = ForgetfulTwin(AboveAverageTwin(), window(6))
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Every policy against the contract and its twin, and what the paper says of each."""
+"""What the paper says of each of its policies."""
 
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass
 from typing import Any
 
@@ -20,120 +20,7 @@ from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies.epsilon import share
 from budgetbandits.policies.price_of_knowledge import chance_above
-from contract import PolicyContract
-from reference import (
-    EpsilonFirstTwin,
-    EpsilonGreedyTwin,
-    IndexTwin,
-    PokerTwin,
-    cost_blind,
-    density_greedy,
-    exact,
-    fractional,
-    mean,
-)
-from reference import ucb1 as ucb1_index
 from states import arms_of, asked, now_of
-
-
-class TestKube(PolicyContract):
-    policy = bb.kube()
-    twin = IndexTwin(ucb1_index(1.0), density_greedy)
-
-
-class TestNarrowKube(PolicyContract):
-    policy = bb.kube(width=1 / 40)
-    twin = IndexTwin(ucb1_index(1 / 40), density_greedy)
-
-
-class TestFractionalKube(PolicyContract):
-    policy = bb.fractional_kube(width=0.3)
-    twin = IndexTwin(ucb1_index(0.3), fractional)
-
-
-class ByTournament(PolicyContract):
-    """The way in which a learner with thousands of arms decides, here with a handful."""
-
-    @pytest.fixture(autouse=True, scope="class")
-    @staticmethod
-    def _always_by_tournament() -> Iterator[None]:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("budgetbandits.live.choosing.TOURNAMENT_ARMS", 1)
-            yield
-
-
-class TestKubeByTournament(ByTournament):
-    policy = bb.kube()
-    twin = IndexTwin(ucb1_index(1.0), density_greedy)
-
-
-class TestFractionalKubeByTournament(ByTournament):
-    policy = bb.fractional_kube(width=0.3)
-    twin = IndexTwin(ucb1_index(0.3), fractional)
-
-
-class TestUcb1ByTournament(ByTournament):
-    policy = bb.policies.ucb1()
-    twin = IndexTwin(ucb1_index(1.0), cost_blind)
-
-
-class TestExactKube(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Exact())
-    twin = IndexTwin(ucb1_index(1.0), exact)
-    random_costs = False
-    twin_limits = (3, 12)
-
-
-class TestCostBlindUcb1(PolicyContract):
-    policy = bb.policies.ucb1()
-    twin = IndexTwin(ucb1_index(1.0), cost_blind)
-
-
-class TestMeanGreedy(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.Mean(), bb.oracles.DensityGreedy())
-    twin = IndexTwin(mean, density_greedy)
-
-
-class TestMeanFractional(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.Mean(), bb.oracles.Fractional())
-    twin = IndexTwin(mean, fractional)
-
-
-class TestMeanExact(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.Mean(), bb.oracles.Exact())
-    twin = IndexTwin(mean, exact)
-    random_costs = False
-    twin_limits = (3, 12)
-
-
-class TestMeanCostBlind(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.Mean(), bb.oracles.CostBlind())
-    twin = IndexTwin(mean, cost_blind)
-
-
-class TestEpsilonFirst(PolicyContract):
-    policy = bb.epsilon_first(0.3)
-    twin = EpsilonFirstTwin(0.3, density_greedy)
-
-
-class TestEpsilonFirstFractional(PolicyContract):
-    policy = bb.epsilon_first(0.45, exploit=bb.oracles.Fractional())
-    twin = EpsilonFirstTwin(0.45, fractional)
-
-
-class TestEpsilonGreedy(PolicyContract):
-    policy = bb.policies.epsilon_greedy(c=0.3, d=0.5)
-    twin = EpsilonGreedyTwin(0.3, 0.5)
-
-
-class TestPoker(PolicyContract):
-    policy = bb.policies.poker()
-    twin = PokerTwin()
-
-
-class TestPokerWithAHorizon(PolicyContract):
-    policy = bb.policies.poker(horizon=20)
-    twin = PokerTwin(20)
 
 
 def every_pull(learner: bb.Learner, reward: Callable[[bb.Pull], float] = lambda pull: 0.5) -> list[Any]:

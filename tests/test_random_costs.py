@@ -1,4 +1,4 @@
-"""Random costs: problems, learners, and the contract of each policy that doubts them."""
+"""Random costs: problems, learners, and the policies that doubt them."""
 
 import json
 import math
@@ -17,132 +17,8 @@ from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
 from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation.engine.dispatch import call, has_ceilings, play_run
 from budgetbandits.simulation.engine.play import play_any
-from contract import PolicyContract
-from reference import (
-    IndexTwin,
-    KdeTwin,
-    about_fractional,
-    budget_ucb,
-    c_ucb,
-    fractional,
-    greatest_for_the_least,
-    i_ucb,
-    kl_ucb,
-    kl_ucb_sc,
-    log_time,
-    m_ucb,
-    omega_ucb,
-    optimistic_ratio,
-    primal_dual,
-    ucb1,
-    ucb_b2,
-    ucb_bv1,
-    ucb_bv2,
-    ucb_sc,
-)
 from states import arms_of, asked, now_of
 from test_play import GO_ON, NO_MARKS, assert_equal, world_of
-
-
-class TestOmegaUcb(PolicyContract):
-    policy = bb.policies.omega_ucb()
-    twin = IndexTwin(optimistic_ratio(omega_ucb(0.25)), about_fractional)
-
-
-class TestLazyOmegaStarUcb(PolicyContract):
-    policy = bb.policies.omega_ucb(rho=1.0, star=True, lazy=True)
-    twin = IndexTwin(optimistic_ratio(omega_ucb(1.0, star=True)), about_fractional, lazy=True)
-
-
-class TestMUcb(PolicyContract):
-    policy = bb.policies.m_ucb()
-    twin = IndexTwin(m_ucb(0.0625), about_fractional)
-
-
-class TestDoubtfulMUcb(PolicyContract):
-    policy = bb.policies.m_ucb(a=0.5)
-    twin = IndexTwin(m_ucb(0.5), about_fractional)
-
-
-class TestBGreedy(PolicyContract):
-    policy = bb.policies.b_greedy()
-    twin = KdeTwin(None, fractional)
-
-
-class TestOptimisticKlUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.KLUCB()), bb.oracles.Fractional(), lazy=True)
-    twin = IndexTwin(optimistic_ratio(kl_ucb(log_time)), about_fractional, lazy=True)
-
-
-class TestCUcb(PolicyContract):
-    policy = bb.policies.c_ucb()
-    twin = IndexTwin(c_ucb(0.125), about_fractional)
-
-
-class TestClippedOmegaUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True)
-    twin = IndexTwin(optimistic_ratio(omega_ucb(4.0)), about_fractional, clip=True, top=greatest_for_the_least)
-
-
-class TestClippedIUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.IUCB(8.0), bb.oracles.Fractional(), clip=True)
-    twin = IndexTwin(i_ucb(8.0), about_fractional, clip=True, top=greatest_for_the_least)
-
-
-class TestClippedCUcb(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.CUCB(8.0), bb.oracles.Fractional(), clip=True)
-    twin = IndexTwin(c_ucb(8.0), about_fractional, clip=True)
-
-
-class TestClippedUcb1(PolicyContract):
-    policy = bb.IndexPolicy(bb.indices.UCB1(), bb.oracles.Fractional(), clip=True)
-    twin = IndexTwin(ucb1(1.0), about_fractional, clip=True)
-
-
-class TestIUcb(PolicyContract):
-    policy = bb.policies.i_ucb()
-    twin = IndexTwin(i_ucb(0.25), about_fractional)
-
-
-class TestUcbBv1(PolicyContract):
-    policy = bb.policies.ucb_bv1(least=0.8)
-    twin = IndexTwin(ucb_bv1(0.8), about_fractional)
-
-
-class TestUcbBv2(PolicyContract):
-    policy = bb.policies.ucb_bv2()
-    twin = IndexTwin(ucb_bv2, about_fractional)
-
-
-class TestBudgetUcb(PolicyContract):
-    policy = bb.policies.budget_ucb(least=0.1)
-    twin = IndexTwin(budget_ucb(0.1), about_fractional)
-
-
-class TestUcbSc(PolicyContract):
-    policy = bb.policies.ucb_sc(plus=False)
-    twin = IndexTwin(ucb_sc(plus=False), about_fractional)
-
-
-class TestUcbScPlus(PolicyContract):
-    policy = bb.policies.ucb_sc()
-    twin = IndexTwin(ucb_sc(plus=True), about_fractional)
-
-
-class TestKlUcbSc(PolicyContract):
-    policy = bb.policies.kl_ucb_sc()
-    twin = IndexTwin(kl_ucb_sc, about_fractional)
-
-
-class TestUcbB2(PolicyContract):
-    policy = bb.policies.ucb_b2(alpha=0.01)
-    twin = IndexTwin(ucb_b2(0.01), about_fractional)
-
-
-class TestPrimalDual(PolicyContract):
-    policy = bb.policies.primal_dual()
-    twin = IndexTwin(primal_dual, about_fractional)
-
 
 # --- Problems -----------------------------------------------------------------------------------------------
 
