@@ -20,8 +20,7 @@ REGISTRIES: list[Registry[Any]] = [
     bb.laws.LAWS,
     bb.families.FAMILIES,
 ]
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT.joinpath("docs", "policies.md").read_text(encoding="utf-8")
+PAGE = Path(__file__).parents[1].joinpath("docs", "policies.md").read_text(encoding="utf-8")
 REFERENCES = PAGE.partition("## Sources")[2]
 
 
