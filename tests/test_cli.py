@@ -89,7 +89,7 @@ def test_an_experiment_of_ones_own(
 def test_a_mistake_in_the_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
-        'budgets = [50]\nrunz = 5\nfamily = { name = "moderate", arms = 5 }\npolicies.a = { policy = "kube" }\n'
+        'budgets = [50]\nrunz = 5\nproblem = { family = "bernoulli", arms = 5 }\npolicies.a = { policy = "kube" }\n'
     )
     assert main(["simulate", str(file), "--out", str(tmp_path / "out")]) == 2
     printed = capsys.readouterr()

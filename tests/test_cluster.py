@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from distributed import Client, LocalCluster
 import budgetbandits as bb
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput
+from budgetbandits.studies.imports import import_files
 
 # Dask warns of the ports and connections that the killed worker leaves behind.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -56,6 +58,18 @@ def test_the_reproduction_is_the_same(cluster: LocalCluster, tmp_path: Path) -> 
         assert main(["reproduce", "--out", out, "--runs", "3", "--arms", "10", *options, *engine]) == 0
     here, there = ((tmp_path / name / "regret.csv").read_bytes() for name in ("here", "there"))
     assert here == there
+
+
+def test_a_law_from_a_file_that_workers_cannot_import(cluster: LocalCluster, tmp_path: Path) -> None:
+    path = tmp_path / "law_of_a_cluster.py"
+    path.write_text(Path(__file__).with_name("own_laws.py").read_text())
+    import_files([path.name], tmp_path)
+    problem = bb.Problem([1, 2], [sys.modules[path.stem].Rising(0, 1), bb.Bernoulli(0.5)])
+    address = cluster.scheduler_address.removeprefix("tcp://")
+    there = bb.simulate(problem, bb.kube(0.3), 60, runs=4, seed=1, engine=f"dask://{address}")
+    here = bb.simulate(problem, bb.kube(0.3), 60, runs=4, seed=1)
+    assert there.to_arrow().to_pylist() == here.to_arrow().to_pylist()
+    del sys.modules[path.stem]
 
 
 def test_where_no_scheduler_answers_the_error_says_so() -> None:

@@ -246,7 +246,7 @@ class TestPaperFamily:
 
     def test_bad_arguments(self) -> None:
         family: Any = "mixed"
-        with pytest.raises(InvalidInput, match="family is 'mixed': it must be one of"):
+        with pytest.raises(InvalidInput, match="name is 'mixed': it must be one of"):
             bb.paper_family(family)
         with pytest.raises(InvalidInput, match="arms is 0: give at least one arm"):
             bb.paper_family("moderate", 0)

@@ -9,7 +9,7 @@ import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
 from budgetbandits.studies.own_study.study_file import CASE, StudyFile, read
 
-FAMILY = 'family = { name = "moderate", arms = 5 }\n'
+FAMILY = 'problem = { family = "paper", name = "moderate", arms = 5 }\n'
 POLICY = 'policies.KUBE = { policy = "kube" }\n'
 BUDGETS = "budgets = [100, 1000]\n"
 ARM = '[[arms]]\nname = "a"\ncost = 2\nreward = { law = "bernoulli", probability = 0.2 }\n'
@@ -38,7 +38,7 @@ def test_a_short_file_has_defaults(file: Path) -> None:
 
 
 def test_a_family_has_a_hundred_arms_unless_told_otherwise(file: Path) -> None:
-    found = read_text(file, PLAIN + 'family.name = "extreme"\n')
+    found = read_text(file, PLAIN + 'problem = { family = "paper", name = "extreme" }\n')
     assert found.study.cases[CASE].source == bb.paper_family("extreme", 100)
 
 
@@ -161,11 +161,11 @@ MISTAKES = {
     "nested": ("seed = " + "[" * 5000, "this is not TOML: "),
     "empty": ("", "budgets is missing: it has no default; allowed are title, seed, runs, budgets, against"),
     "no policies": (BUDGETS + FAMILY, "policies is missing"),
-    "no source": (PLAIN, 'family and arms are both missing: give either [family] with name = "moderate"'),
-    "two sources": (PLAIN + FAMILY + ARM, "family and arms are both there: give either [family]"),
+    "no source": (PLAIN, 'problem and arms are both missing: give either [problem] with family = "bernoulli"'),
+    "two sources": (PLAIN + FAMILY + ARM, "problem and arms are both there: give either [problem]"),
     "unknown key": (
-        PLAIN + FAMILY.replace("family", "famly"),
-        "famly is {'name': 'moderate', 'arms': 5}, but there is no",
+        PLAIN + FAMILY.replace("problem", "problm"),
+        "problm is {'family': 'paper', 'name': 'moderate', 'arms': 5}, but there is",
     ),
     "nearest key": (
         "budget = [1]\n" + POLICY + FAMILY,
@@ -216,23 +216,54 @@ MISTAKES = {
         "budgets[1] is 20, and so is budgets[0]: give each budget once; {'from': 20, 'to': 22, 'count': 9} is too",
     ),
     # Family
-    "family": (PLAIN + 'family = "moderate"\n', "family is 'moderate': give a table, such as [family] with name"),
+    "problem": (PLAIN + 'problem = "moderate"\n', "problem is 'moderate': give a table, such as [problem] with family"),
+    "family": (
+        PLAIN + 'problem.family = "papers"\n',
+        "problem.family is 'papers': did you mean 'paper'? it must be one of",
+    ),
     "family key": (
-        PLAIN + 'family = { name = "moderate", arm = 5 }\n',
-        "family.arm is 5, but there is no such key: did you",
+        PLAIN + 'problem = { family = "paper", name = "moderate", arm = 5 }\n',
+        "problem.arm is 5, but there is no such key: did you",
     ),
     "family's name": (
-        PLAIN + 'family.name = "modest"\n',
-        "family.name is 'modest': did you mean 'moderate'? it must be one",
+        PLAIN + 'problem = { family = "paper", name = "modest" }\n',
+        "problem.name is 'modest': it must be one of 'homogeneous', 'moderate', 'extreme'",
     ),
-    "nameless family": (
-        PLAIN + "family.arms = 5\n",
-        "family.name is missing: it must be one of homogeneous, moderate, extreme",
-    ),
+    "nameless problem": (PLAIN + "problem.arms = 5\n", "problem.family is missing: it must be one of paper, "),
+    "nameless family": (PLAIN + 'problem.family = "paper"\n', "problem.name is missing: it has no default"),
     "family's arms": (
-        PLAIN + 'family = { name = "extreme", arms = 0 }\n',
-        "family.arms is 0: give a whole number from 1",
+        PLAIN + 'problem = { family = "paper", name = "extreme", arms = 0 }\n',
+        "problem.arms is 0: give at least one arm",
     ),
+    "nested family": (
+        PLAIN + 'problem = { family = "wide_range", of = { type = "betta" }, factor = 2 }\n',
+        "problem.of.type is 'betta': did you mean 'beta'?",
+    ),
+    "cost in a family": (
+        'budgets = [100, 0.5]\npolicies.a = { policy = "kube" }\nproblem.family = "bernoulli"\n',
+        "budgets[1] is 0.5: it must be greater than 1.",
+    ),
+    "no exact optimum in a family": (
+        PLAIN + 'against = "optimum"\nproblem.family = "random_costs"\n',
+        "against is 'optimum': rewards change or costs are random",
+    ),
+    "observations that are not there": (
+        PLAIN + 'problem.observations = "none.csv"\n',
+        "problem.observations: ",
+    ),
+    "observations that are no text": (PLAIN + "problem.observations = 3\n", "problem.observations is 3: give one line"),
+    "observations of a family": (
+        PLAIN + 'problem = { observations = "a.csv", family = "bernoulli" }\n',
+        "problem.family is 'bernoulli', but there is no such key: allowed are observations, reward_range",
+    ),
+    "range of observations": (
+        PLAIN + 'problem = { observations = "a.csv", reward_range = 3 }\n',
+        "problem.reward_range is 3: give the least and the greatest possible reward",
+    ),
+    # Python files
+    "imports": ('import = "mine.py"\n' + PLAIN + FAMILY, "import is 'mine.py': give a list of Python files"),
+    "import by name": ('import = ["mine"]\n' + PLAIN + FAMILY, "import[0] is 'mine': give the path of a Python file"),
+    "import of nothing": ('import = ["none.py"]\n' + PLAIN + FAMILY, "import[0] is 'none.py': "),
     "family's range": ("reward_range = [0, 1]\n" + PLAIN + FAMILY, "reward_range is [0, 1]: it goes with [[arms]]"),
     # Arms
     "no arms": ("arms = []\n" + PLAIN, "arms is []: give at least one [[arms]] with name"),
@@ -250,7 +281,7 @@ MISTAKES = {
     "date cost": (arms(cost="2024-05-01"), "arms['a'].cost is datetime.date(2024, 5, 1): give a number"),
     "lawless cost": (
         arms(cost="{ low = 1 }"),
-        "arms['a'].cost.law is missing: it must be one of truncated_gaussian, bernoulli",
+        "arms['a'].cost.law is missing: it must be one of bernoulli, beta",
     ),
     "negative cost law": (
         arms(cost='{ law = "uniform", low = -1, high = 1 }'),
@@ -268,7 +299,7 @@ MISTAKES = {
     "bare reward": (arms(reward="0.5"), "arms['a'].reward is 0.5: give a table, such as { law = \"bernoulli\""),
     "lawless reward": (
         arms(reward="{ probability = 0.5 }"),
-        "arms['a'].reward.law is missing: it must be one of truncated_gaussian, bernoulli",
+        "arms['a'].reward.law is missing: it must be one of bernoulli, beta",
     ),
     "reward": (
         arms(reward='{ law = "bernoulli", probability = 2 }'),

@@ -25,7 +25,7 @@
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
     └── SimulationInterrupted   (also a KeyboardInterrupt)  Ctrl-C; it carries the runs that were finished
 
-Beside them there is one warning, `SlowPolicyWarning`.
+Beside them there are two warnings, `SlowPolicyWarning` and `SlowLawWarning`.
 
 Each message names the value, the rule that it breaks and the way out. An operation that raises one of these
 has changed nothing; `OutcomeUnknown` alone cannot promise that.
@@ -56,6 +56,7 @@ __all__ = [
     "PullAlreadySettled",
     "PullError",
     "SimulationInterrupted",
+    "SlowLawWarning",
     "SlowPolicyWarning",
     "StoreError",
     "StoreUnavailable",
@@ -146,6 +147,10 @@ class NotInstalled(BudgetBanditsError, ImportError):
 
 class KnapsackTooHard(BudgetBanditsError):
     """The exact knapsack gave up before it could prove an optimum."""
+
+
+class SlowLawWarning(UserWarning):
+    """A law of rewards or costs cannot be compiled, and runs with it are played in plain Python."""
 
 
 class SlowPolicyWarning(UserWarning):

@@ -52,7 +52,7 @@ def paper_problem(family: PaperCase, arms: int = 100, *, seed: int, run: int = 0
     >>> paper_problem("moderate", seed=1)
     <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
     """
-    _check_paper_case(family, arms)
+    _check_paper_case("family", family, arms)
     seed, run = check_whole(seed, "seed", 63), check_whole(run, "run", 32)
     costs, means = _paper_numbers(family, int(arms), seed, run)
     laws = [TruncatedGaussian(mean, mean / 2, 0.0, 2 * mean) for mean in means.tolist()]
@@ -95,13 +95,13 @@ def paper_family(name: PaperCase, arms: int = 100) -> PaperFamily:
     >>> family.problem(seed=1, run=0)
     <Problem with 100 arms, costs 1.0388 to 9.96169, rewards in (0.0, 40.0)>
     """
-    _check_paper_case(name, arms)
+    _check_paper_case("name", name, arms)
     return PaperFamily(name, arms)
 
 
-def _check_paper_case(name: str, arms: int) -> None:
+def _check_paper_case(what: str, name: str, arms: int) -> None:
     if name not in PAPER_COSTS:
-        raise InvalidInput(f"family is {name!r}: it must be one of {', '.join(map(repr, PAPER_COSTS))}")
+        raise InvalidInput(f"{what} is {name!r}: it must be one of {', '.join(map(repr, PAPER_COSTS))}")
     if check_whole(arms, "arms", 32) == 0:
         raise InvalidInput("arms is 0: give at least one arm")
 

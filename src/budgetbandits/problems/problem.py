@@ -17,7 +17,7 @@ from budgetbandits.core.money import Amount, CostRange, PriceList, drawn_price, 
 from budgetbandits.core.registry import Registry
 from budgetbandits.core.streams import CHARGE, REWARD, uniform
 from budgetbandits.errors import InvalidAmount, InvalidInput
-from budgetbandits.problems.laws.base import SteadyLaw
+from budgetbandits.problems.laws.base import SteadyLaw, within
 from budgetbandits.problems.laws.changing import ChangingLaw, Law, changing_reward, mean_at, tabulate_schedules
 from budgetbandits.problems.laws.empirical import Empirical
 from budgetbandits.problems.laws.table import check_laws, tabulate
@@ -318,7 +318,7 @@ class Problem:
         position = None if pull is None else check_pulls(pull, "pull")
         law, chance = self.rewards[number], _uniform_of(REWARD, number, count, seed, run)
         if isinstance(law, SteadyLaw):
-            return law.quantile(chance)
+            return within(law.quantile(chance), *law.support)
         if position is None:
             raise InvalidInput(f"the rewards of arm {arm!r} change: say at which pull number, such as pull=1")
         return changing_reward(self.tables.schedules, self.tables.rewards, number, position, chance)
@@ -339,7 +339,7 @@ class Problem:
         law = self.cost_laws[number]
         if law is None:
             return float(self.costs[number])
-        amount = law.quantile(_uniform_of(CHARGE, number, count, seed, run))
+        amount = within(law.quantile(_uniform_of(CHARGE, number, count, seed, run)), *law.support)
         if self.tables.charges is None or self.tables.charges.values is not None:
             return amount
         return drawn_price(amount, self.price_list(0).unit.grain, False, *law.support)

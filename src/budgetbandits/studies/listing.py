@@ -27,7 +27,7 @@ _SECTIONS: Final[Mapping[str, Registry[Any]]] = {
     'Oracles, for index_policy and epsilon_first: oracle = "Exact"': ORACLES,
     'Memories, for any policy: memory = { type = "Window", pulls = 1000 }': MEMORIES,
     'Laws of rewards and costs: in [[arms]], reward = { law = "bernoulli", probability = 0.2 }': LAWS,
-    'Problems for compare: in [problems.ANY-NAME], family = "bernoulli" and its parameters': FAMILIES,
+    'Problems: in [problem], or [problems.ANY-NAME] of a list, family = "bernoulli" and its parameters': FAMILIES,
 }
 _WITH_FACTS: Final[tuple[Registry[Any], ...]] = (POLICIES, INDICES)
 """Of these it matters where they come from, and what is proved."""

@@ -5,6 +5,7 @@ class Type:
     def __init__(self, name: str) -> None: ...
 
 class BaseTuple(Type):
+    def __iter__(self) -> typing.Iterator[typing.Any]: ...
     types: tuple[typing.Any, ...]
     count: int
 
@@ -31,5 +32,6 @@ class VarArg(Type):
 class Any(Type): ...
 
 float64: Type
+intp: Type
 
 def unliteral(literal: Type) -> Type: ...

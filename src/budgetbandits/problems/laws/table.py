@@ -24,7 +24,17 @@ from budgetbandits.problems.laws.empirical import Empirical
 from budgetbandits.problems.laws.truncated_gaussian import TruncatedGaussian, truncated_gaussians
 from budgetbandits.problems.laws.uniform import Uniform
 
-__all__ = ["BUILT_IN", "LawTable", "OtherLaws", "check_laws", "draw_from", "draw_many", "tabulate", "tabulate_alike"]
+__all__ = [
+    "BUILT_IN",
+    "LawTable",
+    "LawsInPython",
+    "OtherLaws",
+    "check_laws",
+    "draw_from",
+    "draw_many",
+    "tabulate",
+    "tabulate_alike",
+]
 
 BUILT_IN: Final[tuple[type[BuiltInLaw], ...]] = (TruncatedGaussian, Bernoulli, Uniform, Beta, Empirical)
 """The kind of a law is its place here. They are tried in this order: the most common first."""

@@ -17,6 +17,7 @@ import inspect
 import re
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -39,7 +40,7 @@ from numba.extending import (
 from budgetbandits.core.compiled import MARKED, Way
 from budgetbandits.core.specs import Spec
 
-__all__ = ["are_importable", "classes_of", "compile_entry", "digest_of_sources"]
+__all__ = ["are_importable", "arose_in_compiler", "classes_of", "compile_entry", "digest_of_sources", "reason_of"]
 
 _PACKAGE: Final = Path(__file__).parents[2]
 _IMPORT: Final = re.compile(rf"^\s*from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|.+)$", re.MULTILINE)
@@ -260,3 +261,20 @@ def are_importable(classes: Iterable[type[Spec]]) -> bool:
 def _has_module(defined: type | Callable[..., Any]) -> bool:
     """Tell whether another process finds a class or a function again."""
     return hasattr(sys.modules.get(defined.__module__), "__file__") and defined.__module__ != "__main__"
+
+
+_COMPLAINT: Final = re.compile(
+    r"unknown attribute|cannot|untyped|unsupported|not supported|invalid use|no implementation", re.I
+)
+
+
+def arose_in_compiler(error: Exception) -> bool:
+    """Tell whether Numba gave up on a spec, which it does with errors of any kind, or the spec itself failed."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").startswith("numba.") for frame, _ in frames)
+
+
+def reason_of(error: Exception) -> str:
+    """Return the innermost complaint in Numba's long story."""
+    complaints = [line.strip() for line in str(error).splitlines() if _COMPLAINT.search(line)]
+    return complaints[-1] if complaints else type(error).__name__

@@ -5,9 +5,7 @@ import functools
 import itertools
 import logging
 import math
-import re
 import threading
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeGuard
@@ -26,9 +24,17 @@ from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.policies.memories import Discount, Everything, Memory
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
 from budgetbandits.policies.state import Arm, Now
+from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.ceilings import play_ceilings
-from budgetbandits.simulation.engine.compiler import are_importable, classes_of, compile_entry
+from budgetbandits.simulation.engine.compiler import (
+    are_importable,
+    arose_in_compiler,
+    classes_of,
+    compile_entry,
+    reason_of,
+)
+from budgetbandits.simulation.engine.laws import laws_in
 from budgetbandits.simulation.engine.lines import play_lines
 from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import Tree, grow
@@ -59,11 +65,11 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
         return _play_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):
         field = _field(prices, policy.oracle)
-        return call(play_lines, (policy.index,), policy.index, 0.0, world, *field)
+        return _call(play_lines, (policy.index,), world, policy.index, 0.0, world, *field)
     if type(policy) is EpsilonFirst and takes_best_first(policy.exploit):
         unused = UCB1()  # so that the machine code of KUBE serves here, too
         field = _field(prices, policy.exploit)
-        return call(play_lines, (unused,), unused, float(policy.epsilon), world, *field)
+        return _call(play_lines, (unused,), world, unused, float(policy.epsilon), world, *field)
     return _play_by_memory(policy, _EVERYTHING, world)
 
 
@@ -72,8 +78,17 @@ def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
         is_blind, is_greedy = isinstance(policy.oracle, CostBlind), isinstance(policy.oracle, DensityGreedy)
         # With random costs the greedy's set has an arm with the least mean cost, which changes: it is scanned for.
         if not (is_greedy and world.charges.is_random):
-            return call(play_ceilings, (policy, memory), policy, policy.index, memory, world, is_blind, is_greedy)
-    return call(play_any, (policy, memory), policy, memory, world)
+            specs = (policy, memory)
+            return _call(play_ceilings, specs, world, policy, policy.index, memory, world, is_blind, is_greedy)
+    return _call(play_any, (policy, memory), world, policy, memory, world)
+
+
+def _call(function: Callable[..., Any], specs: tuple[Spec, ...], world: World, *arguments: Any) -> Any:
+    """Play a run by a function: in plain Python if that is what the laws of the world need."""
+    tables = (world.rewards, world.charges.laws)
+    if any(isinstance(table.others, LawsInPython) for table in tables):
+        return function(*arguments)
+    return call(function, (*specs, *(law for table in tables for law in laws_in(table))), *arguments)
 
 
 def solve_exactly(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
@@ -196,11 +211,11 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
             with _announcement(what, is_kept=are_importable(classes)):
                 return entry(*arguments)
         except Exception as error:
-            if not _arose_in_compiler(error):
+            if not arose_in_compiler(error):
                 raise
             _slow.add(classes)
             warnings.warn(
-                f"{what} cannot be compiled and runs in plain Python, a hundred times slower: {_reason(error)}",
+                f"{what} cannot be compiled and runs in plain Python, a hundred times slower: {reason_of(error)}",
                 SlowPolicyWarning,
                 stacklevel=2,
             )
@@ -208,21 +223,6 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
 
 
 _compiling = threading.RLock()
-_COMPLAINT: Final = re.compile(
-    r"unknown attribute|cannot|untyped|unsupported|not supported|invalid use|no implementation", re.I
-)
-
-
-def _arose_in_compiler(error: Exception) -> bool:
-    """Tell whether Numba gave up on a policy, which it does with errors of any kind, or the policy itself failed."""
-    frames = traceback.walk_tb(error.__traceback__)
-    return any(frame.f_globals.get("__name__", "").startswith("numba.") for frame, _ in frames)
-
-
-def _reason(error: Exception) -> str:
-    """Return the innermost complaint in Numba's long story."""
-    complaints = [line.strip() for line in str(error).splitlines() if _COMPLAINT.search(line)]
-    return complaints[-1] if complaints else type(error).__name__
 
 
 class SteadyCall:

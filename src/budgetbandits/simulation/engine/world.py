@@ -12,6 +12,7 @@ from budgetbandits.core.streams import CHARGE, REWARD, uniform, uniforms
 from budgetbandits.problems.laws.changing import Schedules, changing_reward
 from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, tabulate
 from budgetbandits.problems.tables import ChargeTables, Tables
+from budgetbandits.simulation.engine.laws import compiled
 
 __all__ = ["NOBODY", "Charges", "Outcome", "World", "outcome_of", "world_of"]
 
@@ -116,7 +117,7 @@ def world_of(tables: Tables, bill: PriceList, seed: int, run: int, marks: Floats
     return World(
         prices=usual(bill.prices),
         means=usual(tables.means),
-        rewards=tables.rewards,
+        rewards=compiled(tables.rewards),
         schedules=tables.schedules,
         limits=usual_counts(tables.limits),
         budget=budget,
@@ -135,7 +136,7 @@ def _charges_of(tables: ChargeTables | None, bill: PriceList) -> Charges:
     return Charges(
         is_random=tables is not None,
         least=usual(bill.prices if bill.least is None else bill.least),
-        laws=_NO_LAWS if tables is None else tables.laws,
+        laws=_NO_LAWS if tables is None else compiled(tables.laws),
         grain=bill.unit.grain,
         is_decimal=bill.unit.base == 10,
     )

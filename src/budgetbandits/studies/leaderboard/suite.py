@@ -15,7 +15,8 @@ from budgetbandits.core.registry import Origin
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Policy, origin_of
 from budgetbandits.problems.problem import Family, Problem
-from budgetbandits.studies.catalogue import make_family, make_policy
+from budgetbandits.studies.catalogue import make_policy
+from budgetbandits.studies.imports import import_files
 from budgetbandits.studies.keys import (
     check_keys,
     choice,
@@ -30,6 +31,7 @@ from budgetbandits.studies.keys import (
     text_in,
     told_of,
 )
+from budgetbandits.studies.problem_table import make_problem
 
 __all__ = ["OWN", "PACKAGED", "PUBLISHED", "Entrant", "Preset", "Suite", "budgets_of", "read_suite"]
 
@@ -70,6 +72,8 @@ class Suite:
         By name.
     text
         The list itself.
+    imports
+        What tells the Python files that it imports from others, by their paths.
     has_own_presets
         Whether the presets stand in the list itself, and are not the package's.
     """
@@ -78,12 +82,13 @@ class Suite:
     problems: Mapping[str, Problem | Family]
     presets: Mapping[str, Preset]
     text: str
+    imports: Mapping[str, str]
     has_own_presets: bool
 
     @property
     def digest(self) -> str:
-        """What tells this list from any other."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        """What tells this list, and the Python files that it imports, from any other."""
+        return hashlib.sha256("".join([self.text, *self.imports.values()]).encode()).hexdigest()
 
 
 def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
@@ -99,13 +104,16 @@ def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
     with told_of(path or packaged.name):
         text = text_in(path or packaged, "a list")
         tables = table_in(text)
-        check_keys(tables, "", allowed=_TABLES, required=() if path else _TABLES)
-        defaults = read_suite(costs=costs) if path else Suite({}, {}, {}, "", False)
+        folder = Path(path or packaged).parent
+        check_keys(tables, "", allowed=[*_TABLES, "import"], required=() if path else _TABLES)
+        imports = import_files(tables.get("import", []), folder)
+        defaults = read_suite(costs=costs) if path else Suite({}, {}, {}, "", {}, False)
         return Suite(
             policies=_policies(tables) if "policies" in tables else defaults.policies,
-            problems=_problems(tables) if "problems" in tables else defaults.problems,
+            problems=_problems(tables, folder) if "problems" in tables else defaults.problems,
             presets=_presets(tables) if "presets" in tables else defaults.presets,
             text=text,
+            imports=imports,
             has_own_presets=path is not None and "presets" in tables,
         )
 
@@ -131,11 +139,10 @@ def _policies(tables: Mapping[str, Any]) -> dict[str, Entrant]:
     return found
 
 
-def _problems(tables: Mapping[str, Any]) -> dict[str, Problem | Family]:
+def _problems(tables: Mapping[str, Any], folder: Path) -> dict[str, Problem | Family]:
     found = {}
     for name, entry in _entries(tables, "problems", '[problems.coins] with family = "bernoulli"').items():
-        parameters = {key: entry[key] for key in entry if key != "family"}
-        found[name] = make_family(entry.get("family"), parameters, inside("problems", name))
+        found[name] = make_problem(entry, inside("problems", name), folder)
     return found
 
 

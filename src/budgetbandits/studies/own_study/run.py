@@ -119,7 +119,7 @@ def run_study(
     >>> text = '''
     ... budgets = [50]
     ... runs = 2
-    ... family = { name = "moderate", arms = 5 }
+    ... problem = { family = "paper", name = "moderate", arms = 5 }
     ... policies.KUBE = { policy = "kube", width = 0.025 }
     ... '''
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +131,8 @@ def run_study(
     """
     file = read(path).changed(runs=runs, seed=seed)
     # The order of the policies decides no row, but which of them is the first.
-    folder = Folder(out, file.study.identity() | {"order": list(file.study.policies)})
+    imports = {"imports": dict(file.imports)} if file.imports else {}
+    folder = Folder(out, file.study.identity() | {"order": list(file.study.policies)} | imports)
     played = _played(file, folder, machine)
     results = _results(file, played)
     drawn = _picture(file, played)

@@ -7,19 +7,19 @@ value and what is allowed.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import numpy as np
 
 from budgetbandits.analysis.regret import Against
-from budgetbandits.core.checks import check_range
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Policy
 from budgetbandits.problems.laws import Bernoulli
 from budgetbandits.problems.laws.changing import Law
-from budgetbandits.problems.paper import PAPER_COSTS, PaperCase, PaperFamily
-from budgetbandits.problems.problem import Problem
+from budgetbandits.problems.paper import PAPER_COSTS, PaperFamily
+from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.catalogue import make_law, make_policy, steady_law
+from budgetbandits.studies.imports import import_files
 from budgetbandits.studies.keys import (
     check_keys,
     choice,
@@ -36,6 +36,7 @@ from budgetbandits.studies.keys import (
     told_of,
     whole,
 )
+from budgetbandits.studies.problem_table import make_problem, reward_range_of
 from budgetbandits.studies.study import Case, Study
 
 __all__ = ["CASE", "StudyFile", "read"]
@@ -51,16 +52,15 @@ _KEYS: Final = (
     "against",
     "per_log",
     "reward_range",
-    "family",
+    "problem",
     "arms",
     "policies",
+    "import",
 )
 _AGAINST: Final[Mapping[str, Against]] = {"optimum": "optimum", "fractional": "fractional"}
-_FAMILIES: Final[Mapping[str, PaperCase]] = {name: name for name in get_args(PaperCase)}
-_ARMS_MOST: Final = 2**32 - 1
 _LIMIT_MOST: Final = 2**53
 _BUDGETS_MOST: Final = 1000
-_FAMILY_EXAMPLE: Final = '[family] with name = "moderate" and arms = 100'
+_PROBLEM_EXAMPLE: Final = '[problem] with family = "bernoulli" and arms = 10'
 _ARMS_EXAMPLE: Final = '[[arms]] with name = "a", cost = 1 and reward = { law = "bernoulli", probability = 0.2 }'
 _POLICY_EXAMPLE: Final = '[policies.KUBE] with policy = "kube"'
 
@@ -79,6 +79,8 @@ class StudyFile:
         What is simulated.
     runs
         How many runs.
+    imports
+        What tells the Python files that it imports from others, by their paths.
     against
         Which optimum the regret is taken against.
     per_log
@@ -90,6 +92,7 @@ class StudyFile:
     title: str
     study: Study
     runs: int
+    imports: Mapping[str, str]
     against: Against
     per_log: bool
 
@@ -115,7 +118,7 @@ def read(path: str | Path) -> StudyFile:
     >>> import tempfile
     >>> text = '''
     ... budgets = [100, 1000]
-    ... family = { name = "moderate", arms = 10 }
+    ... problem = { family = "paper", name = "moderate", arms = 10 }
     ... policies.KUBE = { policy = "kube", width = 0.1 }
     ... '''
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -132,7 +135,8 @@ def read(path: str | Path) -> StudyFile:
 
 def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
     check_keys(table, "", allowed=_KEYS, required=["budgets", "policies"])
-    source = _source(table)
+    imports = import_files(table.get("import", []), file.parent)
+    source = _source(table, file.parent)
     against = _against(table, source)
     study = Study(
         cases={CASE: Case.of(source)},
@@ -147,13 +151,15 @@ def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
         title=line(table.get("title", file.stem), "title"),
         study=study,
         runs=run_count(table.get("runs", 100)),
+        imports=imports,
         against=against,
         per_log=_switch(table.get("per_log", False), "per_log"),
     )
 
 
-def _against(table: Mapping[str, Any], source: Problem | PaperFamily) -> Against:
-    has_optimum = not (isinstance(source, Problem) and (source.is_changing or source.has_random_costs))
+def _against(table: Mapping[str, Any], source: Problem | Family) -> Against:
+    instance = _instance(source)
+    has_optimum = not (instance.is_changing or instance.has_random_costs)
     against = choice(table.get("against", "optimum" if has_optimum else "fractional"), _AGAINST, "against")
     if against == "optimum" and not has_optimum:
         raise InvalidInput(
@@ -175,22 +181,19 @@ def _switch(value: object, where: str) -> bool:
 # The problem or family
 
 
-def _source(table: Mapping[str, Any]) -> Problem | PaperFamily:
-    if ("family" in table) == ("arms" in table):
-        found = "both there" if "family" in table else "both missing"
-        raise InvalidInput(f"family and arms are {found}: give either {_FAMILY_EXAMPLE}, or {_ARMS_EXAMPLE}")
+def _source(table: Mapping[str, Any], folder: Path) -> Problem | Family:
+    if ("problem" in table) == ("arms" in table):
+        found = "both there" if "problem" in table else "both missing"
+        raise InvalidInput(f"problem and arms are {found}: give either {_PROBLEM_EXAMPLE}, or {_ARMS_EXAMPLE}")
     reward_range = table.get("reward_range")
     if "arms" in table:
         return _problem(table["arms"], reward_range)
     if reward_range is not None:
-        raise InvalidInput(f"reward_range is {shown(reward_range)}: it goes with [[arms]]; a family has its own")
-    return _family(subtable(table["family"], "family", _FAMILY_EXAMPLE))
-
-
-def _family(table: Mapping[str, Any]) -> PaperFamily:
-    check_keys(table, "family", allowed=["name", "arms"])
-    name = choice(table.get("name"), _FAMILIES, "family.name")
-    return PaperFamily(name, whole(table.get("arms", 100), "family.arms", least=1, most=_ARMS_MOST))
+        raise InvalidInput(
+            f"reward_range is {shown(reward_range)}: it goes with [[arms]]; a family has its own, and that of "
+            "observations stands in [problem]"
+        )
+    return make_problem(subtable(table["problem"], "problem", _PROBLEM_EXAMPLE), "problem", folder)
 
 
 def _problem(entries: object, reward_range: object) -> Problem:
@@ -202,7 +205,7 @@ def _problem(entries: object, reward_range: object) -> Problem:
     costs = {name: _cost(table["cost"], name, where) for name, where, table in arms}
     laws = [_reward(table["reward"], f"{where}.reward") for _, where, table in arms]
     limits = {name: _limit(table["limit"], f"{where}.limit") for name, where, table in arms if "limit" in table}
-    declared = None if reward_range is None else _range(reward_range)
+    declared = None if reward_range is None else reward_range_of(reward_range, "reward_range")
     with told_as("reward_range", "arms" if declared is None else "reward_range"):
         return Problem(costs, laws, declared, limits=limits)
 
@@ -246,19 +249,10 @@ def _reward(value: object, where: str) -> Law:
     return law
 
 
-def _range(value: object) -> tuple[float, float]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise InvalidInput(
-            f"reward_range is {shown(value)}: give the least and the greatest possible reward, such as [0, 1]"
-        )
-    low, high = (number(end, f"reward_range[{position}]") for position, end in enumerate(value))
-    return check_range((low, high))
-
-
 # The budgets
 
 
-def _budgets(value: object, source: Problem | PaperFamily) -> tuple[float, ...]:
+def _budgets(value: object, source: Problem | Family) -> tuple[float, ...]:
     amounts = _spread(value) if isinstance(value, Mapping) else value
     if not isinstance(amounts, list) or not amounts:
         raise InvalidInput(
@@ -291,21 +285,33 @@ def _spread(table: Mapping[str, Any]) -> list[int]:
     return [round(budget) for budget in np.geomspace(low, high, count).tolist()]
 
 
-def _budget(value: Any, where: str, source: Problem | PaperFamily) -> float:
-    if isinstance(source, Problem):
-        bill = source.price_list(0)
-        least = bill.unit.amount(bill.unit.units(float(bill.prices.min())))
-        meaning = "the least that has to be reserved for a pull" if source.has_random_costs else "the least cost"
-        problem = source
-    else:
-        # One arm stands for all: their costs lie in the same range.
-        problem = PaperFamily(source.name, 1).problem(seed=0, run=0)
-        least, meaning = PAPER_COSTS[source.name][1], "so that it buys something whatever costs are drawn"
+def _budget(value: Any, where: str, source: Problem | Family) -> float:
+    problem = _instance(source)
+    least, meaning = _least(source, problem)
     with told_as("budget", where):
         problem.price_list(value)
     if not float(value) > least:
         raise InvalidInput(f"{where} is {shown(value)}: it must be greater than {least:g}, {meaning}")
     return float(value)
+
+
+def _instance(source: Problem | Family) -> Problem:
+    """Return a problem that stands for all runs."""
+    if isinstance(source, Problem):
+        return source
+    if isinstance(source, PaperFamily):
+        source = PaperFamily(source.name, 1)  # one arm stands for all: their costs lie in the same range
+    return source.problem(seed=0, run=0)
+
+
+def _least(source: Problem | Family, problem: Problem) -> tuple[float, str]:
+    """Return what a budget has to exceed, and why."""
+    if isinstance(source, PaperFamily):
+        return PAPER_COSTS[source.name][1], "so that it buys something whatever costs are drawn"
+    bill = problem.price_list(0)
+    least = bill.unit.amount(bill.unit.units(float(bill.prices.min())))
+    meaning = "the least that has to be reserved for a pull" if problem.has_random_costs else "the least cost"
+    return least, meaning if isinstance(source, Problem) else f"{meaning} in an instance of the family"
 
 
 # The policies
