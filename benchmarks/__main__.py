@@ -104,8 +104,8 @@ def row(name: str, ours: float, theirs: float, goal: float, unit: float = 1e9, w
     print(f"{name:58} {figures}  (goal {goal:g}x: {verdict})")
 
 
-def dearer(name: str, large: float, small: float, limit: float, unit: float, word: str) -> None:
-    """Print how many times dearer the large case is than the small one."""
+def slower(name: str, large: float, small: float, limit: float, unit: float, word: str) -> None:
+    """Print how many times slower the large case is than the small one."""
     ratio = large / small
     verdict = "ok" if ratio <= limit else "ABOVE THE LIMIT"
     figures = f"{large * unit:10.1f} {word}  {small * unit:12.1f} {word}  {ratio:8.2f}x"
@@ -133,9 +133,9 @@ def growth() -> None:
     print("\nGrowth with the number of arms")
     small = engine_pull(bb.kube(LITERAL), bb.paper_family("moderate", 100), 1e6)
     large = engine_pull(bb.kube(LITERAL), bb.paper_family("moderate", 1_000_000), 1e8, 1)
-    dearer("a KUBE pull in simulate, K = 1e6 (B = 1e8, set-up in)", large, small, 10, 1e9, "ns")
+    slower("a KUBE pull in simulate, K = 1e6 (B = 1e8, set-up in)", large, small, 10, 1e9, "ns")
     million, hundred = (live_pair(bb.kube(LITERAL), arms) for arms in (1_000_000, 100))
-    dearer("live ask + tell, K = 1e6 against K = 100", million, hundred, 5, 1e6, "us")
+    slower("live ask + tell, K = 1e6 against K = 100", million, hundred, 5, 1e6, "us")
     print("a KUBE pull by K, width 1/40 and width 1, B = max(1e6, 100 K):")
     for arms in (10, 100, 1_000, 10_000, 100_000):
         source = bb.paper_family("moderate", arms)

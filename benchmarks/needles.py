@@ -1,9 +1,9 @@
-"""Print how much policies lose where one dear arm is by far the best, among many cheap ones that pay next to nothing.
+"""Print how much policies lose where one expensive arm is by far the best, among many that cost and pay little.
 
     python -m benchmarks.needles --runs 60 --seed 300200
 
-The money buys the dear arm hundreds of times, and all first tries together take little of it. Mean loss in percent of
-what nobody exceeds and, in brackets, in how many runs the dear arm was never tried.
+The money buys the expensive arm hundreds of times, and all first tries together take little of it. Mean loss in percent
+of the fractional optimum and, in brackets, in how many runs the expensive arm was never tried.
 """
 
 import argparse

@@ -40,7 +40,7 @@ def work(campaign: bb.Campaign, name: str) -> None:
         try:
             clicked, cost = show_advertisement(pull)
         except BrokenDownError:
-            continue  # nobody tells what became of this pull
+            continue  # no one tells what became of this pull
         campaign.tell(pull.id, reward=clicked, cost=cost)
 
 

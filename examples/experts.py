@@ -10,7 +10,7 @@ import argparse
 import budgetbandits as bb
 
 COSTS = {"student": "10", "graduate": "25", "senior": "60", "professor": "150"}
-HOURS = {"graduate": 120, "senior": 60, "professor": 10}  # of students there are as many as one likes
+HOURS = {"graduate": 120, "senior": 60, "professor": 10}  # students are unlimited
 CHANCES = {"student": 0.15, "graduate": 0.7, "senior": 0.95, "professor": 1.0}
 BUDGET = 8000
 

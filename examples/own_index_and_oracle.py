@@ -1,4 +1,4 @@
-"""An index and an oracle of one's own, in a few lines each, without touching the package.
+"""An index and an oracle of your own, in a few lines each, without touching the package.
 
 An index says what a pull of each arm is worth. An oracle says which pulls the budget left should buy, given that
 worth. Any index goes with any oracle, the package's own or yours, and a policy made of them is used live, saved and
@@ -90,7 +90,7 @@ def compose() -> None:
 
 
 def save_and_restore() -> None:
-    """Stop in the middle, restore, and go on exactly as without the stop."""
+    """Stop in the middle, restore, and continue exactly as without the stop."""
     learner = new_learner(bb.IndexPolicy(VarianceAware(width=0.2), Spread(arms=2)))
     play(learner, pulls=100)
     # The text names the classes and holds their parameters. Where it is restored, the module that defines them must

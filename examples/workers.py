@@ -63,8 +63,8 @@ def show_by_hand() -> None:
         restored.tell(late.id, call(late))  # an id is as good as the pull itself
     for pull in pulls[4:]:
         learner.tell(pull, call(pull))
-    goes_on_the_same = next_pulls(restored, 50) == next_pulls(learner, 50)
-    print(f"The restored learner goes on as the first one would have: {goes_on_the_same}")
+    continues_the_same = next_pulls(restored, 50) == next_pulls(learner, 50)
+    print(f"The restored learner continues as the first one would have: {continues_the_same}")
 
 
 def work(learner: bb.Learner, told: list[int]) -> None:

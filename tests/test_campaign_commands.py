@@ -69,7 +69,7 @@ def test_verify(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["campaign", "verify", url]) == 1
     output = capsys.readouterr()
     assert output.out == "empty: ok, 1 entries, spent 0 of 5\n"
-    assert output.err.startswith("budgetbandits: spring: the journal of 'spring' comes to Totals(entries=5, spent=9,")
+    assert output.err.startswith("budgetbandits: spring: the journal of 'spring' adds up to Totals(entries=5, spent=9,")
 
 
 @pytest.mark.parametrize("form", [[], ["--format", "jsonl"]])

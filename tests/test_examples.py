@@ -109,7 +109,7 @@ def test_own_parts_compose_and_are_restored() -> None:
 def test_workers_settle_everything_and_go_on_after_a_restart() -> None:
     output = output_of("workers.py")
     assert "restored with 2 calls outstanding" in output
-    assert "goes on as the first one would have: True" in output
+    assert "continues as the first one would have: True" in output
     assert "spent 2.5 of 2.5, reserved 0.0" in output
 
 

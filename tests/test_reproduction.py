@@ -233,7 +233,7 @@ def test_a_killed_process_loses_no_finished_step(tmp_path: Path) -> None:
         ),
         (
             ["--budget-min", "15"],
-            "the least budget is 15: it must be above the dearest arm, and arms of the extreme case",
+            "the least budget is 15: it must be above the greatest cost, and arms of the extreme case",
         ),
         (["--budget-min", "-5"], "budgets go from -5 to 5000: give numbers above 0"),
         (["--budget-min", "6000"], "budgets go from 6000 to 5000"),

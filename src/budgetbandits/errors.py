@@ -19,7 +19,7 @@
     │   ├── CampaignExists      the name is taken
     │   ├── CampaignClosed      it hands out no more pulls
     │   ├── KeyReused           the key was used before, with other contents
-    │   └── JournalDamaged      the entries of a campaign cannot have come about
+    │   └── JournalDamaged      the journal of a campaign is inconsistent
     ├── OutputError             an output folder or file that cannot be written, or is not ours to write
     ├── NotInstalled            (also an ImportError)  a package that this part needs; the message says what to install
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
@@ -134,7 +134,7 @@ class KeyReused(StoreError):
 
 
 class JournalDamaged(StoreError):
-    """The entries of a campaign cannot have come about, or do not agree with its totals."""
+    """The journal of a campaign is inconsistent, or does not agree with its totals."""
 
 
 class OutputError(BudgetBanditsError):

@@ -29,7 +29,7 @@ Forms
     "corrected"
         The harmonic sum is at most 1 + ln T. Each count of KUBE grows by (c_max/c_min)², and Lemma 6 and main
         result 1 with it. Fractional KUBE has no harmonic sum; its Lemma 6 and main result 2 stay as printed.
-        Its Lemma 3 (eq. 32) forgets the pulls after the best arm has become too dear for the budget left. They
+        Its Lemma 3 (eq. 32) omits the pulls after the best arm has become too expensive for the budget left. They
         are fewer than c_{I*}/c_j for an arm cheaper than the best one, none for the others, and are added.
         Main result 2 holds without them: they spend less than c_{I*}, and its final + 1 pays for that.
     "per_arm"
@@ -39,7 +39,7 @@ Forms
 
 Arms tied for the best density
     The paper takes the best arm to be unique and says that its proofs do not need it, but 8/d_min² does: with a
-    tie d_min = 0, and the printed and corrected bounds are infinite (unless no arm is dearer or pays less than
+    tie d_min = 0, and the printed and corrected bounds are infinite (unless no arm costs more or pays less than
     the best one, which leaves them nothing to count). That is honest, since nothing bounds how often a tied arm
     is pulled. It loses nothing, though: in the per-arm form its share of the regret is d_j B = 0, and its pulls in
     Lemma 6 are at most B/c_j. The best arm is the tied one with the lowest number.
@@ -101,11 +101,11 @@ class _Scaled:
     density_gaps: Floats  # d_j
     least_gap: float  # d_min
     poorer: Floats  # max(Δ_j, 0): the reward that a pull falls short of one of the best arm
-    dearer: Floats  # max(δ_j, 0) / c_{I*}: the pulls of the best arm that a pull costs beyond the first
+    cost_excess: Floats  # max(δ_j, 0) / c_{I*}: the pulls of the best arm that a pull costs beyond the first
 
 
 def _as_analysed(problem: Problem) -> Problem:
-    """Return the problem, unless it is one of which the paper says nothing; `densities` refuses rewards that change."""
+    """Return the problem, unless the paper does not cover it; `densities` refuses rewards that change."""
     if (problem.limits < UNLIMITED).any():
         raise InvalidInput("this problem has limits: the bounds are for arms that can be pulled without end")
     if problem.has_random_costs:
@@ -123,7 +123,7 @@ def _scaled(problem: Problem) -> _Scaled:
         density_gaps=problem.density_gaps / density_unit,
         least_gap=problem.d_min / density_unit,
         poorer=np.maximum(problem.mean_gaps, 0) / high,
-        dearer=np.maximum(problem.cost_gaps, 0) / problem.costs[best],
+        cost_excess=np.maximum(problem.cost_gaps, 0) / problem.costs[best],
     )
 
 
@@ -203,7 +203,7 @@ def stray_pull_probability_bound(problem: Problem, pulls: int, step: int) -> flo
     """Bound how likely KUBE's draw is to stray from the arm of the densest index (Lemma 5).
 
     P(i(t) = j) exceeds P(arm j has the densest index) by at most (c_max/c_min)² / (T - t + 1), for every arm j.
-    Fractional KUBE never strays. Towards the end the bound exceeds 1 and says nothing.
+    Fractional KUBE never strays. Towards the end the bound exceeds 1 and is vacuous.
 
     Parameters
     ----------
@@ -263,8 +263,8 @@ def total_pulls_lower_bound(
     _require_choices(policy, form)
     scaled, money = _scaled(problem), _scaled_budget(problem, budget)
     counts = _arm_pulls(scaled, _log_most_pulls(money), policy, form)
-    ceilings = _ceilings(form, scaled.dearer * (money / scaled.costs))
-    return money / float(scaled.costs[scaled.best]) - _total(scaled.dearer, counts, ceilings) - 1
+    ceilings = _ceilings(form, scaled.cost_excess * (money / scaled.costs))
+    return money / float(scaled.costs[scaled.best]) - _total(scaled.cost_excess, counts, ceilings) - 1
 
 
 def regret_upper_bound(
@@ -313,7 +313,7 @@ def regret_upper_bound(
     scaled, money = _scaled(problem), _scaled_budget(problem, budget)
     counts = _arm_pulls(scaled, _log_most_pulls(money), policy, form)
     ceilings = _ceilings(form, scaled.density_gaps * money)
-    return (_total(scaled.poorer + scaled.dearer, counts, ceilings) + 1) * problem.reward_range[1]
+    return (_total(scaled.poorer + scaled.cost_excess, counts, ceilings) + 1) * problem.reward_range[1]
 
 
 def equal_costs_regret_lower_bound(problem: Problem, budget: float) -> float:
@@ -321,7 +321,7 @@ def equal_costs_regret_lower_bound(problem: Problem, budget: float) -> float:
 
     C is the constant of Lai and Robbins that the theorem's proof refers to, the sum over suboptimal arms of
     Δ_j / K_inf(law j, μ_{I*}): see `lower_bound_constant`, whose class of laws and of policies is meant here too.
-    As stated, the theorem allows C = 0 and so says nothing.
+    As stated, the theorem allows C = 0 and is vacuous.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ def lower_bound_constant(problem: Problem) -> float:
     c_j d* - μ_j is what a pull of arm j loses, and c_j d* is the mean from which on arm j would be the best one. A
     policy is uniformly good if its regret is o(B^a) for each a > 0 on each problem of the class; the class has the
     same costs, and as reward laws *all* laws on the problem's reward range. An arm with c_j d* >= high can never be
-    best, so nobody has to explore it, and it adds 0. Arms tied with the best one lose nothing and add 0. This
+    best, so no policy has to explore it, and it adds 0. Arms tied with the best one lose nothing and add 0. This
     is the bound of Lai and Robbins (1985) and Burnetas and Katehakis (1996), carried over to densities: the number
     of pulls is random, but lies between B/c_max - 1 and B/c_min, and the logarithm does not see the difference.
     A regret measured from the exact optimum differs by at most one pull's reward, which ln B outgrows.

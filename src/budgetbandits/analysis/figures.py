@@ -1,6 +1,6 @@
 """Drawing: curves of regret and heat maps.
 
-Colours are those of Okabe and Ito, which the colour-blind can tell apart; markers and dashes tell the curves apart in
+Colours are those of Okabe and Ito, which the colour-blind can distinguish; markers and dashes distinguish the curves in
 black and white. A regret of 0 or less has no place on a logarithmic axis: it is a hollow marker at the lower edge, and
 the legend says so. Heat maps have the colours of cividis, made for the same purpose, and a number in each cell. The
 background is white and opaque, so that a figure can be read on a dark page as well.
@@ -326,7 +326,7 @@ def _add_legend(figure: "Figure", axes: "Axes", columns: int, has_edge: bool) ->
     from matplotlib.lines import Line2D
 
     handles, labels = axes.get_legend_handles_labels()
-    # Curves without bars, such as the one to compare with, come first here and shall come last.
+    # Curves without bars, such as the one to compare with, come first here and should come last.
     order = sorted(range(len(labels)), key=lambda i: isinstance(handles[i], Line2D))
     handles, labels = [handles[i] for i in order], [labels[i] for i in order]
     shown = [

@@ -23,7 +23,7 @@ from budgetbandits.errors import InvalidInput
 __all__ = ["FEWEST_BUDGETS", "Fit", "Growth", "growth", "upper_half"]
 
 FEWEST_BUDGETS: Final = 3
-"""With fewer, two curves of two parameters each cannot be told apart."""
+"""With fewer, two curves of two parameters each cannot be distinguished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,8 @@ def growth(budgets: tuple[float, ...], regrets: Floats) -> Growth:
     (6.0, 0.0, True)
     """
     if len(budgets) < FEWEST_BUDGETS or regrets.shape[1] != len(budgets):
-        raise InvalidInput(f"{len(budgets)} budgets: two curves cannot be told apart with fewer than {FEWEST_BUDGETS}")
+        rule = f"two curves cannot be distinguished with fewer than {FEWEST_BUDGETS}"
+        raise InvalidInput(f"{len(budgets)} budgets: {rule}")
     mean = regrets.mean(axis=0)
     # A regret that does not vary at all, as with a single arm, is explained by either curve.
     variation = float(((mean - mean.mean()) ** 2).sum()) or 1.0

@@ -1,10 +1,10 @@
 """Confidence intervals of the means of skewed samples, and of their ratios.
 
-A few runs that settle on a wrong arm cost far more than the rest, so regrets are skewed, and the usual
-t interval is centred too low: it misses the mean more often on the dear side. The default is Hall's transformation of
-the t statistic (P. Hall, "On the removal of skewness by transformation", JRSS B 54, 1992), which corrects for the
-skewness to second order, is computed in no time and gives the same answer each time. ``interval="bootstrap"`` takes
-the bias-corrected and accelerated bootstrap, which has the same order of accuracy and assumes less.
+A few runs that settle on a wrong arm lose far more than the rest, so regrets are skewed, and the usual t interval is
+centred too low: it misses the mean more often on the side of large regrets. The default is Hall's transformation of the
+t statistic (P. Hall, "On the removal of skewness by transformation", JRSS B 54, 1992), which corrects for the skewness
+to second order, is computed at once and gives the same answer each time. ``interval="bootstrap"`` takes the
+bias-corrected and accelerated bootstrap, which has the same order of accuracy and assumes less.
 """
 
 import functools

@@ -74,7 +74,7 @@ class ComparisonRow:
         The mean of the first policy's regret less the second's, with its 95% interval.
     ratio, ratio_low, ratio_high
         The first policy's mean regret over the second's, with its 95% interval. All three are NaN, and print as a dash,
-        where the second policy has no regret: nothing can be divided by that. The difference is there all the same.
+        where the second policy has no regret: a ratio to it does not exist. The difference is given.
     """
 
     budget: float

@@ -1,8 +1,8 @@
 """What a database has to do for campaigns: seven methods, and a transaction with three.
 
-`budgetbandits.campaigns.sql` does it for SQLite and PostgreSQL. Whoever writes a third one derives from `Backend` and
-`Transaction`, registers it for `budgetbandits.open_store` or hands an instance to `budgetbandits.Store`, and checks it
-with `budgetbandits.testing`::
+`budgetbandits.campaigns.sql` does it for SQLite and PostgreSQL. A third one derives from `Backend` and
+`Transaction`, is registered for `budgetbandits.open_store` or passed to `budgetbandits.Store` as an instance, and is
+checked with `budgetbandits.testing`::
 
     @register("duckdb", usual={"url": "duckdb:///ads.db"})
     class DuckBackend(Backend):
@@ -31,11 +31,11 @@ __all__ = [
     "register",
 ]
 
-PAGE: Final = 5_000  # entries read at a time: long transactions hold others up
+PAGE: Final = 5_000  # entries read at a time: others have to wait for a long transaction
 
 
 class Totals(NamedTuple):
-    """What a campaign's journal comes to; kept beside it, so that the database can guard the budget.
+    """What a campaign's journal adds up to; kept beside it, so that the database can guard the budget.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class CampaignRecord(NamedTuple):
     budget
         Whole units of money.
     totals
-        What its journal comes to.
+        What its journal adds up to.
     """
 
     id: int
@@ -81,12 +81,12 @@ class CampaignRecord(NamedTuple):
 
 
 class Transaction(ABC):
-    """What may be done with one campaign while nobody else can append to its journal.
+    """What may be done with one campaign while no one else can append to its journal.
 
     Attributes
     ----------
     totals
-        What the journal comes to.
+        What the journal adds up to.
     """
 
     totals: Totals
@@ -101,7 +101,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def append(self, entries: Sequence[Entry], totals: Totals) -> None:
-        """Append entries, and set what the journal comes to with them.
+        """Append entries, and set what the journal adds up to with them.
 
         It must fail if the totals are not those of the beginning of this transaction any more, or if they exceed the
         budget.

@@ -34,7 +34,8 @@ class LeaseRow:
     age
         How long ago it was asked for.
     until
-        When its lease ends, or None if it has none. In the past: it expires with the next request of anyone.
+        When its lease ends, or None if it has none. If that is past, the pull expires with the next
+        request of any worker.
     """
 
     pull: int
@@ -116,7 +117,7 @@ class Campaign:
     def ask(
         self, *, arm: ArmName | None = None, key: str | None = None, n: int | None = None
     ) -> Pull | list[Pull] | None:
-        """Return the next pull, its cost reserved, or None if the budget left pays no arm.
+        """Return the next pull, its cost reserved, or None if the budget left pays for no arm.
 
         None is final once no pull is outstanding; until then money may be given back.
 
@@ -127,11 +128,11 @@ class Campaign:
             tells such pulls from the policy's own.
         key
             Makes it repeatable: the same key gives the same answer, also in another process. Without one, a pull
-            whose answer got lost stays outstanding until its lease ends. That there was none is not kept. The answer
-            stays the same when the pull is settled, cancelled or expired: who comes back late with a key should tell
-            what it did, not do it again.
+            whose answer got lost stays outstanding until its lease ends. An answer of None is not kept. The answer
+            stays the same when the pull is settled, cancelled or expired: a worker that comes back late with a key
+            should tell what it did, not do it again.
         n
-            Ask for up to so many at once, and get a list.
+            Ask for up to n pulls at once, and get a list.
 
         Raises
         ------
@@ -140,7 +141,7 @@ class Campaign:
         KeyReused
             If the key was used before, for another number of pulls.
         PolicyError
-            If the policy answers with something other than an affordable arm.
+            If the policy chooses anything but an affordable arm.
         InvalidInput
             If there is no arm of that name.
         """
@@ -165,7 +166,7 @@ class Campaign:
         Raises
         ------
         InvalidReward, InvalidAmount
-            If the reward or the cost is not what it may be; the pull stays outstanding.
+            If the reward or the cost is not allowed; the pull stays outstanding.
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was cancelled, or told with another reward or cost.
         """
@@ -192,7 +193,7 @@ class Campaign:
         Raises
         ------
         UnknownPull, PullAlreadySettled
-            If there is no such pull, or its lease does not run any more.
+            If there is no such pull, or its lease is no longer running.
         """
         until = self._clerk.act(lambda ledger: ledger.renew(pull))
         return None if until is None else moment(until)
@@ -230,7 +231,7 @@ class Campaign:
 
     @property
     def lease(self) -> timedelta | None:
-        """How long a pull may stay outstanding, or None for as long as it likes."""
+        """How long a pull may stay outstanding, or None for no limit."""
         return None if self._settings.lease is None else span(self._settings.lease)
 
     @property
@@ -297,18 +298,18 @@ class Campaign:
         Returns
         -------
         Totals
-            What the journal comes to, in whole units.
+            What the journal adds up to, in whole units.
 
         Raises
         ------
         JournalDamaged
-            If it cannot have come about, or does not come to the totals that the database keeps beside it.
+            If it is inconsistent, or does not add up to the totals that the database keeps beside it.
         """
         ledger, record = Ledger(self._settings), self._backend.find(self.name)
         while ledger.entries < record.totals.entries:
             before = ledger.entries
             replay(self._settings, entries_after(self._clerk.pages, before), with_choices=True, ledger=ledger)
-            record = self._backend.find(self.name)  # others may have gone on meanwhile
+            record = self._backend.find(self.name)  # others may have appended meanwhile
             if ledger.entries == before:
                 break
         # Nothing may stand beyond what the totals count.
@@ -317,7 +318,7 @@ class Campaign:
         totals = totals_of(ledger)
         if totals != record.totals or record.budget != self._settings.budget:
             raise JournalDamaged(
-                f"the journal of {self.name!r} comes to {totals} of {self._settings.budget}, and its totals say "
+                f"the journal of {self.name!r} adds up to {totals} of {self._settings.budget}, and its totals say "
                 f"{record.totals} of {record.budget}"
             )
         return totals

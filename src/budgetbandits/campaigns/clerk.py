@@ -111,7 +111,7 @@ class Clerk:
         has_begun = is_decided = False
         try:
             if self._ledger is None:
-                self._caught_up(self.pages)  # a long journal is read before the transaction, which holds others up
+                self._caught_up(self.pages)  # a long journal is read first: others wait for a transaction
             with self._backend.writing(self._campaign) as transaction:
                 has_begun = True
                 ledger = self._caught_up(transaction.entries, transaction.totals)
@@ -124,7 +124,7 @@ class Clerk:
             ledger.unsaved.clear()
         except BaseException as error:
             if has_begun:  # else the ledger is as it was: a long journal need not be read again
-                self._ledger = None  # it is ahead of the journal now, or nobody knows
+                self._ledger = None  # it is ahead of the journal now, or may be
             if is_decided or isinstance(error, BudgetBanditsError):
                 raise
             raise StoreUnavailable(f"the request failed ({error!r}). Nothing was changed; try again") from error
@@ -137,13 +137,13 @@ class Clerk:
             for entry in entries_after(pages, ledger.entries):
                 ledger.apply(entry)
         if totals is not None and totals_of(ledger) != totals:
-            raise JournalDamaged(f"the journal comes to {totals_of(ledger)}, and the campaign's totals say {totals}")
+            raise JournalDamaged(f"the journal adds up to {totals_of(ledger)}, and the campaign's totals say {totals}")
         self._ledger = ledger
         return ledger
 
 
 def totals_of(ledger: Ledger) -> Totals:
-    """Return what a journal comes to."""
+    """Return what a journal adds up to."""
     books = ledger.player.books
     return Totals(ledger.entries, books.spent, books.reserved, ledger.is_closed)
 
@@ -163,7 +163,7 @@ class Request(Generic[Answer]):
         self._error: BaseException | None = None
 
     def decide(self, ledger: Ledger) -> None:
-        """Make the decision; where it is refused, that is this request's own affair."""
+        """Make the decision; if it is refused, only this request fails."""
         try:
             self._answer = self._decision(ledger)
         except (JournalDamaged, TornLedger):

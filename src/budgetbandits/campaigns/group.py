@@ -1,4 +1,4 @@
-"""Many threads, one commit: whoever comes while a transaction is under way goes into the next one together."""
+"""Many threads, one commit: requests that come while a transaction is under way share the next one."""
 
 import contextlib
 import threading
@@ -37,7 +37,7 @@ class Group(Generic[Request]):
     def __init__(self, perform: Callable[[Sequence[Request]], None]) -> None:
         self._perform = perform
         self._line: deque[_Place[Request]] = deque()
-        self._awaited = 1  # whoever makes the line that long wakes the thread
+        self._awaited = 1  # the request that makes the queue that long wakes the thread
         self._bell = threading.Lock()  # held but for the moment in which it rings
         self._bell.acquire()
         self._mutex = threading.Lock()
@@ -53,7 +53,7 @@ class Group(Generic[Request]):
                 self._ring()
             place.done.acquire()
         except BaseException:
-            place.is_abandoned = True  # nobody waits for it: if it has not begun, it shall not
+            place.is_abandoned = True  # no one waits for it: if it has not begun, it must not
             raise
         if place.error is not None:
             raise place.error
@@ -93,7 +93,7 @@ class Group(Generic[Request]):
             if not self._bell.acquire(timeout=_IDLE):
                 with self._mutex:
                     me, self._thread = self._thread, None
-                    if not self._line:  # whoever comes from here on finds no thread, and starts one
+                    if not self._line:  # a request from here on finds no thread, and starts one
                         return False
                     self._thread = me
         return True
@@ -119,7 +119,7 @@ class Group(Generic[Request]):
 
 
 class _Place(Generic[Request]):
-    """A place in line."""
+    """A place in the queue."""
 
     __slots__ = ("done", "error", "is_abandoned", "request")
 

@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 
 
 class TornLedger(Exception):
-    """A decision broke off while its entry was folded in, for no reason foreseen: the ledger is of no use."""
+    """A decision failed unexpectedly while its entry was folded in: the ledger must be discarded."""
 
 
 class Lease(NamedTuple):
@@ -220,7 +220,7 @@ class Ledger:
             units = unit.units_at_least(cost, f"cost of pull {number}")
         else:
             units = 0 if told.cost is None else self._books.told_price(pull, None)
-        # What a pull cost that was told late is of no account, if it could be.
+        # The cost of a pull that was told late does not matter, as long as it is possible.
         is_same_cost = units <= pull.price if told.cost is None else units == told.cost
         if reward == told.reward and is_same_cost:
             return
@@ -260,7 +260,7 @@ class Ledger:
         Raises
         ------
         JournalDamaged
-            If it cannot have come about after those before it. The ledger is of no use then.
+            If it cannot follow the entries before it. The ledger must be discarded then.
         """
         try:
             if odd := entry.odd_fields():
@@ -371,7 +371,7 @@ class Ledger:
             heapq.heappush(self._ends, (lease.until, number))
 
     def _next_due(self, time: int) -> int | None:
-        """Return the pull whose lease ended first, or None if all run on."""
+        """Return the pull whose lease ended first, or None if all are running."""
         while self._ends and self._ends[0][0] <= time:
             until, number = self._ends[0]
             lease = self._leases.get(number)
@@ -393,14 +393,14 @@ def replay(
     entries
         Its journal.
     with_choices
-        Let the policy choose anew at every ask, and compare.
+        Let the policy choose again at every ask, and compare.
     ledger
         Where to begin; with an empty ledger by default.
 
     Raises
     ------
     JournalDamaged
-        If the entries cannot have come about.
+        If the entries are inconsistent.
     """
     ledger = Ledger(settings) if ledger is None else ledger
     for entry in entries:

@@ -40,7 +40,7 @@ class CampaignSettings:
     budget
         What may be spent, in whole units.
     lease
-        How long a pull may stay outstanding, in microseconds; None for as long as it likes.
+        How long a pull may stay outstanding, in microseconds; None for no limit.
     on_expire
         What becomes of its money after that.
     limits

@@ -152,16 +152,16 @@ class Store:
         Parameters
         ----------
         name
-            A printable text that no other campaign of this store has for a name.
+            A printable text; no two campaigns of a store share a name.
         policy, costs, budget, reward_range, seed, limits
             As in `budgetbandits.Learner`, ranges of costs included; but money is decimal: an int, text, a Decimal or a
             float with few digits.
         lease
-            How long a pull may stay outstanding: text such as "10 minutes", a timedelta or seconds. By default for as
-            long as it likes.
+            How long a pull may stay outstanding: text such as "10 minutes", a timedelta or seconds. By default
+            there is no limit.
         on_expire
             What becomes of the money of a pull that is not told in its lease. "charge": it may have been spent, so it
-            counts as spent. "release": it is given back, for those who know that it was not.
+            counts as spent. "release": it is given back, if you know that it was not spent.
         unit
             The smallest amount, such as "0.01", if costs that are told may be finer than those that are given here. By
             default the largest that holds all of these; with random costs about a hundred-thousandth of a cost if the
@@ -221,7 +221,7 @@ def _row(record: CampaignRecord) -> CampaignRow:
     money = (record.budget, record.totals.spent, record.totals.reserved)
     try:
         budget, spent, reserved = map(CampaignSettings.unit_of(record.settings).decimal, money)
-    except InvalidState:  # the others are listed all the same, and this one says more when it is opened
+    except InvalidState:  # the others are listed, and opening this one explains the error
         budget = spent = reserved = Decimal("NaN")
     return CampaignRow(
         record.name, moment(record.created), budget, spent, reserved, record.totals.entries, record.totals.is_closed

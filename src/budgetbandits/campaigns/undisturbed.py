@@ -1,4 +1,4 @@
-"""Work that Ctrl-C must not break off in the middle, and threads to do it."""
+"""Work that Ctrl-C must not interrupt in the middle, and threads to do it."""
 
 import _thread
 import functools
@@ -29,7 +29,7 @@ def undisturbed(work: Callable[Given, Answer]) -> Callable[Given, Answer]:
     Signals are heeded in the main thread of a program, and there an exception such as KeyboardInterrupt may be raised
     between any two steps. A lock that is taken in Python code, like those of a pool of connections, can stay locked for
     ever by that. So a call from the main thread is performed by another one. Ctrl-C ends the wait for it, and the work
-    goes on to its end by itself.
+    continues to its end by itself.
     """
 
     @functools.wraps(work)

@@ -22,7 +22,7 @@ from budgetbandits.errors import InvalidAmount, InvalidInput, KeyReused, PullAlr
 __all__ = ["Answer", "Books", "Expired", "Money", "Pull", "Reservation", "check_wanted"]
 
 _LONGEST_KEY: Final = 255
-_MOST_WANTED: Final = 10_000  # pulls of one ask: whoever else asks waits meanwhile
+_MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile
 
 
 @dataclass(frozen=True, slots=True)

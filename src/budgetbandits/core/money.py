@@ -187,7 +187,7 @@ class PriceList:
     least: NDArray[np.float64] | None = None
 
     def owned(self) -> "PriceList":
-        """Return the same with arrays that nobody else holds and nobody can write to: a budget rests on them."""
+        """Return the same with read-only arrays of its own: the budget depends on them."""
         prices, least = self.prices.copy(), None if self.least is None else self.least.copy()
         for array in (prices, prices if least is None else least):
             array.flags.writeable = False

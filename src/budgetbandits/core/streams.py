@@ -80,7 +80,7 @@ def uniform(seed: int, purpose: int, run: int, arm: int, count: int) -> float:
     run, arm
         Up to 32 bits each.
     count
-        Up to 56 bits: the how-maniest number of this purpose, run and arm.
+        Up to 56 bits: the position of the number in the sequence of this purpose, run and arm, from 0.
 
     Examples
     --------

@@ -57,7 +57,7 @@ class Chooser:
         if self._tournament is not None:
             self._tournament.change(self._learning.arms, arm, now())
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """Take note that a pull no longer counts: the clock of a tournament cannot be turned back."""
         self._tournament = None
 

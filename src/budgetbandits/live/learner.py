@@ -341,7 +341,7 @@ class Learner:
     # Saving and restoring
 
     def to_json(self) -> str:
-        """Return everything as JSON text; `from_json` makes a learner of it that goes on exactly as this one."""
+        """Return everything as JSON text; `from_json` makes a learner of it that continues exactly as this one."""
         with self._lock:
             return to_json(self._player)
 
@@ -363,5 +363,5 @@ class Learner:
 
 
 def new_seed() -> int:
-    """Return a seed that nobody has had before."""
+    """Return a seed that was not used before."""
     return secrets.randbits(SEED_BITS)

@@ -159,7 +159,7 @@ class Player:
 
     def _take_back(self, pull: Reservation) -> None:
         self.learning.count(pull, -1)
-        self._chooser.begin_anew()
+        self._chooser.start_over()
 
     def _note_change(self, arm: int) -> None:
         self._chooser.note_change(arm, self.now)

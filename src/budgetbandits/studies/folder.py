@@ -28,9 +28,9 @@ class Folder:
     Parameters
     ----------
     path
-        Where it is, or shall be made.
+        Where it is, or will be made.
     identity
-        What decides the results, as JSON can hold it. A folder is gone on with only by the same experiment.
+        What decides the results, as JSON can hold it. Only the same experiment resumes in a folder.
 
     Raises
     ------
@@ -61,7 +61,7 @@ class Folder:
                 f"the folder {str(self.path)!r} is not empty and holds no experiment of budgetbandits: "
                 "give a new or an empty one; nothing was changed"
             )
-        # Written anew in any case: so it is known by now whether that can be done.
+        # Written again in any case, to find out now whether that is possible.
         data = {"format": _FORMAT, "version": _VERSION, "identity": identity}
         self.write_text(_MARK, json.dumps(data, indent=2) + "\n")
 
@@ -71,7 +71,7 @@ class Folder:
             raise OutputError(
                 f"the folder {str(self.path)!r} holds an experiment with other settings "
                 f"({', '.join(_difference(key, there, wanted) for key in different)}): "
-                "give another folder, or the same settings to go on; nothing was changed"
+                "give another folder, or the same settings to resume; nothing was changed"
             )
 
     def write_text(self, name: str, text: str) -> None:
@@ -93,7 +93,7 @@ class Folder:
         except OSError as error:
             raise OutputError(
                 f"{name} cannot be written to {str(self.path)!r} ({error}): what was there is as it was; "
-                "make room or give another folder, and start again to go on"
+                "make room or give another folder, and start again to resume"
             ) from error
 
 

@@ -1,6 +1,6 @@
 """All that a file may ask for by name: for the terminal, and as tables for the documentation.
 
-``python -m budgetbandits.studies.listing docs/policies.md``, which is ``make docs``, writes the tables anew.
+``python -m budgetbandits.studies.listing docs/policies.md``, which is ``make docs``, writes the tables again.
 """
 
 import re
@@ -71,7 +71,7 @@ def with_tables(text: str) -> str:
     Raises
     ------
     InvalidInput
-        If a comment asks for a table that there is not.
+        If a comment asks for an unknown table.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def _code(text: str) -> str:
 
 
 def main() -> None:
-    """Write the tables anew in the files that are named on the command line."""
+    """Update the tables in the files that are named on the command line."""
     for path in map(Path, sys.argv[1:]):
         path.write_text(with_tables(path.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -199,7 +199,7 @@ class _Shelf:
         except OSError as error:
             raise OutputError(
                 f"runs cannot be written to {str(self._path)!r} ({error}): those before them are there; "
-                "make room or give another folder, and start again to go on"
+                "make room or give another folder, and start again to resume"
             ) from error
         self._take(runs, file)
 

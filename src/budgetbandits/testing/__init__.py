@@ -1,4 +1,4 @@
-"""What others may inherit: checks for a store or a learner of one's own, and a PostgreSQL server and a clock for tests.
+"""What others may inherit: checks for a store or a learner of your own, and a PostgreSQL server and a clock for tests.
 
 It takes pytest. A store is a `budgetbandits.campaigns.backend.Backend`. Derive a test class from `StoreContract`, say
 how your backend is opened, and let pytest run it::

@@ -13,7 +13,7 @@ __all__ = ["PostgresqlServer"]
 
 
 class PostgresqlServer:
-    """A PostgreSQL server of one's own, on loopback, with an empty cluster in a temporary folder.
+    """A private PostgreSQL server, on loopback, with an empty cluster in a temporary folder.
 
     As root it runs as the user ``postgres`` or ``nobody``, since PostgreSQL refuses to run as root.
     """

@@ -1,6 +1,6 @@
 """Campaigns in SQL databases, through SQLAlchemy Core: the schema, its migrations, SQLite and PostgreSQL.
 
-The two are registered here and loaded when they are used, so that nobody loads a database without using one.
+The two are registered here and loaded when they are used, so that no database is loaded without need.
 """
 
 from typing import TYPE_CHECKING

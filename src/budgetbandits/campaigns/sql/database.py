@@ -109,7 +109,7 @@ class SqlBackend(Backend):
 
     @abstractmethod
     def is_outcome_unknown(self, error: DBAPIError) -> bool:
-        """Tell whether a commit that failed so may have been done all the same."""
+        """Tell whether a commit that failed with this error may have been done nevertheless."""
 
     @undisturbed
     def create(self, name: str, settings: str, budget: int, created: int) -> None:

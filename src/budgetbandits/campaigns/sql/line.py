@@ -20,10 +20,10 @@ __all__ = ["Line", "LockFile"]
 class Line:
     """Lets processes write in turn.
 
-    SQLite lets whoever comes at the right moment begin a transaction, and that is nearly always the process that has
-    just ended one. Here only the one who holds a lock file may wait for the database, and gives it up once it has its
-    transaction; whoever wants another one has to wait for the file anew, behind all who wait. The file says nothing
-    about the data: without it, turns are unfair, and transactions as safe as before.
+    SQLite lets the process that asks at the right moment begin a transaction, and that is nearly always the one that
+    has just ended one. Here only the process that holds a lock file may wait for the database, and it gives the file up
+    once it has its transaction. For another one it has to queue for the file again, behind all who wait. The file has
+    no data: without it, turns are unfair, and transactions as safe as before.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Line:
         self._file: LockFile | None = None
         if path is None:
             return
-        with contextlib.suppress(OSError):  # a folder that cannot be written to: there is nobody to take turns with
+        with contextlib.suppress(OSError):  # a folder that cannot be written to: there is no one to take turns with
             self._file = LockFile(path)
 
     @contextmanager
@@ -77,7 +77,7 @@ class Line:
             self._threads.release()
 
     def close(self) -> None:
-        """Let go of the file; whoever has a turn keeps it to its end."""
+        """Release the file; the thread that has a turn keeps it to its end."""
         if self._file is not None:
             self._file.close()
 
@@ -86,7 +86,7 @@ class LockFile:
     """A lock between processes, granted in turn, that can be waited for until a deadline.
 
     Waiting in the kernel takes no processor time and keeps the order, but knows no deadline, and a process that hangs
-    must not hang all others. So a thread waits in the kernel, and whoever wants the lock waits for the thread. If that
+    must not hang all others. So a thread waits in the kernel, and those who want the lock wait for the thread. If that
     is given up, the thread stays in line and lets go of the lock as soon as it has it; the lock is not waited for again
     before that.
 
@@ -149,7 +149,7 @@ class LockFile:
             self._close_file()
 
     def close(self) -> None:
-        """Close the file, as soon as nobody has the lock or waits for it."""
+        """Close the file, as soon as no one has the lock or waits for it."""
         with self._change:
             self._is_closed = True
             if not self._is_held and not self._is_thread_waiting:
@@ -173,7 +173,7 @@ def _leave_files_to_parent() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_files_to_parent)
 
-# Where there are no such locks, turns are unfair, and SQLite's own locks keep transactions apart all the same.
+# Where there are no such locks, turns are unfair, and SQLite's own locks keep transactions apart.
 if sys.platform == "win32" or not is_installed("fcntl"):
 
     def _try_lock(file: int) -> bool:

@@ -1,4 +1,4 @@
-"""The tables, and how a database comes to have them: by Alembic's migrations, from an empty one or an older version."""
+"""The tables, and how a database gets them: by Alembic's migrations, from an empty one or an older version."""
 
 from collections.abc import Sequence
 from typing import Any, Final

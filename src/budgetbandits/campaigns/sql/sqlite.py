@@ -212,13 +212,13 @@ def _check_owner(connection: Any, path: Path) -> None:
 
 
 def _address(driver: ModuleType, path: Path, read_only: bool) -> str:
-    """Return the address under which SQLite shall open a file."""
+    """Return the address under which SQLite opens a file."""
     if not read_only:
         mode = "mode=rwc"
     elif _may_write(path.parent) or _log_of(path).exists():
-        mode = "mode=rw"  # not "ro": whoever closes a database last has to tidy up beside it
+        mode = "mode=rw"  # not "ro": the last to close a database has to clean up beside it
     elif _needs_log(driver, path):
-        mode = "immutable=1"  # where its log cannot be created, nobody else can write to it either
+        mode = "immutable=1"  # where its log cannot be created, no one else can write to it either
     else:
         mode = "mode=ro"
     return f"{path.absolute().as_uri()}?{mode}"

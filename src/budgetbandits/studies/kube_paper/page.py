@@ -207,7 +207,7 @@ _ON_GROWTH = (
 _ON_REGRET = "Mean with its 95% interval. The file regret.csv has every budget, with medians and percentiles."
 _ON_REPEATING = (
     "The same settings and seed give the same figures to the last digit, for any number of workers and after any "
-    "interruption; only the times of a pull differ. Where a run was interrupted, the same command goes on."
+    "interruption; only the times of a pull differ. The same command resumes an interrupted run."
 )
 _HOW_WE_READ = (
     "Confidence bound: sqrt(2 ln t / n) is for rewards in [0, 1], but section 5 draws rewards from 0 to 40 and does "

@@ -111,11 +111,11 @@ class ReproductionSettings:
                 "first"
             )
         for family in self.families:
-            dearest = PAPER_COSTS[family][1]
-            if self.budget_min <= dearest:
+            greatest_cost = PAPER_COSTS[family][1]
+            if self.budget_min <= greatest_cost:
                 raise InvalidInput(
-                    f"the least budget is {self.budget_min:g}: it must be above the dearest arm, and arms of the "
-                    f"{family} case cost up to {dearest:g}"
+                    f"the least budget is {self.budget_min:g}: it must be above the greatest cost, and arms of the "
+                    f"{family} case cost up to {greatest_cost:g}"
                 )
         if not 1 <= self.budget_count <= _BUDGETS_MOST or len(set(self.budgets)) < self.budget_count:
             raise InvalidInput(
@@ -233,7 +233,7 @@ class Reproduction:
 
 
 def reproduce(settings: ReproductionSettings, out: str | Path, machine: Machine | None = None) -> Reproduction:
-    """Play, judge and write everything; a folder that holds a part of it is gone on with.
+    """Play, judge and write everything; in a folder that holds a part of it, resume.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def _evidence(settings: ReproductionSettings, study: Study, folder: Folder, mach
 def _settled(
     evidence: Evidence, reading: Reading, limit: float, study: Study, folder: Folder, machine: Machine
 ) -> Mapping[str, Runs]:
-    """Play the two KUBEs alone, twice as often each time, until they are told apart closely enough."""
+    """Play the two KUBEs alone, twice as often each time, until their comparison is precise enough."""
     policies = {reading.of(kube): study.policies[reading.of(kube)] for kube in KUBES}
     kubes = replace(study, policies=policies, arm_pulls=False)
     runs, known = evidence.runs, evidence

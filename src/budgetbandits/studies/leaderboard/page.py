@@ -137,7 +137,7 @@ def _cell_text(cell: Cell) -> str:
 
 _LEAD = (
     "Regret against the fractional optimum, in percent of the mean regret of KUBE with width 1. In a run all policies "
-    "meet the same instance, and an arm pays the same at its n-th pull whoever pulls it, so that all comparisons are "
+    "meet the same instance, and an arm pays the same at its n-th pull for every policy, so that all comparisons are "
     "paired."
 )
 _ON_LIST = "What is played stands in a file that is fixed beforehand."

@@ -72,7 +72,7 @@ def compare(
     Parameters
     ----------
     policies
-        Policies by name; or a TOML file with a list of one's own, which may also have problems and presets. By default
+        Policies by name; or a TOML file with a list of your own, which may also have problems and presets. By default
         the package's list. KUBE with width 1 is added where it is missing.
     problems
         Problems or families by name, or the names of some on the list; by default all on the list.
@@ -83,7 +83,7 @@ def compare(
     costs
         Which of the package's lists: "known" or "random" costs.
     out
-        A folder for figure, runs, tables and report. If it holds a part of the same runs, they are gone on with. A
+        A folder for figure, runs, tables and report. If it holds a part of the same runs, they are resumed. A
         family is known by its repr; that of a dataclass tells it from others.
     workers, engine, progress
         As in `budgetbandits.simulate`.
@@ -243,7 +243,7 @@ def _origin(name: str, policy: Policy, suite: Suite) -> Origin:
 def play_contest(
     chosen: Contest, out: str | Path, machine: Machine | None = None, command: str | None = None
 ) -> Leaderboard:
-    """Play, and write figure, runs, tables and report to a folder; one that holds a part of it is gone on with.
+    """Play, and write figure, runs, tables and report to a folder; in one that holds a part of them, resume.
 
     Parameters
     ----------

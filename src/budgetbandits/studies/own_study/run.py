@@ -94,7 +94,7 @@ def run_study(
 ) -> str:
     """Play the experiment that a file describes, and write figure, runs, tables and report to a folder.
 
-    Started again with the same file and folder it goes on where it was interrupted; more runs are added to those that
+    Started again with the same file and folder it resumes where it was interrupted; more runs are added to those that
     there are.
 
     Parameters
