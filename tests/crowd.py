@@ -15,6 +15,7 @@ import random
 import signal
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.url.endswith(OLD):
         pretend_old_sqlite(pytest.MonkeyPatch())
-    bb.open_store(given.url).close()  # loads what all workers share, before they are forked
+    # What all workers share is loaded before they are forked; not by opening a store, which starts threads.
+    for module in ("alembic.migration", *(f"budgetbandits.campaigns.sql.{name}" for name in ("sqlite", "postgresql"))):
+        import_module(module)
     print(run(given.url, given.folder, given.workers, given.kills, given.seed))
 
 
