@@ -67,7 +67,7 @@ def main() -> None:
         with bb.open_store(address, clock=lambda: clock[0]) as store:
             ads = store.create(
                 "spring",
-                policy=bb.kube(width=0.2),
+                policy=bb.recommended(),
                 costs=COSTS,
                 budget="60.00",
                 reward_range=(0, 1),

@@ -29,11 +29,11 @@ def hire(policy: bb.Policy, seed: int) -> bb.Learner:
 
 
 def main() -> None:
-    """Compare KUBE with bounded ε-first."""
+    """Compare the recommended policy with bounded ε-first."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1, help="default: 1")
     seed = parser.parse_args().seed
-    for name, policy in {"KUBE": bb.kube(width=0.2), "bounded eps-first": bb.epsilon_first(0.1)}.items():
+    for name, policy in {"recommended": bb.recommended(), "bounded eps-first": bb.epsilon_first(0.1)}.items():
         learner = hire(policy, seed)
         print(f"{name}: {learner.reward_total:g} tasks solved for {learner.money.spent:g}")
         for row in learner.arms:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import budgetbandits as bb
 
 POLICIES = {
+    "recommended": bb.recommended(),
     "KUBE": bb.kube(),
     "fractional KUBE": bb.fractional_kube(),
     "KUBE, width 0.1": bb.kube(width=0.1),

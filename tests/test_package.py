@@ -89,11 +89,17 @@ def test_it_says_that_it_is_typed() -> None:
 
 
 def modules() -> Iterator[ModuleType]:
+    """Give every module of the package, in all its rooms."""
     yield bb
-    for info in pkgutil.iter_modules([str(PACKAGE)], "budgetbandits."):
-        # Compiled code and its users have tests of their own, and take their time to import.
-        if not info.ispkg and info.name.rpartition(".")[2] in {path.stem for path in PACKAGE.glob("*.py")}:
+    for info in pkgutil.walk_packages(bb.__path__, "budgetbandits."):
+        # Those run as soon as they are imported: the command, and what Alembic calls.
+        if info.name not in ("budgetbandits.__main__", "budgetbandits.campaigns.sql.migrations.env"):
             yield importlib.import_module(info.name)
+
+
+def test_the_modules_of_all_rooms_are_looked_at() -> None:
+    files = {file for file in PACKAGE.rglob("*.py") if file.name != "__main__.py" and file.stem != "env"}
+    assert {Path(module.__file__ or "") for module in modules()} == files
 
 
 def test_every_module_has_a_docstring() -> None:
@@ -136,3 +142,92 @@ def test_every_error_is_in_the_tree_that_its_module_draws() -> None:
         assert issubclass(error, (bb.errors.BudgetBanditsError, Warning))
         assert name in drawing
     assert issubclass(bb.errors.InvalidInput, ValueError)
+
+
+# What a user's tools make of it
+
+USERS_FILE = """
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import assert_type
+
+import budgetbandits as bb
+from budgetbandits.policies.state import Arm, Now
+
+
+@dataclass(frozen=True)
+class Bold(bb.indices.ScalarIndex):
+    share: float = 0.5
+
+    def value(self, arm: Arm, now: Now) -> float:
+        return arm.mean + self.share / arm.pulls
+
+
+learner = bb.Learner(bb.recommended(), costs={"a": 1, "b": "2.5"}, budget=10, reward_range=(0, 1), seed=7)
+pull = learner.ask()
+if pull is not None:
+    learner.tell(pull, reward=0.5)
+assert_type(learner.money.spent, Decimal)
+assert_type(bb.IndexPolicy(Bold(), bb.oracles.Fractional()), bb.IndexPolicy)
+
+policies: Mapping[str, bb.Policy] = {
+    "KL-UCB": bb.policies.kl_ucb(),
+    "mine": bb.IndexPolicy(Bold()),
+    "forgetful": bb.Forgetful(bb.kube(), bb.memories.Window(100)),
+    "by hand": bb.policies.IndexPolicy(bb.indices.UCB1(width=0.5), bb.oracles.DensityGreedy()),
+}
+problem = bb.Problem({"a": 1, "b": bb.laws.Uniform(0, 2)}, [bb.laws.Bernoulli(0.3), bb.Beta(1, 2)])
+family = bb.families.BernoulliFamily(arms=5)
+for source in (problem, family):
+    runs = bb.simulate(source, policies, [100, 1000], runs=2)
+    assert_type(runs, bb.Runs)
+    runs.plot().savefig("regret.png")
+    means: list[float] = [row.mean for row in bb.regret(runs)]
+    ratios: list[float] = [row.ratio for row in bb.paired_regret(runs, "mine", "KL-UCB")]
+    columns = list(bb.regret(runs).to_pandas().columns)
+board = bb.compare(policies, {"coins": family}, budgets=[100], runs=2)
+assert_type(board, bb.Leaderboard)
+with bb.open_store("sqlite:///ads.db") as store:
+    ads = store.create("spring", policy=bb.kube(), costs={"a": 1}, budget=10, reward_range=(0, 1))
+    assert_type(ads, bb.Campaign)
+bb.warm_up(policies)
+try:
+    bb.knapsack.greedy([1.0], [1.0], 1.0)
+except bb.errors.BudgetBanditsError as error:
+    print(error)
+"""
+
+
+def checked(folder: Path, text: str) -> str:
+    """Return what mypy --strict says of a user's file, in a folder that knows nothing of this repository."""
+    (folder / "mine.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={folder / 'cache'}", "mine.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+
+
+def test_a_users_file_has_types_for_the_front_door_and_the_rooms_behind_it(tmp_path: Path) -> None:
+    assert checked(tmp_path, USERS_FILE).startswith("Success")
+    wrong = "import budgetbandits as bb\nbb.policies.kl_ubc()\nbb.indices.UCB1(width='wide')\nbb.laws.Betta\n"
+    said = checked(tmp_path, wrong + "bb.families.BernoulliFamily(arms='5')\n")
+    for line in (2, 3, 4, 5):
+        assert f"mine.py:{line}: error:" in said
+
+
+SHOWN = {
+    "bb": PROMISED,
+    "bb.policies": "kube recommended kl_ucb ucb_b2 imed poker Policy IndexPolicy register catalogue",
+    "bb.indices": "UCB1 KLUCB Mean Index ScalarIndex LinearIndex DensityIndex register catalogue",
+    "bb.oracles": "DensityGreedy Fractional Exact CostBlind Oracle register catalogue",
+    "bb.memories": "Window Discount register catalogue",
+    "bb.laws": "Bernoulli Beta Uniform Empirical TruncatedGaussian Switching Drifting Seasonal register catalogue",
+    "bb.families": "BernoulliFamily BetaFamily GaussianFamily JackpotFamily Family register catalogue",
+    "bb.errors": "BudgetBanditsError InvalidInput",
+}
+
+
+@pytest.mark.parametrize("room", SHOWN)
+def test_completion_shows_the_names_before_they_are_used(room: str) -> None:
+    """In a fresh interpreter, in which nothing has been loaded by others."""
+    shown = run(f"import budgetbandits as bb; print(*dir({room}))").split()
+    assert set(SHOWN[room].split()) <= set(shown)

@@ -87,7 +87,7 @@ class Campaign:
     >>> import budgetbandits as bb, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
-    >>> ads = store.create("spring", policy=bb.kube(), costs={"a": "0.10", "b": "0.25"}, budget="1000.00",
+    >>> ads = store.create("spring", policy=bb.recommended(), costs={"a": "0.10", "b": "0.25"}, budget="1000.00",
     ...                    reward_range=(0, 1), lease="10 minutes", seed=7)
     >>> pull = ads.ask(key="worker-7/42")
     >>> pull.arm, ads.money.reserved

@@ -76,7 +76,9 @@ def open_store(url: str, *, clock: Clock | None = None, read_only: bool = False)
     --------
     >>> import budgetbandits as bb, tempfile
     >>> with tempfile.TemporaryDirectory() as folder, bb.open_store(f"sqlite:///{folder}/ads.db") as store:
-    ...     ads = store.create("spring", policy=bb.kube(), costs={"a": 1, "b": 2}, budget=10, reward_range=(0, 1))
+    ...     ads = store.create(
+    ...         "spring", policy=bb.recommended(), costs={"a": 1, "b": 2}, budget=10, reward_range=(0, 1)
+    ...     )
     ...     while pull := ads.ask():
     ...         ads.tell(pull, reward=0.5)
     ...     store.open("spring").money.spent

@@ -33,7 +33,7 @@ class Learner:
     Parameters
     ----------
     policy
-        Which arm to pull next: `kube()`, `fractional_kube()`, ...
+        Which arm to pull next: `recommended()` to begin with, `kube()`, ...
     costs
         What a pull of each arm costs: a mapping or pairs of name and cost, or costs alone. A cost may be an int, a
         Decimal, text or a float; 0.1 means exactly one tenth. Where it is known only afterwards, give the least and
@@ -57,11 +57,11 @@ class Learner:
     Examples
     --------
     >>> import budgetbandits as bb
-    >>> learner = bb.Learner(bb.kube(), costs={"a": 1, "b": "2.5"}, budget=10, reward_range=(0, 1), seed=7)
+    >>> learner = bb.Learner(bb.recommended(), costs={"a": 1, "b": "2.5"}, budget=10, reward_range=(0, 1), seed=7)
     >>> while pull := learner.ask():  # None: no arm is affordable any more
     ...     learner.tell(pull, reward=0.9 if pull.arm == "b" else 0.2)
     >>> learner.money.spent, learner.money.left
-    (Decimal('10.0'), Decimal('0.0'))
+    (Decimal('9.5'), Decimal('0.5'))
 
     A pull of "a" costs something between 5 and 25 cents:
 
@@ -225,7 +225,7 @@ class Learner:
         Examples
         --------
         >>> import budgetbandits as bb
-        >>> learner = bb.Learner(bb.kube(), costs={"a": "0.25"}, budget=1, reward_range=(0, 1))
+        >>> learner = bb.Learner(bb.recommended(), costs={"a": "0.25"}, budget=1, reward_range=(0, 1))
         >>> learner.tell(learner.ask(), reward=0.7, cost="0.08")
         >>> learner.money.spent, learner.money.left
         (Decimal('0.08'), Decimal('0.92'))
@@ -268,7 +268,7 @@ class Learner:
         Examples
         --------
         >>> import budgetbandits as bb
-        >>> learner = bb.Learner(bb.kube(), costs={"a": 1}, budget=10, reward_range=(0, 1))
+        >>> learner = bb.Learner(bb.recommended(), costs={"a": 1}, budget=10, reward_range=(0, 1))
         >>> pull = learner.ask()
         >>> learner.expire(pull)
         >>> learner.money.spent, learner.money.reserved

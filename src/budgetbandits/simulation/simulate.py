@@ -107,9 +107,9 @@ def simulate(
     --------
     >>> import budgetbandits as bb
     >>> problem = bb.Problem([1, 2], [bb.Bernoulli(0.3), bb.Bernoulli(0.8)])
-    >>> runs = bb.simulate(problem, {"KUBE": bb.kube(), "eps-first": bb.epsilon_first(0.1)}, [50, 100], runs=10, seed=1)
+    >>> runs = bb.simulate(problem, {"recommended": bb.recommended(), "KUBE": bb.kube()}, [50, 100], runs=10, seed=1)
     >>> len(runs), runs.policy_names, runs.budgets
-    (40, ('KUBE', 'eps-first'), (50.0, 100.0))
+    (40, ('recommended', 'KUBE'), (50.0, 100.0))
     """
     require("simulate")
     plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum)

@@ -94,7 +94,11 @@ def _written_out() -> Callable[[LawTable, int, float], float]:
 
     Handing the row on would cost compiled code three times the time of a draw.
     """
-    lines = ["def draw_from(table, row, u):", "    kind, p = table.kinds[row], table.parameters[row]"]
+    lines = [
+        "def draw_from(table, row, u):",
+        "    'Turn one uniform number, strictly between 0 and 1, into one draw of the law in a row of a table.'",
+        "    kind, p = table.kinds[row], table.parameters[row]",
+    ]
     names: dict[str, Any] = {"__name__": __name__}
     for kind, law in enumerate(BUILT_IN):
         names[f"formula_{kind}"] = law.formula
@@ -108,7 +112,6 @@ def _written_out() -> Callable[[LawTable, int, float], float]:
 
 
 draw_from: Callable[[LawTable, int, float], float] = kernel(_written_out())
-"""Turn one uniform number, strictly between 0 and 1, into one draw of the law in a row of a table."""
 
 
 @kernel
