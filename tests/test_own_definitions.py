@@ -219,8 +219,8 @@ def test_so_may_a_list_of_a_leaderboard(found: dict[str, object]) -> None:
 def test_the_contract_asks_for_a_twin_and_then_tries_the_policy(found: dict[str, object]) -> None:
     assert found["twins missing"] == ["half_hearted"]
     assert found["contract"] == [
-        "IndexPolicy(index=Halfway(), oracle=Fractional(), lazy=True)",
         "IndexPolicy(index=Halfway(), oracle=Fractional())",
+        "IndexPolicy(index=Halfway(), oracle=Fractional(), lazy=True)",
     ]
 
 

@@ -35,12 +35,15 @@ class Variant:
         How many arms and how many pulls the twin can cope with.
     random_costs
         Whether the twin can cope with random costs.
+    asks
+        After how many asks in a row a policy that is told nothing has tried another arm, in one situation.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     memory: bb.memories.Memory | None = None
     limits: tuple[int, int] = (MOST_ARMS, MOST_PULLS)
     random_costs: bool = True
+    asks: int = 10
 
 
 @dataclass(frozen=True)
