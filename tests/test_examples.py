@@ -107,7 +107,7 @@ def test_own_parts_compose_and_are_restored() -> None:
     assert SPENT_OF_BUDGET.search(output)
 
 
-def test_workers_settle_everything_and_go_on_after_a_restart() -> None:
+def test_workers_settle_everything_and_continue_after_a_restart() -> None:
     output = output_of("workers.py")
     assert "restored with 2 calls outstanding" in output
     assert "continues as the first one would have: True" in output

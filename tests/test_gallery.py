@@ -70,10 +70,21 @@ def test_the_figures_of_the_page_are_there(name: str) -> None:
     assert (RESULTS / name).stat().st_size < 2**20
 
 
+STUDY, *PROBLEMS = re.findall(r"```toml\n(.*?)```", STUDIES, re.S)
+
+
 def test_the_study_file_in_the_documentation_is_a_good_one(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", STUDIES, re.S)
     file = tmp_path / "study.toml"
-    file.write_text(text, encoding="utf-8")
+    file.write_text(STUDY, encoding="utf-8")
+    assert list(read(file).study.policies) == ["recommended", "KUBE", "eps-first"]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_so_is_it_with_another_problem_in_place_of_its_arms(problem: str, tmp_path: Path) -> None:
+    head, policies = STUDY.partition("reward_range")[0], STUDY[STUDY.index("[policies") :]
+    file = tmp_path / "study.toml"
+    file.write_text("\n".join((head, problem, policies)), encoding="utf-8")
+    (tmp_path / "observations.csv").write_bytes((ROOT / "examples" / "observations.csv").read_bytes())
     assert list(read(file).study.policies) == ["recommended", "KUBE", "eps-first"]
 
 

@@ -1,4 +1,4 @@
-"""Random costs: problems, learners, and the policies that doubt them."""
+"""Random costs: problems, learners, and the policies for them."""
 
 import json
 import math

@@ -103,7 +103,7 @@ class Clerk:
         """Perform requests in one transaction, in order; each has its answer, or its error, after that."""
         try:
             self._alone(lambda: self._transact(requests))
-        except BaseException as error:  # of any kind: whoever waits for an answer must get one
+        except BaseException as error:  # of any kind: every caller that waits must get an answer
             for request in requests:
                 request.fail(error)
 

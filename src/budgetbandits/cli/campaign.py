@@ -125,7 +125,7 @@ def _verify(options: argparse.Namespace) -> int:
                 totals = store.open(name).verify()
             except StoreUnavailable:
                 raise
-            except BudgetBanditsError as error:  # the others are verified all the same
+            except BudgetBanditsError as error:  # the others are verified nevertheless
                 print(f"budgetbandits: {name}: {error}", file=sys.stderr)
                 status = 1
             else:

@@ -1,4 +1,4 @@
-"""``budgetbandits compare``: policies on a suite of problems, or on one's own observations."""
+"""``budgetbandits compare``: policies on a suite of problems, or on your own observations."""
 
 import argparse
 import shlex

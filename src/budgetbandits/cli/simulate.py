@@ -1,4 +1,4 @@
-"""``budgetbandits simulate``: an experiment of one's own, from a TOML file."""
+"""``budgetbandits simulate``: an experiment of your own, from a TOML file."""
 
 import argparse
 from typing import Any

@@ -38,7 +38,7 @@ def warm_up(
         arms, whose first `ask` would wait otherwise; it is left as it is. For a campaign, give a learner with the same
         policy and costs.
     problem
-        What will be simulated: some policies are compiled anew for random costs, limits, or rewards that change.
+        What will be simulated: some policies are compiled again for random costs, limits, or rewards that change.
     progress
         Whether to show a bar with the time left, by default on a terminal only; or a function that is called with 1
         after each policy.

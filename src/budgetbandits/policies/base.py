@@ -32,7 +32,7 @@ class Policy(Spec):
         """Write into `arms.notes` what is worth remembering of this arm being pulled next; by default, nothing is.
 
         It is called once for each pull, just before it, also where the arm was chosen elsewhere; `choose` is called
-        as often as anybody likes, and must write nothing.
+        as often as needed, and must write nothing.
         """
 
     def learns(self, arms: Arms, now: Now) -> bool:

@@ -35,12 +35,12 @@ class IndexPolicy(Policy):
     oracle
         Which set of pulls the budget left should buy.
     clip
-        Whether to take no arm for worth more than the upper end of the reward range; where an index doubts random
-        costs, than that end for the least cost (`Index.top`).
+        Whether to cut values at the upper end of the reward range; where an index is optimistic about random
+        costs, at that end over the least cost (`Index.top`).
     lazy
-        Whether to take an arm never pulled for worth that upper end, or less if the index says so
-        (`Index.untried`), instead of pulling it first. An arm so dear that it could not be the best even so is then
-        never tried. An index that expects less of arms never tried may pass over one that could be.
+        Whether to value an arm never pulled at that upper end, or lower if the index does so (`Index.untried`), instead
+        of pulling it first. An arm too expensive to be the best even so is then never tried. An index that values
+        untried arms lower may pass over one that could be the best.
 
     Examples
     --------

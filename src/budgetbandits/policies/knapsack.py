@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 _STATES_MAX: Final = 2_000_000
-_TOLERANCE: Final = 2.0**-50  # of the total value: what its float64 sum cannot tell apart
+_TOLERANCE: Final = 2.0**-50  # of the total value: what its float64 sum cannot resolve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,7 +247,7 @@ def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
     The relaxation takes the densest items as often as they may be taken, down to the one at which the money ends. The
     best solution differs from it mostly in items of nearly that density. So items are looked at in the order in which
     their density departs from that one, each time as many copies as a power of two, to be left out or added. Of the
-    sets that come about, one that is neither worth more nor lighter than another is dropped, and so is one that
+    sets that are found, one that is neither worth more nor lighter than another is dropped, and so is one that
     cannot become the best even if the items not yet looked at could be divided. In the end no set but the best is
     left.
     """
@@ -265,7 +265,7 @@ def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
         worth += counts[item] * values[item]
     weight, weight_low, value = np.array([spent]), np.array([spent_low]), np.array([worth])
     number = np.zeros(1, np.int64)
-    # What was changed to come to each set, and in which set.
+    # What was changed to reach each set, and in which set.
     parent, change = np.array([-1]), np.array([-1])
     most, winner = worth, 0
     for k in range(len(items)):
@@ -463,7 +463,7 @@ def fill_up(budget: float, weight: float, weight_low: float, step: float) -> tup
 def useful_items(values: Floats, costs: Floats, budget: float, best: int) -> NDArray[np.int64]:
     """Return the items that some optimum may need beside the best one.
 
-    Left out are those that do not fit, those for which another one is as good and not dearer, and those that cost a
+    Left out are those that do not fit, those for which another one is as good and costs no more, and those that cost a
     whole multiple of the best one.
     """
     order = np.argsort(-values, kind="mergesort")

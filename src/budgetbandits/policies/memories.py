@@ -37,7 +37,7 @@ __all__ = [
 
 _LONGEST: Final = 10_000_000  # places of a window: a learner keeps them all
 _FORGOTTEN: Final = 1e-9  # a pull that counts for less, or an arm whose pulls do so together, is as if it never was
-_NOBODY: Final = -1
+_NO_ARM: Final = -1
 
 
 class Past(NamedTuple):
@@ -78,7 +78,7 @@ class Past(NamedTuple):
 def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> Past:
     """Return a past in which nothing has happened yet."""
     size = len(arms.cost)
-    # Prices and limits are shared with the arms, and so are notes: what the policy writes down is its own affair.
+    # Prices and limits are shared with the arms, and so are notes: a memory does not change them.
     seen = arms._replace(
         pulls=np.zeros(size),  # not whole numbers: a pull may count for a part
         told=np.zeros(size),
@@ -94,7 +94,7 @@ def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> P
         prices=arms.cost.copy(),
         pulls=np.zeros(1),
         rounding=np.zeros((4, size)),
-        place_arm=np.full(places, _NOBODY, np.int64),
+        place_arm=np.full(places, _NO_ARM, np.int64),
         place_reward=np.full(places, np.nan),
         place_cost=np.zeros(places),
         reward_low=reward_low,
@@ -172,7 +172,7 @@ class Everything(Memory):
 
     def begin(self, past: Past, arm: int, number: int) -> int:
         """Do nothing."""
-        return _NOBODY
+        return _NO_ARM
 
     def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
         """Do nothing."""
@@ -250,7 +250,7 @@ class Window(Memory):
     def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
         """Give a pull its place in the window, or leave the place empty."""
         if number > asked - len(past.place_arm):
-            past.place_arm[number % len(past.place_arm)] = arm if sign > 0 else _NOBODY
+            past.place_arm[number % len(past.place_arm)] = arm if sign > 0 else _NO_ARM
             past.arms.pulls[arm] += sign
             past.pulls[0] += sign
 
@@ -291,13 +291,13 @@ class Discount(Memory):
         np.multiply(arms.reward_squares, kept, arms.reward_squares)
         np.multiply(arms.cost_sum, kept, arms.cost_sum)
         np.multiply(arms.cost_squares, kept, arms.cost_squares)
-        # A mean does not fade: it is that of the last reward, and not divided anew, which might turn its last bit.
+        # A mean does not fade: it is that of the last reward, and not divided again, which might change its last bit.
         arms.mean[:] = np.where(arms.told > 0.0, arms.mean, past.reward_low)
         if past.is_random:
             arms.mean_cost[:] = np.where(arms.told > 0.0, arms.mean_cost, arms.cost_low)
         past.pulls[0] = past.pulls[0] * self.factor + 1.0
         arms.pulls[arm] += 1.0
-        return _NOBODY
+        return _NO_ARM
 
     def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
         """Let a reward enter with the weight that its pull has by now, unless that is forgotten."""

@@ -270,7 +270,7 @@ def budget_ucb(least: float) -> IndexPolicy:
 
 @POLICIES.register(by=indices.IUCB)
 def i_ucb(a: float = 0.25) -> IndexPolicy:
-    """i-UCB (Xia et al. 2017), for random costs: doubt about the ratio as a whole; see `IUCB`.
+    """i-UCB (Xia et al. 2017), for random costs: a bonus for the ratio as a whole; see `IUCB`.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def i_ucb(a: float = 0.25) -> IndexPolicy:
 
 @POLICIES.register(by=indices.CUCB)
 def c_ucb(a: float = 0.125) -> IndexPolicy:
-    """c-UCB (Xia et al. 2017), for random costs: doubt about the reward, none about the mean of the costs; see `CUCB`.
+    """c-UCB (Xia et al. 2017), for random costs: a bonus for the reward, none for the cost; see `CUCB`.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def c_ucb(a: float = 0.125) -> IndexPolicy:
 
 @POLICIES.register(by=indices.MUCB)
 def m_ucb(a: float = 0.0625) -> IndexPolicy:
-    """m-UCB (Xia et al. 2017), for random costs: doubt about both the reward and the cost; see `MUCB`.
+    """m-UCB (Xia et al. 2017), for random costs: optimistic about both reward and cost; see `MUCB`.
 
     Examples
     --------

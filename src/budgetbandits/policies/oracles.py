@@ -40,7 +40,7 @@ class Oracle(Spec):
 
     Examples
     --------
-    An oracle of one's own takes a few lines:
+    An oracle of your own takes a few lines:
 
     >>> import budgetbandits as bb
     >>> @dataclass(frozen=True)

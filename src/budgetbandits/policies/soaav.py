@@ -30,7 +30,7 @@ class AboveAverage(Policy):
     when the average has fallen. No proof is known.
 
     The programs that there are differ in details. As in one of the authors', the average is that of the arms' means so
-    far, not of the rewards of the last pass alone. A pull that is cancelled was its arm's turn all the same; an arm
+    far, not of the rewards of the last pass alone. A cancelled pull counts as its arm's turn; an arm
     of which no pull counts or is remembered is in the next pass, and one whose rewards are not told yet counts with
     the low end of their range.
 

@@ -103,7 +103,7 @@ class PosteriorSampling(Policy):
     ----------
     lazy
         Whether to take an arm never pulled for worth the upper end of the reward range instead of drawing its mean:
-        then cheap arms are tried first, and an arm too dear to be the best never is. Relies on a true upper end.
+        then cheap arms are tried first, and an arm too expensive to be the best never is. Relies on a true upper end.
     """
 
     lazy: bool = False
@@ -203,7 +203,7 @@ class Thompson(PosteriorSampling):
 
 @dataclass(frozen=True)
 class VarianceAwareThompson(PosteriorSampling):
-    """Variance-aware Thompson sampling, this project's own: rewards that vary little leave little doubt of their mean.
+    """Variance-aware Thompson sampling, this project's own: the less rewards vary, the narrower the posterior.
 
     With N rewards told, scaled to [0, 1], m' = (ΣX + w) / (N + 2w), q = (ΣX² + w) / (N + 2w) and
     s² = (q - m'²) / (N + 2w + 1), a mean is drawn from the Beta law with mean m' and variance s². That is as if w

@@ -163,7 +163,7 @@ class GaussianFamily(_DrawnFamily):
 @FAMILIES.register("jackpot")
 @dataclass(frozen=True)
 class JackpotFamily:
-    """Arms that pay a little each time, and a last one that mostly pays nothing, but the jackpot now and then.
+    """Arms that pay a little each time, and a last one that mostly pays nothing, but the jackpot once in a while.
 
     For each unit of cost an arm pays between 0.005 and 0.015 on average, by a Beta law that never comes near 1; the
     last one pays 0.03, all of it in jackpots of 1. Who gives up on it before the first has seen no reward that would

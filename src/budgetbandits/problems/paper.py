@@ -111,7 +111,7 @@ def sensor_problem() -> Problem:
     """Return the tasks of a wireless sensor node, which the paper's introduction motivates.
 
     Each task costs energy, in millijoules, and pays some value of information between 0 and 1; the budget is what the
-    battery holds. A cheap reading is worth little, a dear picture much, but which task is worth its energy
+    battery holds. A cheap reading is worth little, an expensive picture much, but which task is worth its energy
     has to be found out.
 
     Examples

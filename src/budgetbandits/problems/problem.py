@@ -304,7 +304,7 @@ class Problem:
     def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0, pull: int | None = None) -> float:
         """Return what an arm, by name or number, pays at its pull number `count`, from 0.
 
-        It is always the same for the same arguments, whoever asks. Where rewards change, `pull` is needed as well: t,
+        It is always the same for the same arguments. Where rewards change, `pull` is needed as well: t,
         the number of the pull among those of all arms, from 1.
 
         Examples

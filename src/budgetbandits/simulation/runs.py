@@ -262,7 +262,7 @@ class Runs:
         """Read the rows that `to_parquet` wrote.
 
         A policy of a user's own is found again if the module that defines it has been imported. If not, the rows are
-        read all the same, and only playing that policy raises.
+        read nevertheless, and only playing that policy raises.
 
         Raises
         ------

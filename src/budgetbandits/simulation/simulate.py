@@ -69,7 +69,7 @@ def simulate(
         A `Problem`, the same in each run, or a family such as `paper_family("moderate")`, whose instance differs from
         run to run.
     policies
-        Policies by the names that they shall have in the result, or a single one.
+        Policies by the names that they will have in the result, or a single one.
     budgets
         One or more budgets. Each is a run of its own: policies know their budget.
     runs
@@ -86,7 +86,7 @@ def simulate(
         At how many points, evenly spread over the spending, to keep the regret so far; 0 for none.
     progress
         Whether to show a bar with the time left, by default on a terminal only; or a function that is called with 1
-        after each run, for a bar of one's own.
+        after each run, for a bar of your own.
     first_run
         The number of the first run: more runs can be added later to those that there are.
     exact_optimum
@@ -209,7 +209,7 @@ def _check_budgets(plan: Plan) -> None:
 
 def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
     """Play all policies and budgets of one run."""
-    from budgetbandits.simulation.engine import NOBODY, play_run
+    from budgetbandits.simulation.engine import NO_ARM, play_run
 
     tables = plan.tables(run)
     columns: dict[str, list[Any]] = {}
@@ -222,7 +222,7 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
                 outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop)
             except PolicyError as error:
                 raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {run}: {error}") from error
-            if outcome.culprit != NOBODY and not stop[0]:
+            if outcome.culprit != NO_ARM and not stop[0]:
                 raise PolicyError(
                     f"policy {name!r} ({policy!r}) chose arm {outcome.culprit} in run {run} after "
                     f"{outcome.pulls.sum()} pulls: a policy may choose affordable arms only"
@@ -262,7 +262,7 @@ def _optimum(plan: Plan, tables: Tables, bill: PriceList) -> tuple[float, float]
     try:
         return exact_optimum(tables.means, bill.prices, bill.unit.price(bill.budget), tables.limits, solve), fractional
     except KnapsackTooHard as error:
-        raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) goes on without") from error
+        raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) does without") from error
 
 
 def _marks(bill: PriceList, count: int) -> Floats:

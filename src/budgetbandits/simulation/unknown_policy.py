@@ -1,4 +1,4 @@
-"""A policy of runs from a file whose class is not imported here: its numbers are good all the same."""
+"""A policy of runs from a file whose class is not imported here: its numbers can be used nevertheless."""
 
 import json
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class UnknownPolicy(Policy):
         return data
 
     def weights(self, arms: Arms, now: Now) -> Counts | Floats:
-        """Raise: nobody knows how this policy decides."""
+        """Raise: it is not known how this policy decides."""
         self.refuse()
 
     def refuse(self) -> NoReturn:

@@ -4,8 +4,8 @@ A write-ahead log makes commits cheap, but libraries older than 3.51.3 can corru
 
 - the library that creates a file decides: it gets a write-ahead log if that library is safe with one, and a rollback
   journal if not;
-- a file keeps what it has, whatever library opens it later. Nobody turns a log on that others may not be safe with;
-- a library that is not safe with a log turns it off, for good, if nobody else uses the file. Otherwise it does not
+- a file keeps what it has, whatever library opens it later. No library turns a log on that others may not be safe with;
+- a library that is not safe with a log turns it off, for good, if no one else uses the file. Otherwise it does not
   write. It may read: only who writes or checkpoints takes part in the fault.
 """
 

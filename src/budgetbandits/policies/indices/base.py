@@ -19,7 +19,7 @@ class Index(Spec):
 
     Examples
     --------
-    An index of one's own takes a few lines:
+    An index of your own takes a few lines:
 
     >>> import budgetbandits as bb
     >>> @dataclass(frozen=True)
@@ -39,9 +39,10 @@ class Index(Spec):
         return now.reward_high
 
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
-        """Return the most that an arm can be worth, at which `clip` cuts: here, what no reward can exceed.
+        """Return the upper bound at which `clip` cuts: here, the greatest possible reward.
 
-        Where an index doubts a random cost, it is more: the greatest reward for the least cost, times the mean cost.
+        Where an index is optimistic about a random cost, it is more: the greatest reward over the least cost, times
+        the mean cost.
         """
         return now.reward_high
 

@@ -261,13 +261,13 @@ class TwoMomentKLUCB(ScalarIndex):
     come, so the index turns greedy as the money runs out. No regret bound is proved; with an `a` below 1 a logarithmic
     one is not to be expected, since the best arm is then given up by bad luck a little too often.
 
-    A random cost is in doubt, too: the index is then the mean cost times the largest u / y with
+    A random cost is uncertain, too: the index is then the mean cost times the largest u / y with
     ``n (D2(u) + D2(y)) <= a ln+(B_left / (c n))``, where D2(y) is that of what is saved of the greatest cost.
 
     Parameters
     ----------
     a
-        Greater than 0: more explores longer. 0.5 loses a little less on average, and now and then far more.
+        Greater than 0: more explores longer. 0.5 loses a little less on average, and far more in rare runs.
     """
 
     a: float = 0.7
@@ -303,7 +303,7 @@ class LearnedRangeKLUCB(ScalarIndex):
     end counts until the share would be used up on first tries, if they all cost what this arm does. So a range declared
     far too wide costs little more than the share; and with a large budget for each arm even rare rewards, of a size
     that no other arm pays, are looked for as long as is due. With a small one they are not, and arms may remain
-    untried, dear ones first.
+    untried, the most expensive first.
 
     Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, with (H - R) p added to its rewards; and
     an arm never tried has its least cost.

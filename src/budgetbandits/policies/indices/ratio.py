@@ -1,4 +1,4 @@
-"""Indices for random costs: what a pull may bring for its money, with doubt about both.
+"""Indices for random costs: reward over cost, with uncertainty about both.
 
 `OptimisticRatio` makes one of any index for rewards. The others say a density, reward for money, in one formula. There
 rewards are divided by the upper end of their range and costs by the greatest of all arms, so that both lie in [0, 1]; r
@@ -44,7 +44,7 @@ class OptimisticRatio(ScalarIndex):
     The lower end of the cost is what the same index says of a mirrored arm, which pays what is saved of the greatest
     cost. Neither end leaves its range. Where costs are known, this is the index itself. With `OmegaUCB` it is ω-UCB as
     published. A proof for the index with known costs does not carry over by itself. An index that
-    doubts random costs by itself (`TwoMomentKLUCB`, `LearnedRangeKLUCB`) would doubt them twice here.
+    is optimistic about random costs by itself (`TwoMomentKLUCB`, `LearnedRangeKLUCB`) would be so twice here.
 
     Parameters
     ----------
@@ -127,10 +127,10 @@ class UCBBV1(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        doubt = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
-        if doubt >= self.least:
+        radius = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
+        if radius >= self.least:
             return math.inf
-        return reward / cost + (1.0 + 1.0 / self.least) * doubt / (self.least - doubt)
+        return reward / cost + (1.0 + 1.0 / self.least) * radius / (self.least - radius)
 
 
 @INDICES.register(source="Ding et al. 2013", proof="logarithmic", random_costs=True)
@@ -154,11 +154,11 @@ class UCBBV2(Index):
         values = np.empty(len(arms.cost))
         for i in range(len(values)):
             arm = arm_of(arms, i)
-            doubt = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
+            radius = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
             cost = arm.mean_cost / now.cost_high
             density = math.inf
-            if doubt < least:
-                density = arm.mean / now.reward_high / cost + (1.0 + 1.0 / (least - doubt)) * doubt / least
+            if radius < least:
+                density = arm.mean / now.reward_high / cost + (1.0 + 1.0 / (least - radius)) * radius / least
             values[i] = density * cost * now.reward_high
         return values
 
@@ -166,7 +166,7 @@ class UCBBV2(Index):
 @INDICES.register(source="Xia et al. 2015", proof="logarithmic", usual={"least": 0.1}, random_costs=True)
 @dataclass(frozen=True)
 class BudgetUCB(DensityIndex):
-    """Budget-UCB (Xia, Ding, Zhang, Yu and Qin 2015): doubt about the reward, and about the cost as far as it matters.
+    """Budget-UCB (Xia, Ding, Zhang, Yu and Qin 2015): bonuses for the reward and for the cost.
 
     ``r / c + (e / c) (1 + min(r + e, 1) / max(c - e, λ))`` with e = sqrt(2 ln(t - 1) / n). Its regret is proved to be
     logarithmic.
@@ -184,13 +184,13 @@ class BudgetUCB(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        doubt = math.sqrt(2.0 * log_plus(now.pull - 1.0) / arm.pulls)
-        return reward / cost + doubt / cost * (1.0 + min(reward + doubt, 1.0) / max(cost - doubt, self.least))
+        radius = math.sqrt(2.0 * log_plus(now.pull - 1.0) / arm.pulls)
+        return reward / cost + radius / cost * (1.0 + min(reward + radius, 1.0) / max(cost - radius, self.least))
 
 
 @dataclass(frozen=True)
 class _Doubtful(DensityIndex):
-    """What i-, c- and m-UCB (Xia et al. 2017) have in common: doubt of a sqrt(ln(t - 1) / n).
+    """What i-, c- and m-UCB (Xia et al. 2017) have in common: the confidence radius a sqrt(ln(t - 1) / n).
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class _Doubtful(DensityIndex):
     def __post_init__(self) -> None:
         require(self.a, "a", f"it must be greater than 0 and finite; {type(self).a} is usual", above=0)
 
-    def doubt(self, arm: Arm, now: Now) -> float:
+    def radius(self, arm: Arm, now: Now) -> float:
         """Return how far off a mean may be."""
         return self.a * math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
 
@@ -211,7 +211,7 @@ class _Doubtful(DensityIndex):
 @INDICES.register(source="Xia et al. 2017", proof="logarithmic if a fits the least cost", random_costs=True)
 @dataclass(frozen=True)
 class IUCB(_Doubtful):
-    """i-UCB (Xia et al. 2017): ``r / c + a sqrt(ln(t - 1) / n)``, the doubt added to the ratio as a whole.
+    """i-UCB (Xia et al. 2017): ``r / c + a sqrt(ln(t - 1) / n)``, a bonus for the ratio as a whole.
 
     Logarithmic regret is proved for an a that fits the least cost; the authors' experiments take 1/4.
 
@@ -225,13 +225,13 @@ class IUCB(_Doubtful):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        return reward / cost + self.doubt(arm, now)
+        return reward / cost + self.radius(arm, now)
 
 
 @INDICES.register(source="Xia et al. 2017", proof="logarithmic if a fits the least cost", random_costs=True)
 @dataclass(frozen=True)
 class CUCB(_Doubtful):
-    """c-UCB (Xia et al. 2017): ``(r + a sqrt(ln(t - 1) / n)) / c``, doubt about the reward and none about the cost.
+    """c-UCB (Xia et al. 2017): ``(r + a sqrt(ln(t - 1) / n)) / c``, a bonus for the reward and none for the cost.
 
     Logarithmic regret is proved for an a that fits the least cost; the authors' experiments take 1/8.
 
@@ -244,18 +244,18 @@ class CUCB(_Doubtful):
     a: float = 0.125
 
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
-        """Return what no reward can exceed: the cost is not in doubt."""
+        """Return an upper bound for all rewards: the cost counts as known."""
         return now.reward_high
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        return (reward + self.doubt(arm, now)) / cost
+        return (reward + self.radius(arm, now)) / cost
 
 
 @INDICES.register(source="Xia et al. 2017", proof="logarithmic if a fits the least cost", random_costs=True)
 @dataclass(frozen=True)
 class MUCB(_Doubtful):
-    """m-UCB (Xia et al. 2017): ``min(r + e, 1) / (c - e)`` with e = a sqrt(ln(t - 1) / n), doubt about both.
+    """m-UCB (Xia et al. 2017): ``min(r + e, 1) / (c - e)`` with e = a sqrt(ln(t - 1) / n), for both.
 
     Infinite while e is c or more. Logarithmic regret is proved for an a that fits the least cost; the authors'
     experiments take 1/16.
@@ -270,8 +270,8 @@ class MUCB(_Doubtful):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        doubt = self.doubt(arm, now)
-        return min(reward + doubt, 1.0) / (cost - doubt) if doubt < cost else math.inf
+        radius = self.radius(arm, now)
+        return min(reward + radius, 1.0) / (cost - radius) if radius < cost else math.inf
 
 
 @INDICES.register(source="Watanabe et al. 2018", proof="logarithmic; none with the plus", random_costs=True)
@@ -350,9 +350,9 @@ class UCBB2(DensityIndex):
             reward_variance = arm.reward_squares / arm.told / (now.reward_high * now.reward_high) - reward * reward
         if arm.told > 0 and is_random(arm):
             cost_variance = arm.cost_squares / arm.told / (now.cost_high * now.cost_high) - cost * cost
-        reward_doubt = math.sqrt(2.0 * max(reward_variance, 0.0) * rate) + 3.0 * rate
-        cost_doubt = math.sqrt(2.0 * max(cost_variance, 0.0) * rate) + 3.0 * rate
-        return reward / cost + 1.4 * (reward_doubt + reward / cost * cost_doubt) / cost
+        reward_radius = math.sqrt(2.0 * max(reward_variance, 0.0) * rate) + 3.0 * rate
+        cost_radius = math.sqrt(2.0 * max(cost_variance, 0.0) * rate) + 3.0 * rate
+        return reward / cost + 1.4 * (reward_radius + reward / cost * cost_radius) / cost
 
 
 @INDICES.register(source="Badanidiyuru et al. 2013", proof="of the order of a root of B", random_costs=True)

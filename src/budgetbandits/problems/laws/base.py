@@ -44,7 +44,7 @@ class SteadyLaw(Spec, ABC):
     A law draws by inversion: its quantile function turns one uniform number into one reward. So a reward depends on
     nothing but the law and that number, and two policies that meet the same numbers meet the same rewards.
 
-    A law of one's own is a frozen dataclass of numbers, or of other laws, with the three members below. It works
+    A law of your own is a frozen dataclass of numbers, or of other laws, with the three members below. It works
     wherever the package's laws do. Simulations compile `quantile` if Numba can: then it may use numbers, `math` and the
     functions of `budgetbandits.core.compiled`. Otherwise it runs in plain Python, slowly, with a warning.
 

@@ -5,6 +5,6 @@ Importing this package imports Numba, so nothing imports it before a simulation 
 
 from budgetbandits.simulation.engine.dispatch import play_run, solve_exactly
 from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament
-from budgetbandits.simulation.engine.world import NOBODY
+from budgetbandits.simulation.engine.world import NO_ARM
 
-__all__ = ["NOBODY", "CompiledChoice", "LiveTournament", "play_run", "solve_exactly"]
+__all__ = ["NO_ARM", "CompiledChoice", "LiveTournament", "play_run", "solve_exactly"]

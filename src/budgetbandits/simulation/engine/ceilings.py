@@ -25,7 +25,7 @@ from budgetbandits.policies.knapsack import times
 from budgetbandits.policies.memories import Memory
 from budgetbandits.policies.state import Arms, Now, arm_of
 from budgetbandits.simulation.engine.play import begin, choice_number, finish, goes_on, moment, pull_arm
-from budgetbandits.simulation.engine.world import NOBODY, Outcome, World
+from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World
 
 __all__ = ["play_ceilings"]
 
@@ -66,7 +66,7 @@ def play_ceilings(
             ceilings[forgotten] = math.inf
         pull_arm(policy, world, memory, state, arm, True)
         ceilings[arm] = math.inf
-    return finish(world, state, NOBODY)
+    return finish(world, state, NO_ARM)
 
 
 @kernel

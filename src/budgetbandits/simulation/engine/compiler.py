@@ -123,7 +123,7 @@ class _Replace(AbstractTemplate):
         made = self.this.instance_class
         is_uniform = len(set(fields)) == 1
         result = types.NamedUniTuple(fields[0], len(fields), made) if is_uniform else types.NamedTuple(fields, made)
-        # Lowering sees types without names, so the names travel as an argument that nobody gives.
+        # Lowering sees types without names, so the names travel as an argument that no caller gives.
         names = types.Omitted(tuple(given))
         parameters = [
             inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=names.value)
@@ -179,7 +179,7 @@ def compile_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) 
     """Return an entry point: a registered function, compiled at its first call for arguments of each type.
 
     The machine code is cached on disk for later processes. Classes of specs that stand in a script or a notebook cannot
-    be found again by another process, and what uses them is compiled anew each time.
+    be found again by another process, and what uses them is compiled again each time.
     """
     with _compiling:  # threads that ask at once get the same entry point, and compile it once
         return _known_entry(function, classes)
@@ -195,7 +195,7 @@ def _known_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -
 def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callable[..., Any]:
     _register_marked()
 
-    # Numba's cache tells entry points apart by what they close over, so the digest has to be used in there.
+    # Numba's cache distinguishes entry points by what they close over, so the digest has to be used in there.
     def entry(*arguments: Any) -> Any:
         _ = digest
         return function(*arguments)
@@ -213,13 +213,13 @@ def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callab
 def digest_of_sources(classes: Iterable[type[Spec]] = ()) -> str:
     """Return a digest of all sources that may run compiled: those that the engine imports, and those of some classes.
 
-    Imports point one way, so a change above the engine costs nobody a compilation.
+    Imports point one way, so a change above the engine costs no compilation.
     """
     defined: list[type | Callable[..., Any]] = [*classes, *(function for function, _ in MARKED)]
     files = {Path(inspect.getfile(each)) for each in defined if _has_module(each)}
     digest = hashlib.sha256()
     for file in sorted(_imported_by_engine() | files):
-        if file.is_file():  # a notebook's cell is none, and what stands there is compiled anew each time
+        if file.is_file():  # a notebook's cell is none, and what stands there is compiled again each time
             digest.update(file.read_bytes())
     return digest.hexdigest()
 

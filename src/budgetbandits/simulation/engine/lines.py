@@ -29,7 +29,7 @@ from budgetbandits.simulation.engine.tournament import (
     play_path,
 )
 from budgetbandits.simulation.engine.world import (
-    NOBODY,
+    NO_ARM,
     Outcome,
     World,
     arm_reward,
@@ -51,7 +51,7 @@ def play_lines(index: LinearIndex, epsilon: float, world: World, tree: Tree, pla
     """Play a run with a linear index and the oracle `DensityGreedy` (is_greedy), `Fractional` or `CostBlind`.
 
     With an epsilon greater than 0, play `EpsilonFirst` instead: the index is not used then. The tree is a tournament in
-    which nobody takes part yet, and `place` has the leaf of each arm.
+    which no arm takes part yet, and `place` has the leaf of each arm.
     """
     learns = epsilon == 0.0
     leaves, marks, stop = tree.leaves, world.marks, world.stop
@@ -67,17 +67,17 @@ def play_lines(index: LinearIndex, epsilon: float, world: World, tree: Tree, pla
     now = tick(index, pull, learns)
     play_all(tree, now)
     buffers = np.empty((2, _BLOCK_MAX))
-    cheapest, dearest = leaves[0]["price"], leaves[len(leaves) - 1]["price"]
+    cheapest, price_high = leaves[0]["price"], leaves[len(leaves) - 1]["price"]
     previous, streak = -1, 0
     whole = rounded_down(left, rest)
     while cheapest <= whole and stop[0] == 0:
-        leader = best(tree, now) if whole >= dearest else best_within(tree, affordable(tree, whole), now)
+        leader = best(tree, now) if whole >= price_high else best_within(tree, affordable(tree, whole), now)
         streak = streak + 1 if leader == previous else 0
         previous = leader
         leaf = leader
         if streak == _STREAK:
             streak = 0
-            floor = max(dearest, next_mark(marks, marked))
+            floor = max(price_high, next_mark(marks, marked))
             pull, left, rest, total = follow(
                 index, world, tree, leader, is_greedy, learns, buffers, pull, left, rest, total, floor, now
             )
@@ -103,7 +103,7 @@ def play_lines(index: LinearIndex, epsilon: float, world: World, tree: Tree, pla
     pulls = np.zeros(len(place), np.int64)
     for arm in range(len(place)):
         pulls[arm] = leaves[place[arm]]["pulls"]
-    return outcome_of(total, expected, left, rest, pulls, trace, marked, NOBODY)
+    return outcome_of(total, expected, left, rest, pulls, trace, marked, NO_ARM)
 
 
 @routine

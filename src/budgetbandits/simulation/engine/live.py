@@ -132,8 +132,8 @@ def choose(index: LinearIndex, tree: Tree, pull: int, budget_left: float, unifor
     """Return the arm that `IndexPolicy.choose` would."""
     leaves = tree.leaves
     now = index.clock(pull)
-    dearest = leaves[len(leaves) - 1]["price"]
-    leaf = best(tree, now) if budget_left >= dearest else best_within(tree, affordable(tree, budget_left), now)
+    price_high = leaves[len(leaves) - 1]["price"]
+    leaf = best(tree, now) if budget_left >= price_high else best_within(tree, affordable(tree, budget_left), now)
     if is_greedy and leaves[leaf]["intercept"] < math.inf:
         leaf = draw_leaf(tree, leaf, budget_left, uniform, now)
     arm: int = leaves[leaf]["arm"]

@@ -17,7 +17,7 @@ from budgetbandits.policies.memories import Memory, Past
 from budgetbandits.policies.state import Arms, Now, fresh_arms, learn, learn_cost, use_up
 from budgetbandits.problems.laws.changing import mean_at
 from budgetbandits.simulation.engine.world import (
-    NOBODY,
+    NO_ARM,
     Outcome,
     World,
     arm_cost,
@@ -35,7 +35,7 @@ _PULLS_MOST: Final = 1e15  # more than any run makes
 
 
 class RunState(NamedTuple):
-    """A run under way, for whoever chooses its arms.
+    """A run under way, for the loops that choose its arms.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class RunState(NamedTuple):
         The arms as they are.
     past
         What is remembered of them: policies see no more.
-    dearest
+    price_high
         The greatest price.
     money
         The budget left, as the sum of two prices, and the least price of the arms that can still be pulled.
@@ -57,7 +57,7 @@ class RunState(NamedTuple):
 
     arms: Arms
     past: Past
-    dearest: float
+    price_high: float
     money: Floats
     earned: Floats
     counts: Counts
@@ -74,7 +74,7 @@ def begin(world: World, memory: Memory) -> RunState:
     return RunState(
         arms=arms,
         past=memory.fresh(arms, most_pulls, world.reward_low, world.charges.is_random),
-        dearest=world.prices.max(),
+        price_high=world.prices.max(),
         money=np.array([world.budget, world.budget_rest, cheapest]),
         earned=np.array([0.0, 0.0, world.reward_low]),
         counts=np.array([1, 0, 0]),
@@ -84,7 +84,7 @@ def begin(world: World, memory: Memory) -> RunState:
 
 @kernel
 def goes_on(world: World, state: RunState) -> bool:
-    """Tell whether the budget left pays another pull, and nobody has given the run up."""
+    """Tell whether the budget left pays another pull, and the run was not stopped."""
     return bool(state.money[2] <= rounded_down(state.money[0], state.money[1]) and world.stop[0] == 0)
 
 
@@ -98,7 +98,7 @@ def moment(world: World, memory: Memory, state: RunState) -> Now:
         reward_low=world.reward_low,
         reward_high=world.reward_high,
         arm_count=len(world.prices),
-        cost_high=state.dearest,
+        cost_high=state.price_high,
         arms_tried=state.counts[2],
         reward_seen=state.earned[2],
     )
@@ -188,4 +188,4 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
         policy.take_note(arms, now, arm)
         memory.begin(state.past, arm, state.counts[0])
         pull_arm(policy, world, memory, state, arm, learns)
-    return finish(world, state, NOBODY)
+    return finish(world, state, NO_ARM)

@@ -6,7 +6,7 @@ winner among its children and the clock value until which that winner is certain
 has expired is played again; when a line changes, only its path to the root is.
 
 Who wins is decided by the very numbers that a plain scan would compare, ties included: the certificates are taken a
-little early, by more than rounding can blur, and what is too close to certify is compared anew at each clock value.
+little early, by more than rounding can blur, and what is too close to certify is compared again at each clock value.
 
 A node has `FAN` children, stored side by side, so that a match is a few vector instructions. That makes the
 plain scan the special case of a tree with a single node.
@@ -86,7 +86,7 @@ class Tree(NamedTuple):
 
 
 def grow(prices: Floats, *, is_blind: bool) -> Tree:
-    """Return a tree over the arms; nobody takes part yet."""
+    """Return a tree over the arms; no arm takes part yet."""
     order = np.argsort(prices, kind="stable")
     leaves = np.zeros(len(prices), LEAF)
     leaves["arm"] = order

@@ -14,9 +14,9 @@ from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, ta
 from budgetbandits.problems.tables import ChargeTables, Tables
 from budgetbandits.simulation.engine.laws import compiled
 
-__all__ = ["NOBODY", "Charges", "Outcome", "World", "outcome_of", "world_of"]
+__all__ = ["NO_ARM", "Charges", "Outcome", "World", "outcome_of", "world_of"]
 
-NOBODY: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
+NO_ARM: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
 _NO_LAWS: Final = tabulate([])
 
 
@@ -99,7 +99,7 @@ class Outcome(NamedTuple):
     trace
         For each of the marks, the expected reward and the price of the budget left when it was passed.
     culprit
-        `NOBODY`, or the arm that the policy chose although it cannot be pulled; the run stopped there.
+        `NO_ARM`, or the arm that the policy chose although it cannot be pulled; the run stopped there.
     """
 
     reward: float
@@ -143,7 +143,7 @@ def _charges_of(tables: ChargeTables | None, bill: PriceList) -> Charges:
 
 
 def usual(array: Floats) -> Floats:
-    """Return an array in one piece that may be written to: to Numba any other is of another type, to compile anew."""
+    """Return an array in one piece that may be written to: to Numba any other is of another type, to compile again."""
     return np.require(array, requirements=["C", "W"])
 
 
