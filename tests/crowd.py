@@ -15,7 +15,6 @@ import random
 import signal
 import sys
 import time
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -119,9 +118,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.url.endswith(OLD):
         pretend_old_sqlite(pytest.MonkeyPatch())
-    # What all workers share is loaded before they are forked; not by opening a store, which starts threads.
-    for module in ("alembic.migration", *(f"budgetbandits.campaigns.sql.{name}" for name in ("sqlite", "postgresql"))):
-        import_module(module)
+    bb.open_store(given.url).close()  # loads what all workers share, before they are forked
     print(run(given.url, given.folder, given.workers, given.kills, given.seed))
 
 
