@@ -1240,11 +1240,10 @@ def combination(index: bb.indices.Index, oracle: bb.oracles.Oracle, **options: A
     combination(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True),
     combination(bb.indices.IUCB(8.0), bb.oracles.Fractional(), clip=True),
     combination(bb.indices.CUCB(8.0), bb.oracles.Fractional(), clip=True),
-    Variant(
-        {"index": bb.indices.UCB1(0.3), "oracle": bb.oracles.Fractional(), "clip": True, "lazy": True},
-        memory=bb.memories.Window(5),
+    replace(
+        combination(bb.indices.UCB1(0.3), bb.oracles.Fractional(), clip=True, lazy=True), memory=bb.memories.Window(5)
     ),
-    Variant({"index": bb.indices.UCB1(0.3), "oracle": bb.oracles.Exact()}, bb.memories.Window(6), limits=(3, 12)),
+    replace(combination(bb.indices.UCB1(0.3), bb.oracles.Exact()), memory=bb.memories.Window(6)),
 )
 def index_policy(index: bb.indices.Index, oracle: bb.oracles.Oracle, clip: bool = False, lazy: bool = False) -> Twin:
     named, parameters = INDEX_TWINS[type(index).__name__], parameters_of(index)
