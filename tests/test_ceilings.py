@@ -96,7 +96,7 @@ def test_it_is_the_same_in_plain_python() -> None:
     problem = some_problem(Random(3), 30)
     bill = problem.price_list(150)
     world = world_of(problem, bill, 7, 0)
-    plain = play_ceilings(policy, bb.indices.TwoMomentKLUCB(), Everything(), world, False, True)
+    plain = play_ceilings(policy, bb.indices.TwoMomentKLUCB(), Everything(), world, False, policy)
     assert_equal(plain, play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON))
 
 

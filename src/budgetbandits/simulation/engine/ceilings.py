@@ -36,12 +36,14 @@ _SHARE: Final = 64  # later on, this part of the pulls so far
 
 @allocating
 def play_ceilings(
-    policy: IndexPolicy, index: ScalarIndex, memory: Memory, world: World, is_blind: bool, is_greedy: bool
+    policy: IndexPolicy, index: ScalarIndex, memory: Memory, world: World, is_blind: bool, greedy: IndexPolicy | None
 ) -> Outcome:
-    """Play a run of a policy with this index and the oracle `DensityGreedy` (is_greedy), `Fractional` or `CostBlind`.
+    """Play a run of a policy with this index and the oracle `DensityGreedy`, `Fractional` or `CostBlind`.
 
     What arms are compared by is their value over their weight: the mean cost, or 1 for `CostBlind` (is_blind). With
     random costs the oracle must not be `DensityGreedy`. The memory is `Everything` or a `Window`: nothing fades.
+    For `DensityGreedy` alone `greedy` is the policy once more. For the others it is None, and Numba leaves what a scan
+    of all arms is made of out, which takes as long to compile as the rest.
     """
     state = begin(world, memory)
     arms = state.past.arms
@@ -57,10 +59,11 @@ def play_ceilings(
             reward_seen = now.reward_seen
             ceilings[:] = math.inf
         arm = best_arm(policy, index, arms, now, weights, ceilings, ceilings_end, arm)
-        if is_greedy and (policy.lazy or arms.pulls[arm] > 0):
-            number = choice_number(world, state)
-            if not surely_drawn(now.budget_left, arms.cost[arm], arms.pulls_left[arm], state.money[2], number):
-                arm = policy.choose(arms, now, number)
+        if greedy is not None:
+            number, is_first = choice_number(world, state), arms.pulls[arm] == 0 and not policy.lazy
+            cost, pulls_left = arms.cost[arm], arms.pulls_left[arm]
+            if not is_first and not surely_drawn(now.budget_left, cost, pulls_left, state.money[2], number):
+                arm = greedy.choose(arms, now, number)
         forgotten = memory.begin(state.past, arm, state.counts[0])
         if forgotten >= 0:
             ceilings[forgotten] = math.inf

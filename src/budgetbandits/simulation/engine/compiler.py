@@ -20,6 +20,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final
 
 import numba
@@ -47,7 +48,8 @@ _IMPORT: Final = re.compile(rf"^\s*from ({_PACKAGE.name}[\w.]*) import (\([^)]*\
 _NAME: Final = re.compile(r"\w+")
 _OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}
 """Threads run side by side; and divisions are not checked, which would keep loops from being vectorised."""
-
+_INNER: Final = _OPTIONS | {"no_cfunc_wrapper": True}
+"""For functions that only compiled code calls: C code never does, and a second copy of each would be made for it."""
 
 _WAYS: Final[Mapping[Way, dict[str, Any]]] = {
     # Without reference counts: they would cost more than most of these functions do.
@@ -64,7 +66,7 @@ def _register_marked() -> None:
     """Let compiled code call every function that is marked by now."""
     global _registered
     for function, way in MARKED[_registered:]:
-        register_jitable(**_WAYS[way], **_OPTIONS)(function)
+        register_jitable(**_WAYS[way], **_INNER)(function)
     _registered = len(MARKED)
 
 
@@ -169,7 +171,7 @@ def _let_compiled_code_call(name: str, arguments: int) -> None:
     names = ["self", *(f"argument_{i}" for i in range(1, arguments))]
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     vars(method_of)["__signature__"] = inspect.Signature(parameters)
-    overload_method(SpecType, name, strict=False, jit_options=_OPTIONS)(method_of)
+    overload_method(SpecType, name, strict=False, jit_options=_INNER)(method_of)
 
 
 _compiling: Final = threading.RLock()
@@ -195,14 +197,12 @@ def _known_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -
 def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callable[..., Any]:
     _register_marked()
 
-    # Numba's cache distinguishes entry points by what they close over, so the digest has to be used in there.
-    def entry(*arguments: Any) -> Any:
-        _ = digest
-        return function(*arguments)
-
-    # Numba names its files by this. Each entry point needs files of its own: to look into them, a process has to know
-    # all classes that are mentioned there, and two processes that write to the same ones at once would mix them up.
-    entry.__qualname__ = f"{function.__name__}-{digest[:32]}"
+    # The function itself, not another one that calls it: that would compile all that it is made of a second time.
+    # Numba names its files by the name. Each entry point needs files of its own: to look into them, a process has to
+    # know all classes that are mentioned there, and two processes that write to the same ones would mix them up.
+    name = f"{function.__name__}-{digest[:32]}"
+    entry = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
+    entry.__module__, entry.__qualname__ = function.__module__, name
     try:
         compiled: Callable[..., Any] = numba.njit(cache=is_cached, **_OPTIONS)(entry)
     except RuntimeError:  # there is no folder to write to

@@ -75,11 +75,12 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
 
 def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
     if is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
-        is_blind, is_greedy = isinstance(policy.oracle, CostBlind), isinstance(policy.oracle, DensityGreedy)
+        is_blind = isinstance(policy.oracle, CostBlind)
+        greedy = policy if isinstance(policy.oracle, DensityGreedy) else None
         # With random costs the greedy's set has an arm with the least mean cost, which changes: it is scanned for.
-        if not (is_greedy and world.charges.is_random):
+        if greedy is None or not world.charges.is_random:
             specs = (policy, memory)
-            return _call(play_ceilings, specs, world, policy, policy.index, memory, world, is_blind, is_greedy)
+            return _call(play_ceilings, specs, world, policy, policy.index, memory, world, is_blind, greedy)
     return _call(play_any, (policy, memory), world, policy, memory, world)
 
 
@@ -240,14 +241,12 @@ class SteadyCall:
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
         if self._machine_code is not None:
-            return self._machine_code(arguments)
+            return self._machine_code(*arguments)
         answer = call(self._function, self._specs, *arguments)
         classes = frozenset(cls for spec in self._specs for cls in classes_of(spec))
         if classes not in _slow:
             entry: Any = compile_entry(self._function, classes)
-            wanted = tuple(map(numba.typeof, arguments))
-            versions = [code for (packed,), code in entry.overloads.items() if tuple(packed) == wanted]
-            self._machine_code = versions[0].entry_point
+            self._machine_code = entry.overloads[tuple(map(numba.typeof, arguments))].entry_point
         return answer
 
 
