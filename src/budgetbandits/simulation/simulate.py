@@ -7,9 +7,11 @@ n-th reward of an arm in a run is the same for every policy, differences between
 
 import contextlib
 import functools
+import importlib
 import itertools
 import math
 import os
+import pickle
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -336,8 +338,10 @@ def _on_cluster(plan: Plan, client: "Client") -> Generator[Batch, None, None]:
 
     size = max(1, min(_RUNS_PER_TASK, len(plan.runs) // (4 * max(1, sum(client.nthreads().values())))))
     chunks = [plan.runs[i : i + size] for i in range(0, len(plan.runs), size)]
+    # Dask packs with plain pickle first, and a worker that cannot import a user's file would be lost for good.
+    packed = importlib.import_module("cloudpickle").dumps(plan)
     # A task lost with its worker is played again elsewhere, and comes out the same.
-    futures = client.map(functools.partial(play_chunk, plan), chunks, pure=False, retries=3)
+    futures = client.map(functools.partial(play_chunk, packed), chunks, pure=False, retries=3)
     try:
         for _, batches in as_completed(futures, with_results=True):
             yield from batches
@@ -345,8 +349,9 @@ def _on_cluster(plan: Plan, client: "Client") -> Generator[Batch, None, None]:
         client.cancel(futures)
 
 
-def play_chunk(plan: Plan, runs: Sequence[int]) -> list[Batch]:
-    """Play some runs: the task of a cluster's worker."""
+def play_chunk(packed: bytes, runs: Sequence[int]) -> list[Batch]:
+    """Play some runs of a packed plan: the task of a cluster's worker."""
+    plan: Plan = pickle.loads(packed)
     stop = np.zeros(1, np.int64)
     return [play_run_of_plan(plan, run, stop) for run in runs]
 
