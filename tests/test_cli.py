@@ -74,6 +74,23 @@ def test_policies_are_listed_with_parameters(capsys: pytest.CaptureFixture[str])
     assert "truncated_gaussian (mean, variance, low, high)" in printed
 
 
+def test_so_is_what_ones_own_file_registers(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import budgetbandits as bb\n"
+        "@bb.policies.register()\n"
+        "def my_own(width: float = 0.1):\n"
+        '    """Narrow."""\n'
+        "    return bb.kube(width)\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "budgetbandits", "policies", "--import"]
+    listed = subprocess.run([*command, "mine.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "my_own (width = 0.1)" in listed.stdout
+    absent = subprocess.run([*command, "yours.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert absent.returncode == 2
+    assert absent.stderr.startswith("budgetbandits: error: --import[0] is 'yours.py': ")
+
+
 def test_an_experiment_of_ones_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

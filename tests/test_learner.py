@@ -942,6 +942,13 @@ class TestJson:
         with pytest.raises(InvalidState, match="the saved learner is damaged"):
             Learner.from_json(changed(busy_learner(), notes=notes))
 
+    @pytest.mark.parametrize(
+        "answers", [[], "x", {"k": 1}, {"k": [1, []]}, {"k": [1, [[99, 0, 1]]]}, {"k": [1, [[1, 9, 1]]]}]
+    )
+    def test_answers_that_cannot_be(self, answers: Any) -> None:
+        with pytest.raises(InvalidState, match="the saved learner is damaged"):
+            Learner.from_json(changed(busy_learner(), answers=answers))
+
     @pytest.mark.parametrize("version", [0, 1, 4, 6, "5", None, [5]])
     def test_another_version(self, version: Any) -> None:
         message = f"the saved learner has the format version {version!r}, and this package reads 5: use the pack"

@@ -139,7 +139,7 @@ class Campaign:
         CampaignClosed
             If the campaign was closed, and the key is new.
         KeyReused
-            If the key was used before, for another number of pulls.
+            If the key was used before, for another number of pulls or another arm.
         PolicyError
             If the policy chooses anything but an affordable arm.
         InvalidInput

@@ -23,7 +23,6 @@ from budgetbandits.errors import (
     BudgetBanditsError,
     CampaignClosed,
     InvalidInput,
-    InvalidReward,
     JournalDamaged,
     PolicyError,
     PullAlreadySettled,
@@ -120,9 +119,10 @@ class Ledger:
         The same key gives the same answer; an empty answer is not kept.
         """
         wanted = check_wanted(wanted)
-        answer = self._books.repeated(key, wanted)
+        number = None if arm is None else self._books.number_of(arm)
+        answer = self._books.repeated(key, wanted, number)
         if answer is None:
-            answer = self._asked(wanted, key, None if arm is None else self._books.number_of(arm))
+            answer = self._asked(wanted, key, number)
         return [self._books.pull(pull) for pull in answer]
 
     def _asked(self, wanted: int, key: str | None, arm: int | None) -> list[Reservation]:
@@ -157,7 +157,7 @@ class Ledger:
     def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
         """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing."""
         number = self._identify(pull)
-        reward = self._as_float(number, reward)
+        reward = self.player.learning.checked_reward(reward, self._pulls.arm(number))
         if told := self._pulls.told(number):
             self._check_repeated(number, told, reward, cost)
             return
@@ -229,16 +229,6 @@ class Ledger:
             f"pull {number} was told before, with the reward {told.reward!r}{at_cost}, and now with another: "
             "a pull is told once"
         )
-
-    def _as_float(self, number: int, reward: float) -> float:
-        """Return a reward as it is stored; whether it lies in the range is checked when it is folded in."""
-        try:
-            return float(reward)
-        except Exception as error:  # whatever it is that was given
-            low, high = self.settings.reward_range
-            raise InvalidReward(
-                f"reward of pull {number} is {reward!r}: it must be a number in the reward range ({low:g}, {high:g})"
-            ) from error
 
     def _identify(self, pull: Pull | int) -> int:
         number = pull.id if isinstance(pull, Pull) else pull

@@ -330,8 +330,8 @@ class Books:
 
     # Keys
 
-    def repeated(self, key: str | None, wanted: int) -> list[Reservation] | None:
-        """Return the answer that a key had before, or None if it is new, or raise."""
+    def repeated(self, key: str | None, wanted: int, arm: int | None = None) -> list[Reservation] | None:
+        """Return the answer that a key had before, or None if it is new; raise if it was to another request."""
         if key is None:
             return None
         # What no database can hold, or find again, is refused.
@@ -342,6 +342,11 @@ class Books:
             raise KeyReused(
                 f"the key {key!r} was used to ask for {answer.wanted} pulls, and now for {wanted}: "
                 "use a new key for each new ask"
+            )
+        if answer is not None and arm is not None and any(pull.arm != arm for pull in answer.pulls):
+            raise KeyReused(
+                f"the key {key!r} was used for a pull of arm {self.names[answer.pulls[0].arm]!r}, and now for "
+                f"{self.names[arm]!r}: use a new key for each new ask"
             )
         return None if answer is None else answer.pulls
 

@@ -160,16 +160,17 @@ class Learner:
             If the policy answers with something other than an affordable arm, or takes notes that are no numbers. Pulls
             that it chose before, of several, are the answer then.
         KeyReused
-            If the key was used before, for another number of pulls.
+            If the key was used before, for another number of pulls or another arm.
         InvalidInput
             If there is no arm of that name.
         """
         with self._lock:
             wanted = check_wanted(n)
             books = self._player.books
-            answer = books.repeated(key, wanted)
+            number = None if arm is None else books.number_of(arm)
+            answer = books.repeated(key, wanted, number)
             if answer is None:
-                answer = self._asked(None if arm is None else books.number_of(arm), key, wanted)
+                answer = self._asked(number, key, wanted)
             pulls = [books.pull(reservation) for reservation in answer]
         if n is not None:
             return pulls

@@ -114,7 +114,7 @@ class Learning:
         """Return a reward as a float, or raise unless it is one in the range."""
         try:
             amount = float(reward)
-        except (TypeError, ValueError, OverflowError):
+        except Exception:  # whatever it is that was given
             amount = math.nan
         if not self._reward_low <= amount <= self._reward_high:
             raise InvalidReward(

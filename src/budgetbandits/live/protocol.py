@@ -16,7 +16,9 @@ __all__ = ["AskTell"]
 class AskTell(Protocol):
     """What hands out pulls and is told their rewards: `Learner` and `Campaign` do.
 
-    Code that is written for this protocol works with both. `budgetbandits.testing.AskTellContract` checks it.
+    Code that is written for this protocol works with both. `budgetbandits.testing.AskTellContract` checks it. One
+    thing differs: to tell or cancel a pull twice, in the same way, is an error for a learner, which forgets what it has
+    settled, and changes nothing for a campaign, so that a request can be repeated.
 
     Examples
     --------

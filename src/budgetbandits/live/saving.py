@@ -84,7 +84,7 @@ def from_json(text: str) -> Player:
         return _restored(data)
     except InvalidState:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise InvalidState(f"the saved learner is damaged ({error!r}): restore it from another copy") from error
 
 

@@ -106,6 +106,13 @@ class AskTellContract(ABC):
         with pytest.raises(KeyReused, match="the key 'two' was used to ask for 2 pulls, and now for 1"):
             arms.ask(key="two")
 
+    def test_a_key_belongs_to_its_arm(self, arms: AskTell) -> None:
+        pull = _asked(arms, key="k", arm="b")
+        assert arms.ask(key="k", arm="b") == arms.ask(key="k") == pull
+        with pytest.raises(KeyReused, match="the key 'k' was used for a pull of arm 'b', and now for 'a'"):
+            arms.ask(key="k", arm="a")
+        assert arms.pulls == 1
+
     @pytest.mark.parametrize("key", ["", "a\0b", "x" * 256, 5])
     def test_a_key_is_a_printable_text(self, arms: AskTell, key: Any) -> None:
         with pytest.raises(InvalidInput, match="give a printable text of 1 to 255 characters"):
@@ -126,7 +133,7 @@ class AskTellContract(ABC):
     @pytest.mark.parametrize("reward", [-0.1, 1.1, math.nan, math.inf, "much", None])
     def test_a_reward_that_cannot_be_leaves_the_pull_outstanding(self, arms: AskTell, reward: Any) -> None:
         pull = _asked(arms)
-        with pytest.raises(InvalidReward, match="it must be a number in the reward range"):
+        with pytest.raises(InvalidReward, match=f"reward of arm 'a' is {reward!r}: it must be a number in the reward"):
             arms.tell(pull, reward)
         assert (arms.pending, arms.reward_total) == ((pull,), 0)
 

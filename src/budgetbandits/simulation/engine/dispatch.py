@@ -203,7 +203,8 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
     entry: Any = compile_entry(function, classes)
     if entry.signatures:
         return entry(*arguments)
-    what = " and ".join(map(repr, specs)) or function.__name__
+    # That nothing is forgotten is not worth a word.
+    what = " and ".join(repr(spec) for spec in specs if spec != _EVERYTHING) or function.__name__
     # One thread compiles for all.
     with _compiling:
         if classes in _slow:
