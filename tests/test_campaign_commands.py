@@ -13,7 +13,7 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.campaigns.export import export
 from budgetbandits.cli import main
-from budgetbandits.core.specs import Spec
+from budgetbandits.core import specs
 from budgetbandits.errors import InvalidInput
 from budgetbandits.testing import new_campaign
 
@@ -142,8 +142,8 @@ def test_verify_goes_on_after_a_campaign_that_it_cannot_read(
     with bb.open_store(url) as store:
         new_campaign(store, "own", policy=importlib.import_module("house_policies").House()).ask()
         new_campaign(store, "zebra").ask()
-    for name in [name for name in Spec._classes if name.startswith("house_policies")]:
-        monkeypatch.delitem(Spec._classes, name)
+    for name in [name for name in specs._CLASSES if name.startswith("house_policies")]:
+        monkeypatch.delitem(specs._CLASSES, name)
     monkeypatch.delitem(sys.modules, "house_policies")
     assert main(["campaign", "verify", url]) == 1
     output = capsys.readouterr()

@@ -7,7 +7,7 @@ all it is, it compares by value, goes into JSON and back without running any cod
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from budgetbandits.errors import InvalidInput, InvalidState
 
@@ -32,11 +32,9 @@ class Spec:
 
     __slots__ = ()  # so that classes of which there are a million instances can do without a dictionary in each
 
-    _classes: ClassVar[dict[str, type["Spec"]]] = {}
-
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        Spec._classes[cls.spec_name()] = cls
+        _CLASSES[cls.spec_name()] = cls
 
     @classmethod
     def spec_name(cls) -> str:
@@ -61,7 +59,7 @@ class Spec:
         if not isinstance(data, Mapping) or "type" not in data:
             raise InvalidState(f"{data!r} describes no {cls.__name__}: it must be an object with a 'type'")
         name = data["type"]
-        found = Spec._classes.get(name)
+        found = _CLASSES.get(name)
         if found is None or not issubclass(found, cls):
             raise InvalidState(
                 f"there is no {cls.__name__} named {name!r} here: import the module that defines it first"
@@ -75,6 +73,10 @@ class Spec:
             return found(**values)
         except TypeError as error:
             raise InvalidState(f"{name!r} cannot be restored from {dict(data)!r}: {error}") from error
+
+
+_CLASSES: dict[str, type[Spec]] = {}
+"""All specs by name. Not a field of theirs: a class that is sent to another process would take it along."""
 
 
 def require(
