@@ -12,9 +12,8 @@ import budgetbandits as bb
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation.engine.ceilings import play_ceilings
-from budgetbandits.simulation.engine.dispatch import call, has_ceilings, play_run
-from budgetbandits.simulation.engine.play import play_any
-from test_play import GO_ON, NO_MARKS, assert_equal, played_live, some_budget, some_problem, world_of
+from budgetbandits.simulation.engine.dispatch import has_ceilings, play_run
+from test_play import GO_ON, NO_MARKS, assert_equal, played_live, scanned, some_budget, some_problem, world_of
 
 INDICES = [
     bb.indices.KLUCB(),
@@ -66,7 +65,7 @@ def test_ceilings_decide_as_the_compiled_scan(index: bb.indices.Index, oracle: b
         bill = problem.price_list(some_budget(chance, problem))
         policy = bb.IndexPolicy(index, oracle, clip=chance.random() < 0.5, lazy=chance.random() < 0.7)
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
-        plain = call(play_any, (policy,), policy, Everything(), world_of(problem, bill, 7, run))
+        plain = scanned(policy, world_of(problem, bill, 7, run))
         assert_equal(fast, plain)
 
 
@@ -78,7 +77,7 @@ def test_so_they_do_on_long_runs(family: bb.families.Family, index: bb.indices.I
     bill = problem.price_list(20_000)
     fast = play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON)
     assert fast.pulls.sum() > 1000
-    assert_equal(fast, call(play_any, (policy,), policy, Everything(), world_of(problem, bill, 7, 0)))
+    assert_equal(fast, scanned(policy, world_of(problem, bill, 7, 0)))
 
 
 def test_marks_are_those_of_the_scan() -> None:
@@ -88,7 +87,7 @@ def test_marks_are_those_of_the_scan() -> None:
     marks = np.array([250.0, 100.0, 99.0, 0.0])
     world = world_of(problem, bill, 7, 0)._replace(marks=marks)
     fast = play_run(policy, problem.tables, bill, 7, 0, marks, GO_ON)
-    assert fast.trace.tolist() == call(play_any, (policy,), policy, Everything(), world).trace.tolist()
+    assert fast.trace.tolist() == scanned(policy, world).trace.tolist()
 
 
 def test_it_is_the_same_in_plain_python() -> None:

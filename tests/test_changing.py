@@ -14,12 +14,10 @@ from scipy.optimize import linprog
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
-from budgetbandits.policies.memories import Everything
 from budgetbandits.problems import optima
 from budgetbandits.problems.laws.changing import Law, mean_at, tabulate_schedules
-from budgetbandits.simulation.engine.dispatch import call, play_run
-from budgetbandits.simulation.engine.play import play_any
-from test_play import GO_ON, NO_MARKS, assert_equal, world_of
+from budgetbandits.simulation.engine.dispatch import play_run
+from test_play import GO_ON, NO_MARKS, assert_equal, scanned, world_of
 
 probabilities = st.floats(0, 1)
 coins = st.builds(bb.Bernoulli, probabilities)
@@ -331,7 +329,7 @@ class TestProblem:
             bill = PROBLEM.price_list(150 + run)
             policy = bb.recommended()
             fast = play_run(policy, PROBLEM.tables, bill, 7, run, NO_MARKS, GO_ON)
-            assert_equal(fast, call(play_any, (policy,), policy, Everything(), world_of(PROBLEM, bill, 7, run)))
+            assert_equal(fast, scanned(policy, world_of(PROBLEM, bill, 7, run)))
 
     def test_regret_is_against_the_bound(self) -> None:
         runs = bb.simulate(PROBLEM, POLICIES, [100, 300], runs=5, seed=1, trace=4)

@@ -20,11 +20,9 @@ import budgetbandits as bb
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.errors import InvalidInput, JournalDamaged, PolicyError
 from budgetbandits.policies.knapsack import exact, fractional, greedy, relaxation
-from budgetbandits.policies.memories import Everything
-from budgetbandits.simulation.engine.dispatch import call, play_run, solve_exactly
-from budgetbandits.simulation.engine.play import play_any
+from budgetbandits.simulation.engine.dispatch import play_run, solve_exactly
 from states import asked
-from test_play import GO_ON, NO_MARKS, assert_equal, some_budget, some_problem, world_of
+from test_play import GO_ON, NO_MARKS, assert_equal, scanned, some_budget, some_problem, world_of
 
 # The bounded knapsack
 
@@ -337,7 +335,7 @@ def test_ceilings_decide_as_the_scan(policy: bb.Policy) -> None:
         problem = with_limits(some_problem(chance, 60), chance)
         bill = problem.price_list(some_budget(chance, problem))
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
-        assert_equal(fast, call(play_any, (policy,), policy, Everything(), world_of(problem, bill, 7, run)))
+        assert_equal(fast, scanned(policy, world_of(problem, bill, 7, run)))
 
 
 @pytest.mark.parametrize("policy", [bb.kube(0.3), bb.epsilon_first(0.2)], ids=repr)

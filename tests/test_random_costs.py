@@ -14,11 +14,9 @@ from scipy import stats
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
-from budgetbandits.policies.memories import Everything
-from budgetbandits.simulation.engine.dispatch import call, has_ceilings, play_run
-from budgetbandits.simulation.engine.play import play_any
+from budgetbandits.simulation.engine.dispatch import has_ceilings, play_run
 from states import arms_of, asked, now_of
-from test_play import GO_ON, NO_MARKS, assert_equal, world_of
+from test_play import GO_ON, NO_MARKS, assert_equal, scanned, world_of
 
 # --- Problems -----------------------------------------------------------------------------------------------
 
@@ -100,7 +98,7 @@ def test_ceilings_decide_as_the_compiled_scan(policy: bb.IndexPolicy) -> None:
         problem = some_random_costs(chance)
         bill = problem.price_list(chance.choice([3, 30, 300]))
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
-        assert_equal(fast, call(play_any, (policy,), policy, Everything(), world_of(problem, bill, 7, run)))
+        assert_equal(fast, scanned(policy, world_of(problem, bill, 7, run)))
 
 
 def some_random_costs(chance: Random) -> bb.Problem:
