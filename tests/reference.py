@@ -627,8 +627,10 @@ def fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
 
 def about_fractional(account: Account, values: dict[int, float]) -> list[BestSet]:
     """Permit every arm that is the densest but for the rounding of values that are found in different ways."""
-    densities = {i: value / account.arms[i].mean_cost() for i, value in values.items()}
-    return [[(i, 1)] for i, density in densities.items() if density >= max(densities.values()) * (1 - 1e-9)]
+    rounding = 1e-12 * account.high  # halving an interval ends a little beside 0 where the value is 0
+    costs = {i: account.arms[i].mean_cost() for i in values}
+    best = max(value / costs[i] for i, value in values.items())
+    return [[(i, 1)] for i, value in values.items() if (value + rounding) / costs[i] >= best * (1 - 1e-9)]
 
 
 @oracle_twin("CostBlind")

@@ -232,7 +232,7 @@ class TestOddArguments:
         ads = new_campaign(store)
         asked(ads)
         odd: Any = Odd()
-        with pytest.raises(InvalidReward, match=r"reward of pull 1 is <.*Odd object"):
+        with pytest.raises(InvalidReward, match=r"reward of arm .a. is <.*Odd object"):
             ads.tell(1, odd)
 
 

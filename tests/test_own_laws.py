@@ -59,6 +59,20 @@ class TestDraws:
         entry: Any = compile_entry(engine_laws.draw_once, frozenset(classes_of(law)))
         assert [entry(table.others, table.parameters[0], u) for u in LEVELS] == [law.quantile(u) for u in LEVELS]
 
+    def test_a_field_may_be_named_as_a_method_of_another_spec_is(self) -> None:
+        @dataclass(frozen=True)
+        class Listed(Rising):
+            choose: tuple[float, ...] = (0.5, 0.75)
+
+            def quantile(self, u: float) -> float:
+                return self.choose[int(u * len(self.choose))]
+
+        runs_of(bb.Problem([1], [bb.Bernoulli(0.5)]), bb.policies.above_average())  # its `choose` is a method
+        law = Listed(0, 1)
+        table = compiled(tabulate([law]))
+        entry: Any = compile_entry(engine_laws.draw_once, frozenset(classes_of(law)))
+        assert [entry(table.others, table.parameters[0], u) for u in LEVELS] == [law.quantile(u) for u in LEVELS]
+
     def test_laws_of_one_class_share_their_machine_code(self) -> None:
         laws = [Rising(0, 1 + i) for i in range(20)]
         table = compiled(tabulate([bb.Bernoulli(0.5), *laws, Shifted(Rising(0, 1), 1, False)]))
@@ -129,7 +143,8 @@ class TestSimulations:
         assert len(caught) == 1
         assert rows_of(runs) == rows_of(runs_of(quick, bb.kube(0.3)))
 
-    def test_a_law_with_many_numbers_runs_in_python(self) -> None:
+    def test_a_law_with_many_numbers_runs_in_python(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(engine_laws, "_warned", set())
         law = Shifted(bb.Empirical([i / 100 for i in range(100)]), 1, False)
         with pytest.warns(SlowLawWarning, match="it holds 104 numbers, and compiled code takes 62 at most"):
             assert compiled(tabulate([law])).others == tabulate([law]).others

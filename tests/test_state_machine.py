@@ -165,10 +165,10 @@ class Comparison(RuleBasedStateMachine):
         cost = COSTS[pull.arm] if cents is None else Decimal(cents) / 100
         answer = self.all_of_them("tell", number, reward, None if cents is None else cost)
         is_settled = pull.state not in ("outstanding", "expired")
-        if not is_settled and cost > COSTS[pull.arm]:
-            assert answer is InvalidAmount
-        elif not is_settled and reward > 1:
+        if reward > 1:
             assert answer is InvalidReward
+        elif not is_settled and cost > COSTS[pull.arm]:
+            assert answer is InvalidAmount
         elif pull.state == "outstanding":
             assert answer is None
             pull.state, pull.held, pull.told = "told", cost, (reward, cost)

@@ -86,6 +86,18 @@ class SpecType(types.NamedTuple):
 
 
 register_model(SpecType)(models.TupleModel)
+
+
+@infer_getattr
+class _Field(AttributeTemplate):
+    """A field of a spec, which Numba would otherwise take for a method of that name that another spec has."""
+
+    key = SpecType
+
+    def generic_resolve(self, spec: SpecType, name: str) -> types.Type | None:
+        return spec.types[spec.fields.index(name)] if name in spec.fields else None
+
+
 _known: set[type[Spec]] = set()
 
 
