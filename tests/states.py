@@ -8,7 +8,7 @@ from budgetbandits import Learner, Pull
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.checks import ArmName
 from budgetbandits.policies import Arms, Now
-from budgetbandits.policies.state import fresh_arms
+from budgetbandits.policies.state import first_moment, fresh_arms, moment_at
 
 
 def arms_of(
@@ -39,17 +39,8 @@ def now_of(
     arms_tried: int = 10,
     reward_seen: float = 1.0,
 ) -> Now:
-    return Now(
-        pull=pull,
-        budget=budget,
-        budget_left=budget_left,
-        reward_low=low,
-        reward_high=high,
-        arm_count=arm_count,
-        cost_high=100.0,
-        arms_tried=arms_tried,
-        reward_seen=reward_seen,
-    )
+    first = first_moment(np.full(arm_count, 100.0), budget, low, high)
+    return moment_at(first, pull, budget_left, arms_tried, reward_seen)
 
 
 def asked(learner: Learner, arm: ArmName | None = None) -> Pull:

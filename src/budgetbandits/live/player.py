@@ -16,7 +16,7 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.live.choosing import Chooser
 from budgetbandits.live.learning import Learning
 from budgetbandits.policies import Policy
-from budgetbandits.policies.state import Now
+from budgetbandits.policies.state import Now, first_moment, moment_at
 
 __all__ = ["Decision", "Player"]
 
@@ -84,20 +84,15 @@ class Player:
         self.decisions: dict[int, Decision] = {}
         self._chooser = Chooser(policy, self.books, self.learning)
         self._draws = Draws(self.seed, CHOICE, self.run)
-        self._cost_high = float(bill.prices.max())
-        self._budget = bill.unit.price(bill.budget)
+        self._first = first_moment(bill.prices, bill.unit.price(bill.budget), self.reward_low, self.reward_high)
 
     def now(self) -> Now:
         """Return what the policy is told of the moment."""
         learning, books = self.learning, self.books
-        return Now(
+        return moment_at(
+            self._first,
             pull=learning.memory.next_pull(learning.past, books.pulls + 1),
-            budget=self._budget,
             budget_left=books.bill.unit.price(books.left),
-            reward_low=self.reward_low,
-            reward_high=self.reward_high,
-            arm_count=len(books.names),
-            cost_high=self._cost_high,
             arms_tried=learning.tried,
             reward_seen=learning.reward_seen,
         )

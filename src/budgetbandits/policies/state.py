@@ -110,6 +110,31 @@ class Now(NamedTuple):
     reward_seen: float
 
 
+@kernel
+def first_moment(prices: Floats, budget: float, reward_low: float, reward_high: float) -> Now:
+    """Return the moment at which nothing was pulled yet; `moment_at` makes all later ones of it.
+
+    A field that stays the same all the time is filled in here alone, for live learners and simulated runs alike.
+    """
+    return Now(
+        pull=1,
+        budget=budget,
+        budget_left=budget,
+        reward_low=reward_low,
+        reward_high=reward_high,
+        arm_count=len(prices),
+        cost_high=float(prices.max()),
+        arms_tried=0,
+        reward_seen=reward_low,
+    )
+
+
+@kernel
+def moment_at(first: Now, pull: float, budget_left: float, arms_tried: int, reward_seen: float) -> Now:
+    """Return a later moment: the first one, with the fields that change."""
+    return first._replace(pull=pull, budget_left=budget_left, arms_tried=arms_tried, reward_seen=reward_seen)
+
+
 @allocating
 def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, reward_low: float) -> Arms:
     """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""

@@ -23,7 +23,7 @@ from budgetbandits.policies.indices import UCB1, Index, LinearIndex, ScalarIndex
 from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.policies.memories import Discount, Everything, Memory
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
-from budgetbandits.policies.state import Arm, Now
+from budgetbandits.policies.state import Arm, Now, first_moment, moment_at
 from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.ceilings import play_ceilings
@@ -166,17 +166,8 @@ def _untried(index: ScalarIndex, cost: float, pull: int, left: float, arms_tried
 
 
 def _moment(pull: int, left: float, arms_tried: int) -> Now:
-    return Now(
-        pull=pull,
-        budget=float(_PROBES[-1]),
-        budget_left=left,
-        reward_low=0.0,
-        reward_high=1.0,
-        arm_count=10,
-        cost_high=3.0,
-        arms_tried=arms_tried,
-        reward_seen=0.9,
-    )
+    first = first_moment(np.full(10, 3.0), float(_PROBES[-1]), 0.0, 1.0)
+    return moment_at(first, pull, left, arms_tried, reward_seen=0.9)
 
 
 def _never_falls(values: list[float]) -> bool:

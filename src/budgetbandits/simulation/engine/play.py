@@ -14,7 +14,7 @@ from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
 from budgetbandits.policies.memories import Memory, Past
-from budgetbandits.policies.state import Arms, Now, fresh_arms, learn, learn_cost, use_up
+from budgetbandits.policies.state import Arms, Now, first_moment, fresh_arms, learn, learn_cost, moment_at, use_up
 from budgetbandits.problems.laws.changing import mean_at
 from budgetbandits.simulation.engine.world import (
     NO_ARM,
@@ -43,8 +43,8 @@ class RunState(NamedTuple):
         The arms as they are.
     past
         What is remembered of them: policies see no more.
-    price_high
-        The greatest price.
+    first
+        The moment of the first pull.
     money
         The budget left, as the sum of two prices, and the least price of the arms that can still be pulled.
     earned
@@ -57,7 +57,7 @@ class RunState(NamedTuple):
 
     arms: Arms
     past: Past
-    price_high: float
+    first: Now
     money: Floats
     earned: Floats
     counts: Counts
@@ -74,7 +74,9 @@ def begin(world: World, memory: Memory) -> RunState:
     return RunState(
         arms=arms,
         past=memory.fresh(arms, most_pulls, world.reward_low, world.charges.is_random),
-        price_high=world.prices.max(),
+        first=first_moment(
+            world.prices, rounded_down(world.budget, world.budget_rest), world.reward_low, world.reward_high
+        ),
         money=np.array([world.budget, world.budget_rest, cheapest]),
         earned=np.array([0.0, 0.0, world.reward_low]),
         counts=np.array([1, 0, 0]),
@@ -89,16 +91,12 @@ def goes_on(world: World, state: RunState) -> bool:
 
 
 @kernel
-def moment(world: World, memory: Memory, state: RunState) -> Now:
+def moment(memory: Memory, state: RunState) -> Now:
     """Return what a policy is told of the moment."""
-    return Now(
+    return moment_at(
+        state.first,
         pull=memory.next_pull(state.past, state.counts[0]),
-        budget=rounded_down(world.budget, world.budget_rest),
         budget_left=rounded_down(state.money[0], state.money[1]),
-        reward_low=world.reward_low,
-        reward_high=world.reward_high,
-        arm_count=len(world.prices),
-        cost_high=state.price_high,
         arms_tried=state.counts[2],
         reward_seen=state.earned[2],
     )
@@ -180,7 +178,7 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     state = begin(world, memory)
     arms = state.past.arms
     while goes_on(world, state):
-        now = moment(world, memory, state)
+        now = moment(memory, state)
         arm = int(policy.choose(arms, now, choice_number(world, state)))
         if not can_pull(world, state, arm, now.budget_left):
             return finish(world, state, arm)
