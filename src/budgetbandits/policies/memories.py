@@ -164,7 +164,17 @@ class Everything(Memory):
     def fresh(self, arms: Arms, most: int, reward_low: float, is_random: bool) -> Past:
         """Return the arms themselves."""
         none = np.zeros(1)
-        return Past(arms, none, none, np.zeros((4, 1)), np.zeros(1, np.int64), none, none, reward_low, is_random)
+        return Past(
+            arms=arms,
+            prices=none,
+            pulls=none,
+            rounding=np.zeros((4, 1)),
+            place_arm=np.zeros(1, np.int64),
+            place_reward=none,
+            place_cost=none,
+            reward_low=reward_low,
+            is_random=is_random,
+        )
 
     def next_pull(self, past: Past, pull: int) -> int:
         """Return the pull number."""
