@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.analysis.intervals import mean_interval, ratio_interval
+from budgetbandits.analysis.intervals import Interval, mean_interval, ratio_interval
 from budgetbandits.analysis.regret import regrets
 from budgetbandits.errors import InvalidInput, InvalidState, PolicyError, SlowPolicyWarning
 
@@ -366,6 +366,22 @@ def test_the_interval_of_a_ratio_covers_it() -> None:
         _, low, high = ratio_interval(0.7 * second + rng.normal(0, 0.2, 200), second)
         hits += low <= 0.7 <= high
     assert hits > 270
+
+
+@pytest.mark.parametrize("interval", ["hall", "bootstrap"])
+def test_policies_that_are_equal_run_by_run_have_a_ratio_of_1_and_nothing_else(interval: Interval) -> None:
+    """Even where the mean regret may be 0, and a ratio to it could be anything."""
+    near_zero = np.array([-3.0, 2.0, 1.5, 0.1])
+    assert ratio_interval(near_zero, near_zero.copy(), interval=interval) == (1.0, 1.0, 1.0)
+    assert ratio_interval(near_zero[:1], near_zero[:1])[1:] == (-np.inf, np.inf)  # one run says nothing of others
+    assert ratio_interval(near_zero, near_zero[::-1].copy())[1:] == (-np.inf, np.inf)
+
+    # A single arm whose costs are random: what is lost or won against the optimum is luck.
+    problem = bb.Problem([bb.Uniform(0, 2)], [bb.Bernoulli(0.5)])
+    runs = bb.simulate(problem, {"a": bb.kube(), "b": bb.fractional_kube()}, 30, runs=4, seed=1)
+    rows = bb.paired_regret(runs, "a", "b", against="fractional", interval=interval)
+    assert (rows[0].ratio, rows[0].ratio_low, rows[0].ratio_high) == (1.0, 1.0, 1.0)
+    assert "inf" not in str(rows)
 
 
 def test_odd_samples_have_an_interval_or_say_that_there_is_none() -> None:

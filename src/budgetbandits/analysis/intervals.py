@@ -49,13 +49,21 @@ def ratio_interval(
     """Return the ratio of two means, of paired samples, and its confidence interval.
 
     The interval holds every ratio r for which the mean of ``first - r * second`` may be 0 by `mean_interval` (E. C.
-    Fieller's argument). It is unbounded where the second mean may be 0.
+    Fieller's argument). It is unbounded where the second mean may be 0, unless the samples are equal pair by pair: then
+    the ratio is 1, whatever the means are.
+
+    Examples
+    --------
+    >>> ratio_interval(np.array([-1.0, 2.0, 0.5]), np.array([-1.0, 2.0, 0.5]))
+    (1.0, 1.0, 1.0)
     """
     _check(interval, level)
     denominator = float(np.mean(second))
     if denominator == 0:
         return math.nan, -math.inf, math.inf
     ratio = float(np.mean(first)) / denominator
+    if len(first) > 1 and np.array_equal(first, second):
+        return 1.0, 1.0, 1.0
 
     if interval == "bootstrap":
         return ratio, *_bootstrap((first, second), _ratio_of_means, level)
