@@ -4,6 +4,7 @@ import re
 import struct
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,6 +94,32 @@ def test_points_side_by_side_are_in_the_caption_and_a_single_curve_is_where_it_b
     assert "The points of one budget stand side by side" in how_drawn([Panel("a", [curve("a"), curve("b")])])
     alone = regret_figure([Panel("a", [curve("a")])], title="t", y_label="y")
     assert np.asarray(alone.axes[0].lines[0].get_xdata()).tolist() == BUDGETS
+
+
+def test_a_bar_that_has_no_end_on_the_axis_ends_in_an_arrowhead_and_is_explained() -> None:
+    reaching = Curve("lucky", BUDGETS, [5, 6, 7], [-1, 5, float("-inf")], [9, float("inf"), 8])
+    panels = [Panel("a", [reaching])]
+    figure = regret_figure(panels, title="t", y_label="y")
+    below, above = [
+        line for line in figure.axes[0].lines if line.get_marker() in (6, 7) and line.get_linestyle() == "None"
+    ]
+    assert np.asarray(below.get_xydata()).tolist() == [[BUDGETS[0], 5e-3], [BUDGETS[2], 7e-3]]
+    assert np.asarray(above.get_xydata()).tolist() == [[BUDGETS[1], 6e3]]
+    assert "arrowhead: the bar is cut" in texts(picture(figure).svg)
+    assert "A bar with an arrowhead is cut" in how_drawn(panels)
+
+    whole = [Panel("a", [curve("KUBE"), SOME_NOTHING])]
+    assert "arrowhead" not in texts(picture(regret_figure(whole, title="t", y_label="y")).svg)
+    assert "arrowhead" not in how_drawn(whole)
+
+
+def test_bars_on_a_linear_axis_are_as_long_as_they_are() -> None:
+    lucky = [Panel("a", [Curve("lucky", BUDGETS, [-5, -6, 0], [-9, -8, -1], [2, -1, 1])])]
+    axes = regret_figure(lucky, title="t", y_label="y").axes[0]
+    container: Any = axes.containers[0]
+    (segments,) = container.lines[2]
+    assert [[end[1] for end in bar] for bar in segments.get_segments()] == [[-9, 2], [-8, -1], [-1, 1]]
+    assert "arrowhead" not in how_drawn(lucky)
 
 
 def test_the_background_is_white_and_opaque() -> None:

@@ -2,8 +2,9 @@
 
 Colours are those of Okabe and Ito, which the colour-blind can distinguish; markers and dashes distinguish the curves in
 black and white. A regret of 0 or less has no place on a logarithmic axis: it is a hollow marker at the lower edge, and
-the legend says so. Heat maps have the colours of cividis, made for the same purpose, and a number in each cell. The
-background is white and opaque, so that a figure can be read on a dark page as well.
+the legend says so. Nor has the end of a bar there: the bar is cut and ends in an arrowhead. Heat maps have the colours
+of cividis, made for the same purpose, and a number in each cell. The background is white and opaque, so that a figure
+can be read on a dark page as well.
 """
 
 import io
@@ -13,9 +14,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.optional import require
@@ -47,6 +49,9 @@ FIGURE_DPI: Final = 200
 """Points of a PNG in an inch."""
 
 _EDGE: Final = "at the lower edge: 0 or less"
+_CUT: Final = "arrowhead: the bar is cut"
+_ARROWHEADS: Final = (7, 6)  # matplotlib's numbers of a caret that points down, and of one that points up
+_CUT_AT: Final = 1e3  # a bar on a logarithmic axis reaches no further than this many times its mean, up or down
 _LONGEST: Final = 40  # letters of a name in the legend
 _SHARES: Final = (0.01, 3.0)  # from the darkest colour of a heat map to the brightest
 _SETTINGS: Final[dict[str, Any]] = {
@@ -153,9 +158,10 @@ def regret_figure(
 
     is_log = _has(panels, lambda mean: mean > 0)
     has_edge = is_log and _has(panels, lambda mean: mean <= 0)
+    has_cut = _has_cut(panels, is_log)
     with _styled():
         width, columns = max(7.2, 3.4 * len(panels)), 6 if len(panels) > 1 else 2
-        legend_rows = math.ceil((max(len(panel.curves) for panel in panels) + 1 + has_edge) / columns)
+        legend_rows = math.ceil((max(len(panel.curves) for panel in panels) + 1 + has_edge + has_cut) / columns)
         size = (width, 4.0 + 0.22 * legend_rows)
         figure = ShownFigure(figsize=size, layout="constrained", facecolor="white")
         all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -164,7 +170,7 @@ def regret_figure(
             axes.set(xscale=x_scale, xlabel=x_label)
         all_axes[0].set_ylabel(y_label)
         _add_title(figure, title)
-        _add_legend(figure, all_axes[0], columns, has_edge)
+        _add_legend(figure, all_axes[0], columns, has_edge, has_cut)
         return figure
 
 
@@ -177,9 +183,38 @@ def how_drawn(panels: Sequence[Panel]) -> str:
     notes = ["Bars are 95% intervals of the mean."]
     if any(len(panel.curves) > 1 for panel in panels):
         notes.append("The points of one budget stand side by side, so that they do not hide each other.")
-    if _has(panels, lambda mean: mean > 0) and _has(panels, lambda mean: mean <= 0):
+    is_log = _has(panels, lambda mean: mean > 0)
+    if is_log and _has(panels, lambda mean: mean <= 0):
         notes.append("A hollow marker at the lower edge is a mean of 0 or less, for which the axis has no place.")
+    if _has_cut(panels, is_log):
+        notes.append("A bar with an arrowhead is cut: the interval goes on from there, below to 0 or less.")
     return " ".join(notes)
+
+
+def _has_cut(panels: Sequence[Panel], is_log: bool) -> bool:
+    """Tell whether some bar is drawn shorter than it is."""
+    bars = [_bars(curve, is_log) for panel in panels for curve in panel.curves]
+    return any(bool(bar.is_cut_below.any() or bar.is_cut_above.any()) for bar in bars)
+
+
+class _Bars(NamedTuple):
+    """The means that have a place on the axis, the ends of their bars as drawn, and which bars really go on."""
+
+    means: Floats
+    lows: Floats
+    highs: Floats
+    is_cut_below: NDArray[np.bool_]
+    is_cut_above: NDArray[np.bool_]
+
+
+def _bars(curve: Curve, is_log: bool) -> _Bars:
+    given, lows, highs = (np.array(values, float) for values in (curve.means, curve.lows, curve.highs))
+    means = np.where(given > 0, given, np.nan) if is_log else given
+    # On a linear axis only a bar without an end is cut, right where it begins.
+    least, most = (means / _CUT_AT, means * _CUT_AT) if is_log else (means, means)
+    below = (lows < least) if is_log else np.isneginf(lows)
+    above = (highs > most) if is_log else np.isposinf(highs)
+    return _Bars(means, np.where(below, least, lows), np.where(above, most, highs), below, above)
 
 
 def _has(panels: Sequence[Panel], is_such: Callable[[float], bool]) -> bool:
@@ -273,16 +308,11 @@ def _draw(
     for number, curve in enumerate(panel.curves):
         color, marker, dashes = _style(number)
         budgets = spread ** (number / max(1, len(panel.curves) - 1) - 0.5) * np.array(curve.budgets)
-        given = np.array(curve.means, float)
-        at_edge = (given <= 0) & is_log
-        means = np.where(at_edge, np.nan, given)
-        # A bar that reaches below 0 has no end on a logarithmic axis: it is cut at the least value drawn.
-        lows = np.maximum(np.nan_to_num(curve.lows, neginf=0.0), 1e-3 * means)
-        highs = np.minimum(np.nan_to_num(curve.highs, posinf=1e12), 1e3 * means)
+        bars = _bars(curve, is_log)
         axes.errorbar(
             budgets,
-            means,
-            yerr=np.abs([means - lows, highs - means]),
+            bars.means,
+            yerr=np.abs([bars.means - bars.lows, bars.highs - bars.means]),
             label=_plain(curve.label),
             color=color,
             marker=marker,
@@ -293,13 +323,24 @@ def _draw(
             capsize=2.5,
             elinewidth=1,
         )
-        _mark_at_edge(axes, budgets[at_edge], color, marker)
+        _mark_cuts(axes, budgets, bars, color)
+        _mark_at_edge(axes, budgets[np.isnan(bars.means)], color, marker)
     if reference is not None:
         label, values = reference
         axes.plot(panel.curves[0].budgets, values, color=_REFERENCE, linestyle=":", linewidth=1.8, label=label)
     axes.set(yscale="log" if is_log else "linear", title=_plain(panel.title))
     axes.grid(which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def _mark_cuts(axes: "Axes", budgets: Floats, bars: _Bars, color: str) -> None:
+    """Draw an arrowhead where a bar is cut."""
+    for ends, is_cut, arrowhead in (
+        (bars.lows, bars.is_cut_below, _ARROWHEADS[0]),
+        (bars.highs, bars.is_cut_above, _ARROWHEADS[1]),
+    ):
+        if is_cut.any():
+            axes.plot(budgets[is_cut], ends[is_cut], color=color, marker=arrowhead, linestyle="", markersize=6)
 
 
 def _mark_at_edge(axes: "Axes", budgets: Floats, color: str, marker: str) -> None:
@@ -322,7 +363,7 @@ def _plain(text: str) -> str:
     return (f" {text}" if text.startswith("_") else text).replace("$", r"\$")
 
 
-def _add_legend(figure: "Figure", axes: "Axes", columns: int, has_edge: bool) -> None:
+def _add_legend(figure: "Figure", axes: "Axes", columns: int, has_edge: bool, has_cut: bool) -> None:
     from matplotlib.lines import Line2D
 
     handles, labels = axes.get_legend_handles_labels()
@@ -335,6 +376,9 @@ def _add_legend(figure: "Figure", axes: "Axes", columns: int, has_edge: bool) ->
     if has_edge:
         handles.append(Line2D([], [], color=_REFERENCE, marker="o", linestyle="", mfc="white"))
         shown.append(_EDGE)
+    if has_cut:
+        handles.append(Line2D([], [], color=_REFERENCE, marker=_ARROWHEADS[0], linestyle=""))
+        shown.append(_CUT)
     figure.legend(
         handles, shown, loc="outside lower center", ncols=min(len(shown), columns), frameon=False, handlelength=3
     )
