@@ -607,7 +607,42 @@ class Stretched(SteadyLaw):
         return 0.2 + 0.4 * u
 
 
+@dataclass(frozen=True)
+class Thirds(Bernoulli):
+    """A subclass of a packaged law with another quantile function: 0, 0.5 or 1, with the mean 0.5."""
+
+    values_drawn = (0.0, 0.5, 1.0)
+
+    def quantile(self, u: float) -> float:
+        return 0.0 if u <= 1 / 3 else 0.5 if u <= 2 / 3 else 1.0
+
+
+@dataclass(frozen=True)
+class Bent(Uniform):
+    """Another: 0 with probability 0.5, 1 otherwise."""
+
+    def quantile(self, u: float) -> float:
+        return 0.0 if u <= 0.5 else 1.0
+
+
 class TestLawsOfAUsersOwn:
+    def test_a_subclass_of_a_packaged_law_is_not_that_law(self) -> None:
+        same = least_divergence(Empirical([0.0, 0.5, 1.0]), 0.7, high=1)
+        assert least_divergence(Thirds(0.5), 0.7, high=1) == pytest.approx(same, rel=1e-9)
+        assert least_divergence(Bernoulli(0.5), 0.7, high=1) != pytest.approx(same, rel=0.1)
+        same = least_divergence(Bernoulli(0.5), 0.7, high=1)
+        assert least_divergence(Bent(0, 1), 0.7, high=1) == pytest.approx(same, rel=5e-3)
+
+    def test_values_inherited_from_a_packaged_law_have_to_be_those_that_are_drawn(self) -> None:
+        @dataclass(frozen=True)
+        class Forgetting(Bernoulli):
+            def quantile(self, u: float) -> float:
+                return Thirds(0.5).quantile(u)
+
+        with pytest.raises(InvalidInput, match=r"quantile\(0\.3.*\) is 0\.5: values_drawn does not name it"):
+            Problem([1], [Forgetting(0.5)])
+        assert Problem([1], [Thirds(0.5)]).means.tolist() == [0.5]
+
     def test_values_that_it_tells(self) -> None:
         same = Empirical([0.0] * 3 + [0.5] * 7)
         assert least_divergence(TwoKnownPrices(), 0.4, high=1) == pytest.approx(

@@ -407,6 +407,16 @@ def test_measured_regret_stands_beside_the_bound_and_below_it() -> None:
     with pytest.raises(InvalidInput, match="do not know their problem"):
         bb.regret_bounds(restored)
     assert bb.regret_bounds(restored, problem) == rows
+    own = bb.Runs(
+        {name: runs[name] for name in runs.column_names},
+        {**policies, "K": Hasty(bb.indices.UCB1(), bb.oracles.DensityGreedy())},
+        1,
+    )
+    assert {row.policy for row in bb.regret_bounds(own, problem)} == {"f"}
+
+
+class Hasty(bb.IndexPolicy):
+    """A subclass of KUBE's class, which may choose otherwise: the bound is not proved of it."""
 
 
 # Files

@@ -1,7 +1,7 @@
 """How far a law has to be bent to have another mean: the divergence in lower bounds on regret."""
 
 import math
-from functools import cache, singledispatch
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -62,9 +62,16 @@ def least_divergence(law: SteadyLaw, mean: float, *, high: float) -> float:
     return _dual_maximum((values - mean) / (high - mean), weights, shortfall)
 
 
-@singledispatch
 def _weighted_values(law: SteadyLaw) -> tuple[Floats, Floats]:
     """Return values and weights such that E[f(X)] is the weighted sum of f over the values."""
+    # Of this very class: a user's subclass may have another quantile function.
+    if type(law) is Bernoulli:
+        return np.array([0.0, 1.0]), np.array([1 - law.probability, law.probability])
+    if type(law) is Empirical:
+        values = np.array(law.values, dtype=np.float64)
+        return values, np.full_like(values, 1 / values.size)
+    if type(law) in (TruncatedGaussian, Beta, Uniform):
+        return _integrated(law, 1)  # a smooth function
     if law.values_drawn is None:
         return _integrated(law, _PANELS)
     values = np.array(law.values_drawn, dtype=np.float64)
@@ -87,22 +94,6 @@ def _share_up_to(law: SteadyLaw, value: float) -> float:
 def _integrated(law: SteadyLaw, panels: int) -> tuple[Floats, Floats]:
     levels, weights = _quantile_levels(panels)
     return np.array([law.quantile(level) for level in levels.tolist()]), weights
-
-
-@_weighted_values.register
-def _(law: Bernoulli) -> tuple[Floats, Floats]:
-    return np.array([0.0, 1.0]), np.array([1 - law.probability, law.probability])
-
-
-@_weighted_values.register
-def _(law: Empirical) -> tuple[Floats, Floats]:
-    values = np.array(law.values, dtype=np.float64)
-    return values, np.full_like(values, 1 / values.size)
-
-
-@_weighted_values.register
-def _(law: TruncatedGaussian | Beta | Uniform) -> tuple[Floats, Floats]:
-    return _integrated(law, 1)  # a smooth function
 
 
 @cache

@@ -7,7 +7,7 @@ its own quantile function.
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -189,6 +189,7 @@ def _check_law(law: SteadyLaw) -> None:
             raise InvalidInput(f"{law!r}: quantile({level}) is {draw}: it must lie in the support, {(low, high)}")
         if draw < before - slack:
             raise InvalidInput(f"{law!r}: quantile({level}) is {draw}, less than {before} before it: it must not fall")
+    _check_values(law, dict(zip(levels, draws, strict=True)), slack)
     # The mean is the integral of the quantile function, and for one that does not fall this sum is that close to it.
     mean, room = math.fsum(draws) / _LEVELS, (high - low) / _LEVELS + slack
     if not abs(law.true_mean - mean) <= room:
@@ -196,6 +197,19 @@ def _check_law(law: SteadyLaw) -> None:
             f"{law!r}: true_mean is {law.true_mean}: by the quantile function it must lie in "
             f"[{mean - room:.6g}, {mean + room:.6g}]"
         )
+
+
+def _check_values(law: SteadyLaw, draws: Mapping[float, float], slack: float) -> None:
+    """Raise if a law draws what its `values_drawn` do not name; a subclass may have inherited those of its base."""
+    if law.values_drawn is None:
+        return
+    values = np.array(law.values_drawn, dtype=np.float64)
+    for level, draw in draws.items():
+        if not np.any(np.abs(values - draw) <= slack):
+            raise InvalidInput(
+                f"{law!r}: quantile({level}) is {draw}: values_drawn does not name it; define values_drawn, "
+                f"as None if the values are too many"
+            )
 
 
 def _support_of(law: SteadyLaw) -> tuple[float, float]:
