@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from random import Random
 
 import pytest
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits import Learner, Policy, Pull
-from reference import Given, GivenCost, Index, ReferenceLearner, Twin, forgetful, open_account
+from reference import Account, Given, GivenCost, Index, ReferenceLearner, Twin, forgetful, open_account
 from twins import INDEX_TWINS, MOST_ARMS, MOST_PULLS, POLICY_TWINS, Variant, made_like
 
 contract_settings = settings(
@@ -99,8 +100,13 @@ class Situation:
         rows = enumerate(zip(self.exact_costs(), self.limits, strict=True))
         return [i for i, (cost, limit) in rows if cost <= left and (limit is None or times[i] < limit)]
 
+    @cached_property
+    def account(self) -> Account:
+        """What is asked again and again at every step; to be looked at, not to be changed."""
+        return open_account(self.costs, self.budget, self.reward_range)
+
     def exact_costs(self) -> list[Fraction]:
-        return [arm.cost for arm in open_account(self.costs, self.budget, self.reward_range).arms]
+        return [arm.cost for arm in self.account.arms]
 
     def least_cost(self) -> Fraction:
         return min(self.exact_costs())
@@ -110,7 +116,7 @@ class Situation:
 
         That is the least, and so much of what is between it and the greatest, rounded up to the unit.
         """
-        account = open_account(self.costs, self.budget, self.reward_range)
+        account = self.account
         known = account.arms[int(arm)]
         if not known.is_random():
             return None, known.cost
@@ -125,7 +131,7 @@ class Situation:
         return replace(self, costs=[cost[1] if isinstance(cost, tuple) else cost for cost in self.costs])
 
     def exact_budget(self) -> Fraction:
-        return open_account(self.costs, self.budget, self.reward_range).budget
+        return self.account.budget
 
     def cut(self, arms: int, pulls: int) -> "Situation":
         """Return the same with fewer arms, and no more money than for so many of the cheapest pulls."""
@@ -218,10 +224,18 @@ situations = situations_of_any_kind()
 
 
 # Rewards of a few round shares make ties, others make none.
-shares = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))
-steps = st.builds(
-    Step, st.sampled_from(["ask", "ask", "ask", "tell", "tell", "cancel"]), st.integers(0, MOST_PULLS), shares
-)
+SHARES = [0.0, 0.5, 1.0, *(Random(1).random() for _ in range(4))]
+VERBS = ["ask", "ask", "ask", "tell", "tell", "cancel"]
+
+
+def step_of(number: int) -> Step:
+    """Take a number apart: to draw one is much faster than to draw three, and there are many steps."""
+    number, verb = divmod(number, len(VERBS))
+    which, share = divmod(number, len(SHARES))
+    return Step(VERBS[verb], which, SHARES[share])
+
+
+steps = st.integers(0, len(VERBS) * len(SHARES) * (MOST_PULLS + 1) - 1).map(step_of)
 stories = st.lists(steps, max_size=3 * MOST_PULLS)
 
 
