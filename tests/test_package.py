@@ -222,6 +222,8 @@ SHOWN = {
     "bb.memories": "Window Discount register catalogue",
     "bb.laws": "Bernoulli Beta Uniform Empirical TruncatedGaussian Switching Drifting Seasonal register catalogue",
     "bb.families": "BernoulliFamily BetaFamily GaussianFamily JackpotFamily Family register catalogue",
+    "bb.knapsack": "greedy exact",
+    "bb.bounds": "regret_upper_bound regret_lower_bound",
     "bb.errors": "BudgetBanditsError InvalidInput",
 }
 
@@ -231,3 +233,20 @@ def test_completion_shows_the_names_before_they_are_used(room: str) -> None:
     """In a fresh interpreter, in which nothing has been loaded by others."""
     shown = run(f"import budgetbandits as bb; print(*dir({room}))").split()
     assert set(SHOWN[room].split()) <= set(shown)
+    assert not IMPORTED & set(shown)
+
+
+# What the rooms import for their own use, or are made of.
+IMPORTED = {
+    "np",
+    "math",
+    "dataclass",
+    "Final",
+    "Registry",
+    "Spec",
+    "kernel",
+    "base",
+    "kl",
+    "table",
+    "show_public_names",
+}

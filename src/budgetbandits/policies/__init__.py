@@ -6,7 +6,11 @@ an index (what is an arm worth?) with an oracle (which set of pulls does the bud
 differ in the oracle alone.
 """
 
+import sys
+
+from budgetbandits.core import completion
 from budgetbandits.core.arrays import *
+from budgetbandits.policies import indices, knapsack, memories, oracles
 from budgetbandits.policies.base import *
 from budgetbandits.policies.base import POLICIES
 from budgetbandits.policies.epsilon import *
@@ -21,3 +25,5 @@ from budgetbandits.policies.state import *
 from budgetbandits.policies.thompson_sampling import *
 
 register, catalogue = POLICIES.register, POLICIES.catalogue
+
+completion.show_public_names(sys.modules[__name__], indices, knapsack, memories, oracles)
