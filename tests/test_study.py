@@ -320,6 +320,18 @@ def test_regret_is_the_optimum_less_what_was_expected() -> None:
     assert regrets(runs, "KUBE", 500, against="fractional", per_log=True) == pytest.approx(higher / logs)
 
 
+@pytest.mark.parametrize("runs", [None, [1, 2], "runs.parquet"])
+def test_something_else_than_runs_is_refused(runs: Any) -> None:
+    for call in (
+        lambda: bb.regret(runs),
+        lambda: bb.paired_regret(runs, "a", "b"),
+        lambda: bb.regret_bounds(runs),
+        lambda: regrets(runs, "a", 1),
+    ):
+        with pytest.raises(InvalidInput, match=r"^runs is .*: give what simulate returned$"):
+            call()
+
+
 def test_a_comparison_is_paired() -> None:
     runs = study(runs=30)
     rows = bb.paired_regret(runs, "KUBE", "eps-first")

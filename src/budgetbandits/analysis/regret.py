@@ -121,6 +121,7 @@ def regrets(runs: Runs, policy: str, budget: float, *, against: Against = "optim
     per_log
         Whether to divide by ln(budget / least cost), as the paper's figure does.
     """
+    _check_runs(runs)
     if against not in ("optimum", "fractional"):
         raise InvalidInput(f"against is {against!r}: it must be 'optimum' or 'fractional'")
     column = "optimum" if against == "optimum" else "fractional_optimum"
@@ -166,6 +167,7 @@ def regret(
     KUBE       100    50 ...
     KUBE       200    50 ...
     """
+    _check_runs(runs)
     rows = []
     for policy in runs.policy_names:
         for budget in runs.budgets:
@@ -214,6 +216,7 @@ def paired_regret(
     >>> row.difference, row.ratio
     (0.0, nan)
     """
+    _check_runs(runs)
     rows = []
     for budget in runs.budgets:
         mine = regrets(runs, first, budget, against=against)
@@ -225,6 +228,11 @@ def paired_regret(
         difference = float((mine - theirs).mean())
         rows.append(ComparisonRow(budget, len(mine), difference, low, high, *ratio))
     return Table(rows)
+
+
+def _check_runs(runs: Runs) -> None:
+    if not isinstance(runs, Runs):
+        raise InvalidInput(f"runs is {runs!r}: give what simulate returned")
 
 
 def is_no_regret(runs: Runs, policy: str, budget: float, mean: float) -> bool:
@@ -246,6 +254,7 @@ def regret_bounds(
     form
         Which form of the bounds, see `budgetbandits.analysis.bounds`.
     """
+    _check_runs(runs)
     source = runs.source if problem is None else problem
     if not isinstance(source, Problem | Family):
         raise InvalidInput("these runs do not know their problem: give it as `problem`")

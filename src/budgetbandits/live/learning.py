@@ -113,7 +113,8 @@ class Learning:
     def checked_reward(self, reward: float, arm: int) -> float:
         """Return a reward as a float, or raise unless it is one in the range."""
         try:
-            amount = float(reward)
+            # A text is no reward, although float() would read it.
+            amount = math.nan if isinstance(reward, str | bytes | bytearray) else float(reward)
         except Exception:  # whatever it is that was given
             amount = math.nan
         if not self._reward_low <= amount <= self._reward_high:

@@ -130,7 +130,7 @@ class AskTellContract(ABC):
         with pytest.raises(TypeError):
             positional("a")
 
-    @pytest.mark.parametrize("reward", [-0.1, 1.1, math.nan, math.inf, "much", None])
+    @pytest.mark.parametrize("reward", [-0.1, 1.1, math.nan, math.inf, "much", "1", b"1", None])
     def test_a_reward_that_cannot_be_leaves_the_pull_outstanding(self, arms: AskTell, reward: Any) -> None:
         pull = _asked(arms)
         with pytest.raises(InvalidReward, match=f"reward of arm 'a' is {reward!r}: it must be a number in the reward"):
