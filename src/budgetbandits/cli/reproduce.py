@@ -52,12 +52,14 @@ def add_parser(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     from dataclasses import fields
 
+    from budgetbandits.core.optional import require
     from budgetbandits.studies.kube_paper.page import claims_text
     from budgetbandits.studies.kube_paper.reproduction import ReproductionSettings, preset, reproduce
 
     names = [setting.name for setting in fields(ReproductionSettings)]
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     settings = preset(options.preset, {name: _as_tuple(value) for name, value in given.items()})
+    require("report")  # before the plan is printed that cannot be carried out
     print(f"{settings}\nOutput: {options.out}", file=sys.stderr, flush=True)
     result = reproduce(settings, options.out, machine_of(options))
     print(claims_text(result.findings))
