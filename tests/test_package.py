@@ -178,6 +178,12 @@ policies: Mapping[str, bb.Policy] = {
     "by hand": bb.policies.IndexPolicy(bb.indices.UCB1(width=0.5), bb.oracles.DensityGreedy()),
 }
 problem = bb.Problem({"a": 1, "b": bb.laws.Uniform(0, 2)}, [bb.laws.Bernoulli(0.3), bb.Beta(1, 2)])
+mixed = bb.Problem([1, bb.Uniform(0, 2)], [bb.Bernoulli(0.3), bb.laws.Switching([(1, bb.Beta(1, 2))])])
+exact = bb.Problem([1, "2.5", Decimal("0.1"), bb.Uniform(0, 2)], [bb.Bernoulli(0.3)] * 4)
+costs: list[int | bb.Uniform] = [1, bb.Uniform(0, 2)]
+named = bb.Problem(costs, {"a": bb.Bernoulli(0.3), "b": bb.Beta(1, 2)})
+pairs = bb.Problem([("a", 1), ("b", bb.Uniform(0, 2))], [bb.Bernoulli(0.3), bb.Beta(1, 2)])
+ranges = bb.Learner(bb.kube(), [1, bb.CostRange(1, "2.5")], 10, (0, 1), seed=1)
 family = bb.families.BernoulliFamily(arms=5)
 for source in (problem, family):
     runs = bb.simulate(source, policies, [100, 1000], runs=2)

@@ -31,11 +31,11 @@ ArmName = str | int
 Cost = Amount | CostRange | tuple[Amount, Amount]
 """An amount or, if it is known only afterwards, the least and the greatest that it may be."""
 
-Costs = Mapping[Any, Cost] | Sequence[tuple[ArmName, Cost]] | Sequence[Amount | CostRange] | Floats
+Costs = Mapping[Any, Cost] | Sequence[Amount | CostRange | tuple[ArmName, Cost]] | Floats
 """Names with costs, as a mapping or as pairs; or costs alone, whose arms are then numbered from 0.
 
-Names of a mapping are checked when they come: type checkers cannot infer a literal such as {"a": 1, "b": "2.5"} from
-several kinds of mapping."""
+One kind of mapping and one kind of sequence, whose names and whose mixtures are checked when they come: type checkers
+cannot infer a literal such as {"a": 1, "b": "2.5"} or [1, "2.5"] from several kinds."""
 
 
 def named_costs(costs: Any) -> tuple[Sequence[ArmName], Sequence[Any] | Floats]:

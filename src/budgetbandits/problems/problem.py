@@ -27,13 +27,9 @@ from budgetbandits.problems.tables import ChargeTables, Tables, tables_of
 __all__ = ["FAMILIES", "Family", "Problem"]
 
 
-Laws = Sequence[Law] | Sequence[SteadyLaw] | Mapping[Any, Law] | Mapping[Any, SteadyLaw]
+Laws = Sequence[Law] | Mapping[Any, Law]
 ProblemCosts = (
-    Mapping[Any, Amount | SteadyLaw]
-    | Sequence[tuple[ArmName, Amount | SteadyLaw]]
-    | Sequence[Amount]
-    | Sequence[Amount | SteadyLaw]
-    | Floats
+    Mapping[Any, Amount | SteadyLaw] | Sequence[Amount | SteadyLaw | tuple[ArmName, Amount | SteadyLaw]] | Floats
 )
 """Names with costs, as in `budgetbandits.core.checks.Costs`; a cost is an amount or a law."""
 
