@@ -288,7 +288,7 @@ def test_the_claims_as_text_and_csv_and_in_short() -> None:
     assert "by up to 40% with moderately diverse costs  (paper: up to 40%)" in text
     assert "In short:" in text
     lines = claims_csv(judged).splitlines()
-    assert lines[0] == "claim,statement,source,paper,case,reading,ours,value,low,high,verdict,remark,empty"
+    assert lines[0] == "claim,statement,source,paper,case,reading,ours,value,low,high,verdict,remark,vacuous"
     assert len(lines) == 1 + len(judged)
     rows = {row[0]: list(row[1:]) for row in summary(judged).cells}
     statement = "KUBE's regret is lower than fractional KUBE's by up to 40% with moderately diverse costs"

@@ -13,8 +13,8 @@ import pytest
 from budgetbandits.studies.kube_paper.claims import CLAIMS, Claim
 from budgetbandits.studies.kube_paper.evidence import Finding, Verdict
 from budgetbandits.studies.kube_paper.page import summary
-from budgetbandits.studies.leaderboard.board import Cell, Duel, records, standings, standings_table
-from budgetbandits.studies.leaderboard.page import cell_tables, duel_table, record_table, tally
+from budgetbandits.studies.leaderboard.board import Cell, Duel, against_published, standings, standings_table
+from budgetbandits.studies.leaderboard.page import against_published_table, cell_tables, duel_table, tally
 from budgetbandits.studies.leaderboard.suite import read_suite
 from budgetbandits.studies.own_study.study_file import read
 from budgetbandits.studies.report import Document, Rows, to_markdown
@@ -43,9 +43,9 @@ def judged() -> list[tuple[Claim, Finding]]:
 
 
 def finding(row: Mapping[str, str]) -> Finding:
-    value, low, high, empty = (float(row[name]) for name in ("value", "low", "high", "empty"))
+    value, low, high, vacuous = (float(row[name]) for name in ("value", "low", "high", "vacuous"))
     verdict = Verdict(row["verdict"])
-    return Finding(row["case"], row["reading"], row["ours"], value, low, high, verdict, row["remark"], empty)
+    return Finding(row["case"], row["reading"], row["ours"], value, low, high, verdict, row["remark"], vacuous)
 
 
 def test_the_page_has_the_summary_of_the_committed_claims() -> None:
@@ -115,7 +115,7 @@ def test_the_pages_have_the_tables_of_the_committed_leaderboard() -> None:
     assert table in POLICIES
     assert markdown(duel_table(DUELS)) in REPORT
     for page in (REPORT, POLICIES):
-        assert markdown(record_table(records(CELLS, "recommended"))) in page
+        assert markdown(against_published_table(against_published(CELLS, "recommended"))) in page
     assert tally(DUELS) in REPORT
     assert tally(DUELS) in " ".join(POLICIES.split())
     for each in cell_tables(CELLS):

@@ -17,7 +17,14 @@ import reference
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput, OutputError
 from budgetbandits.studies import study
-from budgetbandits.studies.leaderboard.board import Cell, Leaderboard, Record, _verdict, records, standings
+from budgetbandits.studies.leaderboard.board import (
+    AgainstPublished,
+    Cell,
+    Leaderboard,
+    _verdict,
+    against_published,
+    standings,
+)
 from budgetbandits.studies.leaderboard.run import Contest
 from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED, read_suite
 
@@ -132,7 +139,7 @@ def test_where_some_regret_is_below_zero_nobody_is_compared() -> None:
     cells = [replace(each, origin=OWN if each.policy == "x" else PUBLISHED) for each in cells]
     rows = standings(cells[:4])
     assert [(row.policy, row.mean, row.best_in) for row in rows] == [("x", pytest.approx(0.2), 1), ("y", 0.9, 0)]
-    [found] = records(cells[:4], "x")
+    [found] = against_published(cells[:4], "x")
     assert found.ratio == pytest.approx(2 / 9)
     assert (found.smaller_in, found.cells) == (1, 1)
     assert standings(cells[4:])[0].mean == 0  # rounding is no luck
@@ -169,9 +176,9 @@ def test_two_problems_of_one_name_are_refused(tmp_path: Path, capsys: pytest.Cap
 def test_a_record_is_over_all_cells_with_one_published_policy() -> None:
     cells = [cell("x", 0.1), cell("y", 0.5), cell("x", 0.9, "b"), cell("y", 0.2, "b"), cell("z", 0.3, "b")]
     cells = [replace(each, origin=OWN if each.policy == "x" else PUBLISHED) for each in cells]
-    found = records(cells, "x")
+    found = against_published(cells, "x")
     assert [record.rival for record in found] == ["z", "y"]  # the strongest first
-    assert found == (Record("x", "z", found[0].ratio, 0, 1), Record("x", "y", found[1].ratio, 1, 2))
+    assert found == (AgainstPublished("x", "z", found[0].ratio, 0, 1), AgainstPublished("x", "y", found[1].ratio, 1, 2))
     assert [record.ratio for record in found] == pytest.approx([3.0, math.sqrt(0.2 * 4.5)])
 
 
@@ -225,7 +232,7 @@ def test_a_cell_without_regret_is_left_out_and_told_of(name: str, tmp_path: Path
     assert [math.isnan(each.mean) for each in board.cells] == [False, False, True, True]
     assert board.standings == alone.standings
     assert board.duels == alone.duels
-    assert records(board.cells, "mine") == records(alone.cells, "mine")
+    assert against_published(board.cells, "mine") == against_published(alone.cells, "mine")
     remark = f"Left out, since KUBE has no regret there to compare with: {name}, B = 30."
     assert str(board) == f"{alone}\n\n{remark}"
     assert remark in board.to_markdown()
@@ -242,8 +249,8 @@ def test_problems_without_any_regret_are_refused() -> None:
 
 def test_a_published_policy_without_regret_leaves_the_other_records_alone() -> None:
     cells = [replace(cell(policy, mean), origin=PUBLISHED) for policy, mean in (("y", 0.0), ("z", 0.2))]
-    assert [record.ratio for record in records([cell("x", 0.1), *cells], "x")] == [math.inf, 0.5]
-    assert records([cell("x", 0.0), *cells], "x")[0].ratio == 1.0
+    assert [record.ratio for record in against_published([cell("x", 0.1), *cells], "x")] == [math.inf, 0.5]
+    assert against_published([cell("x", 0.0), *cells], "x")[0].ratio == 1.0
 
 
 # Forms

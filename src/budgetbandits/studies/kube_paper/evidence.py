@@ -24,8 +24,8 @@ __all__ = [
     "Reading",
     "Verdict",
     "interval_text",
-    "number",
-    "percent",
+    "number_text",
+    "percent_text",
 ]
 
 Kube = Literal["KUBE", "fractional KUBE"]
@@ -142,7 +142,7 @@ class Finding:
         The figure with its interval.
     verdict, remark
         What follows, and what should be known beside it.
-    empty
+    vacuous
         The share of the instances for which a bound is vacuous: it has to stand beside the verdict.
     """
 
@@ -154,13 +154,13 @@ class Finding:
     high: float
     verdict: Verdict
     remark: str = ""
-    empty: float = 0.0
+    vacuous: float = 0.0
 
 
-def percent(share: float) -> str:
+def percent_text(share: float) -> str:
     """Return a share as a percentage.
 
-    >>> percent(0.4), percent(-0.00012), percent(math.inf)
+    >>> percent_text(0.4), percent_text(-0.00012), percent_text(math.inf)
     ('40%', '-0.012%', '∞')
     """
     if math.isinf(share):
@@ -168,7 +168,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g}%" if abs(share) < 1 else f"{100 * share:.0f}%"
 
 
-def interval_text(value: float, low: float, high: float, form: Callable[[float], str] = percent) -> str:
+def interval_text(value: float, low: float, high: float, form: Callable[[float], str] = percent_text) -> str:
     """Return a figure with its interval.
 
     >>> interval_text(0.4, 0.35, 0.45)
@@ -177,10 +177,10 @@ def interval_text(value: float, low: float, high: float, form: Callable[[float],
     return f"{form(value)} [{form(low)}, {form(high)}]"
 
 
-def number(value: float) -> str:
+def number_text(value: float) -> str:
     """Return a figure with three digits, or all those before the point.
 
-    >>> number(12345.6), number(0.000012345), number(-math.inf)
+    >>> number_text(12345.6), number_text(0.000012345), number_text(-math.inf)
     ('12,346', '1.23e-05', '-∞')
     """
     if math.isinf(value):

@@ -8,7 +8,14 @@ from budgetbandits.analysis.figures import Picture
 from budgetbandits.analysis.growth import Fit
 from budgetbandits.analysis.regret import regret
 from budgetbandits.studies.kube_paper.claims import Claim
-from budgetbandits.studies.kube_paper.evidence import Evidence, Finding, Verdict, interval_text, number, percent
+from budgetbandits.studies.kube_paper.evidence import (
+    Evidence,
+    Finding,
+    Verdict,
+    interval_text,
+    number_text,
+    percent_text,
+)
 from budgetbandits.studies.kube_paper.readings import Attempt
 from budgetbandits.studies.outputs import csv_text, versions
 from budgetbandits.studies.report import Block, Code, Document, Heading, Image, Rows, Text
@@ -72,8 +79,8 @@ def claims_text(judged: Judged) -> str:
 
 def _caveat(found: Sequence[Finding]) -> str:
     """Return what has to stand beside a verdict on a vacuous bound, or no text."""
-    shares = sorted({percent(each.empty) for each in found}, key=lambda text: float(text.removesuffix("%")))
-    if not any(each.empty for each in found):
+    shares = sorted({percent_text(each.vacuous) for each in found}, key=lambda text: float(text.removesuffix("%")))
+    if not any(each.vacuous for each in found):
         return ""
     return f", but the bound is vacuous in {' to '.join(dict.fromkeys((shares[0], shares[-1])))} of the instances"
 
@@ -161,7 +168,7 @@ def _growth_table(evidence: Evidence) -> Rows:
 
 
 def _fit(fit: Fit) -> list[str]:
-    return [interval_text(fit.slope, fit.slope_low, fit.slope_high, number), percent(fit.unexplained)]
+    return [interval_text(fit.slope, fit.slope_low, fit.slope_high, number_text), percent_text(fit.unexplained)]
 
 
 def _regret_tables(evidence: Evidence) -> list[Block]:
@@ -172,7 +179,7 @@ def _regret_tables(evidence: Evidence) -> list[Block]:
         cells = [
             [
                 policy,
-                *(interval_text(row.mean, row.low, row.high, number) for row in (rows[policy, b] for b in shown)),
+                *(interval_text(row.mean, row.low, row.high, number_text) for row in (rows[policy, b] for b in shown)),
             ]
             for policy in runs.policy_names
         ]

@@ -18,7 +18,7 @@ from budgetbandits.problems.problem import Problem
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.kube_paper import rules
-from budgetbandits.studies.kube_paper.evidence import KUBES, REWARD_RANGE, Evidence, number, percent
+from budgetbandits.studies.kube_paper.evidence import KUBES, REWARD_RANGE, Evidence, number_text, percent_text
 from budgetbandits.studies.study import Case, Machine, Study, play
 
 __all__ = ["Always", "Attempt", "WholeCosts", "attempts"]
@@ -212,7 +212,7 @@ def _few_runs(evidence: Evidence) -> Iterator[Attempt]:
                     f"{few} runs of each that are not on the same rewards, B = {budget:,.0f}",
                     case,
                     reading.name,
-                    f"a gain of 40% or more appears by chance in {percent(share)} of such comparisons",
+                    f"a gain of 40% or more appears by chance in {percent_text(share)} of such comparisons",
                 )
 
 
@@ -244,7 +244,7 @@ def _logarithms(evidence: Evidence) -> Iterator[Attempt]:
             for kube in KUBES:
                 sample = evidence.regrets(case, reading.of(kube), budget, per_log=True)
                 middles = (float(np.mean(sample)), float(np.median(sample)))
-                mean, median = (number(math.log(value)) if value > 0 else "-∞" for value in middles)
+                mean, median = (number_text(math.log(value)) if value > 0 else "-∞" for value in middles)
                 outcome = f"{kube}: {mean} for the mean, {median} for the median"
                 yield Attempt("constants", "the natural logarithm of the figure", case, reading.name, outcome)
 
@@ -258,7 +258,7 @@ def _medians(evidence: Evidence) -> Iterator[Attempt]:
             for case in evidence.runs:
                 medians = [float(np.median(evidence.regrets(case, reading.of(kube), budget))) for budget in upper]
                 found = growth(upper, np.array([medians]))
-                left = percent(found.logarithm.unexplained), percent(found.power.unexplained)
+                left = percent_text(found.logarithm.unexplained), percent_text(found.power.unexplained)
                 tried = "the median of the runs in place of the mean"
                 outcome = f"ln B leaves {left[0]} unexplained, B^(2/3) {left[1]}"
                 yield Attempt(f"{kube}: logarithmic", tried, case, reading.name, outcome)

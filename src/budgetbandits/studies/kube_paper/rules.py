@@ -24,8 +24,8 @@ from budgetbandits.studies.kube_paper.evidence import (
     Reading,
     Verdict,
     interval_text,
-    number,
-    percent,
+    number_text,
+    percent_text,
 )
 
 __all__ = [
@@ -95,7 +95,7 @@ def _growth(evidence: Evidence, case: str, policy: str, reading: str, *, is_loga
         return Finding(case, reading, text, math.nan, math.nan, math.nan, Verdict.OPEN)
     nearer_to_log, nearer_to_power = found.low > 0, found.high < 0
     expected, opposite = (nearer_to_log, nearer_to_power) if is_logarithmic else (nearer_to_power, nearer_to_log)
-    left = percent(found.logarithm.unexplained), percent(found.power.unexplained)
+    left = percent_text(found.logarithm.unexplained), percent_text(found.power.unexplained)
     difference = interval_text(found.advantage, found.low, found.high)
     text = f"ln B leaves {left[0]} unexplained, B^(2/3) {left[1]}: {difference} more"
     return Finding(
@@ -167,7 +167,7 @@ def _largest_gain(
     # The one that decides: the surest if the gain is reached, else the one that comes nearest to it.
     shown = max(gains, key=lambda gain: gain.low if verdict is Verdict.HOLDS else gain.high)
     text = f"{shown} at B = {shown.budget:,.0f}{f' against {shown.rival}' if len(rivals) > 1 else ''}"
-    remark = f"more than the paper's {percent(share)}" if shown.low > share + _SLACK else ""
+    remark = f"more than the paper's {percent_text(share)}" if shown.low > share + _SLACK else ""
     return Finding(case, reading.name, text, shown.value, shown.low, shown.high, verdict, remark)
 
 
@@ -259,8 +259,8 @@ def constant_between_4_and_7(evidence: Evidence) -> Iterator[Finding]:
                 sample = evidence.regrets(case, reading.of(policy), budget, per_log=True)
                 value, (low, high) = float(sample.mean()), mean_interval(sample)
                 verdict = _verdict(holds=low > 3.5 and high < 7.5, fails=low > 7.5 or high < 3.5)
-                text = f"{policy}: {interval_text(value, low, high, number)} at B = {budget:,.0f}"
-                median = f"median {number(float(np.median(sample)))}"
+                text = f"{policy}: {interval_text(value, low, high, number_text)} at B = {budget:,.0f}"
+                median = f"median {number_text(float(np.median(sample)))}"
                 yield Finding(case, reading.name, text, value, low, high, verdict, median)
 
 
@@ -274,7 +274,7 @@ def kubes_below_curve(evidence: Evidence) -> Iterator[Finding]:
                     holds=all(high < 1 for _, _, high in shares), fails=any(low > 1 for _, low, _ in shares)
                 )
                 share = max(shares, key=lambda each: each[1] if verdict is Verdict.FAILS else each[2])
-                text = f"{policy}: at most {interval_text(*share, number)} times the curve"
+                text = f"{policy}: at most {interval_text(*share, number_text)} times the curve"
                 yield Finding(case, reading.name, text, *share, verdict)
 
 
@@ -285,7 +285,7 @@ def epsilon_first_above_curve(evidence: Evidence) -> Iterator[Finding]:
             shares = _shares_of_curve(evidence, case, epsilon)
             verdict = _verdict(holds=all(low > 1 for _, low, _ in shares), fails=any(high < 1 for _, _, high in shares))
             share = min(shares, key=lambda each: each[2] if verdict is Verdict.FAILS else each[1])
-            text = f"{epsilon}: at least {interval_text(*share, number)} times the curve"
+            text = f"{epsilon}: at least {interval_text(*share, number_text)} times the curve"
             yield Finding(case, "any", text, *share, verdict)
 
 
@@ -378,11 +378,11 @@ def _below_one(case: str, reading: Reading, found: Sequence[tuple[Floats, Flags]
     return Finding(
         case,
         reading.name,
-        f"at most {interval_text(*share, number)} {of}",
+        f"at most {interval_text(*share, number_text)} {of}",
         *share,
         verdict,
         remark="" if reading.width == 1 else "the bound is proved for the normalised reading only",
-        empty=float(np.mean([flags for _, flags in found])),
+        vacuous=float(np.mean([flags for _, flags in found])),
     )
 
 

@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 
     from budgetbandits.analysis.shown import ShownFigure
 
-__all__ = ["Cell", "Duel", "Leaderboard", "Record", "Standing", "records", "standings", "standings_table"]
+__all__ = [
+    "AgainstPublished",
+    "Cell",
+    "Duel",
+    "Leaderboard",
+    "Standing",
+    "against_published",
+    "standings",
+    "standings_table",
+]
 
 
 _ROUNDING: Final = 1e-9  # of the optimum: less regret than that is none
@@ -132,7 +141,7 @@ class Duel:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class AgainstPublished:
     """A policy beside a published one, over the cells of the standings.
 
     Attributes
@@ -323,7 +332,7 @@ def standings(cells: Sequence[Cell]) -> Table[Standing]:
     return Table(sorted(found, key=lambda standing: standing.mean))
 
 
-def records(cells: Sequence[Cell], policy: str) -> Table[Record]:
+def against_published(cells: Sequence[Cell], policy: str) -> Table[AgainstPublished]:
     """Return a policy beside every published one, the strongest first."""
     cells = _comparable(cells)
     mine = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == policy}
@@ -332,8 +341,8 @@ def records(cells: Sequence[Cell], policy: str) -> Table[Record]:
         theirs = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == rival}
         both = [(mine[key], theirs[key]) for key in mine if key in theirs]
         ratio = _geometric_mean([_ratio(first, second) for first, second in both])
-        found.append(Record(policy, rival, ratio, sum(first < second for first, second in both), len(both)))
-    return Table(sorted(found, key=lambda record: -record.ratio))
+        found.append(AgainstPublished(policy, rival, ratio, sum(first < second for first, second in both), len(both)))
+    return Table(sorted(found, key=lambda row: -row.ratio))
 
 
 def _ratio(first: float, second: float) -> float:

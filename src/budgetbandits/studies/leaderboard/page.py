@@ -6,12 +6,19 @@ from itertools import groupby
 
 from budgetbandits.analysis.figures import Picture
 from budgetbandits.core.tables import percent
-from budgetbandits.studies.leaderboard.board import Cell, Duel, Leaderboard, Record, records, standings_table
+from budgetbandits.studies.leaderboard.board import (
+    AgainstPublished,
+    Cell,
+    Duel,
+    Leaderboard,
+    against_published,
+    standings_table,
+)
 from budgetbandits.studies.leaderboard.suite import Suite
 from budgetbandits.studies.outputs import versions
 from budgetbandits.studies.report import Block, Code, Document, Heading, Image, Rows, Text
 
-__all__ = ["cell_tables", "document", "duel_table", "record_table", "tally"]
+__all__ = ["against_published_table", "cell_tables", "document", "duel_table", "tally"]
 
 
 def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite | None, command: str | None) -> Document:
@@ -65,14 +72,14 @@ def _own_blocks(board: Leaderboard) -> Iterator[Block]:
     first = next(iter(duels))
     yield Heading(f"{first} beside each published policy")
     yield Text(_ON_RECORDS)
-    yield record_table(records(board.cells, first))
+    yield against_published_table(against_published(board.cells, first))
     yield Heading("Beside the best published policy of each cell")
     yield Text(_ON_DUELS)
     yield from (Text(tally(mine)) for mine in duels.values())
     yield duel_table(duels[first])
 
 
-def record_table(rows: Sequence[Record]) -> Rows:
+def against_published_table(rows: Sequence[AgainstPublished]) -> Rows:
     """Return a policy beside each published one, for people."""
     return Rows(
         ["published policy", "ratio of means", "smaller mean in"],
