@@ -41,7 +41,15 @@ from numba.extending import (
 from budgetbandits.core.compiled import MARKED, Way
 from budgetbandits.core.specs import Spec
 
-__all__ = ["are_importable", "arose_in_compiler", "classes_of", "compile_entry", "digest_of_sources", "reason_of"]
+__all__ = [
+    "are_importable",
+    "arose_in_compiler",
+    "classes_of",
+    "compile_entry",
+    "digest_of_sources",
+    "reason_of",
+    "shortened",
+]
 
 _PACKAGE: Final = Path(__file__).parents[2]
 _IMPORT: Final = re.compile(rf"^\s*from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|.+)$", re.MULTILINE)
@@ -275,6 +283,17 @@ def _has_module(defined: type | Callable[..., Any]) -> bool:
     return hasattr(sys.modules.get(defined.__module__), "__file__") and defined.__module__ != "__main__"
 
 
+_REASON_LONGEST: Final = 160  # letters
+_PLACE: Final = re.compile(r'File "(.+)", line (\d+)')
+_PLAINER: Final = (
+    (re.compile(r"No implementation of function (.*?) found for signature:?"), r"Numba has no \1 for what it is given"),
+    (re.compile(r"\.* Raised from .*"), ""),
+    (re.compile(r"of type Module\(<module '([\w.]+)'[^>]*>\)"), r"of module \1"),
+    (re.compile(r"Function\(<(?:built-in function|function|class) '?([\w.]+)'?[^>]*>\)"), r"\1()"),
+)
+"""What to write in place of Numba's words, one after the other."""
+_TYPE_PARTS: Final = re.compile(r"(?<=\w)(\([^()]+\)|\[[^\[\]]+\])")  # the innermost ones
+
 _COMPLAINT: Final = re.compile(
     r"unknown attribute|cannot|untyped|unsupported|not supported|invalid use|no implementation", re.I
 )
@@ -287,6 +306,31 @@ def arose_in_compiler(error: Exception) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the innermost complaint in Numba's long story."""
-    complaints = [line.strip() for line in str(error).splitlines() if _COMPLAINT.search(line)]
-    return complaints[-1] if complaints else type(error).__name__
+    """Return the innermost complaint in Numba's long story, in one line without its descriptions of types.
+
+    >>> reason_of(TypeError("No implementation of function Function(<built-in function add>) found for signature:"))
+    'Numba has no add() for what it is given'
+    >>> reason_of(TypeError("Unknown attribute 'loads' of type Module(<module 'json' from '/usr/json.py'>)"))
+    "Unknown attribute 'loads' of module json"
+    >>> reason_of(TypeError("Cannot unify Literal[int](1) and Arms(array(float64, 1d, C), array(int64, 1d, C))"))
+    'Cannot unify Literal and Arms'
+    """
+    lines = [line.strip() for line in str(error).splitlines()]
+    found = [number for number, line in enumerate(lines) if _COMPLAINT.search(line)]
+    if not found:
+        return type(error).__name__
+    complaint = lines[found[-1]]
+    for pattern, plain in _PLAINER:
+        complaint = pattern.sub(plain, complaint)
+    while (
+        plainer := _TYPE_PARTS.sub("", complaint)
+    ) != complaint:  # of NamedTuple(array(float64, 1d, C), ...) the name
+        complaint = plainer
+    places = [place for line in lines[found[-1] :] if (place := _PLACE.search(line)) is not None]
+    where = f" ({Path(places[0][1]).name}, line {places[0][2]})" if places else ""
+    return shortened(complaint.rstrip(". "), _REASON_LONGEST) + where
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return a text, without its end if it is longer than that."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

@@ -28,12 +28,13 @@ from budgetbandits.core.specs import Spec
 from budgetbandits.errors import SlowLawWarning
 from budgetbandits.problems.laws.base import SLACK, SteadyLaw, check_uniform, within
 from budgetbandits.problems.laws.table import BUILT_IN, LawsInPython, LawTable, OtherLaws
-from budgetbandits.simulation.engine.compiler import arose_in_compiler, classes_of, compile_entry, reason_of
+from budgetbandits.simulation.engine.compiler import arose_in_compiler, classes_of, compile_entry, reason_of, shortened
 
 __all__ = ["CompiledLaws", "compiled", "laws_in"]
 
 _SUPPORT: Final = 2  # numbers in a row before those of the law itself
 _NUMBERS_MOST: Final = 64  # of one law; a long tuple in it takes Numba minutes
+_NAME_LONGEST: Final = 200  # letters of a law in a warning
 _LEVELS: Final = tuple((i + 0.5) / 64 for i in range(64))
 
 
@@ -181,8 +182,8 @@ def _compiles(law: SteadyLaw) -> bool:
         if type(law) not in _warned:
             _warned.add(type(law))
             warnings.warn(
-                f"{law!r} cannot be compiled, and runs with it are played in plain Python, a hundred times slower: "
-                f"{obstacle}",
+                f"{shortened(repr(law), _NAME_LONGEST)} cannot be compiled, and runs with it are played in plain "
+                f"Python, a hundred times slower: {obstacle}",
                 SlowLawWarning,
                 stacklevel=2,
             )
