@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.simulation.engine.dispatch import COMPILE_TIME
 
 PACKAGE = Path(bb.__file__).parent
 OWN_KERNEL = (
@@ -114,6 +116,21 @@ def test_compilation_is_announced_with_its_time_and_what_is_on_disk_is_not(place
     """On standard error whether or not it is a terminal: a notebook's is none."""
     assert place.warnings_of(ANNOUNCED) == "budgetbandits compiles times: 5 to 35 seconds, the first time only"
     assert place.warnings_of(ANNOUNCED) == ""
+
+
+def test_one_of_several_policies_is_announced_with_its_number(place: Place) -> None:
+    program = "from budgetbandits.simulation.engine import numbered\nwith numbered(2, 3):\n" + textwrap.indent(
+        ANNOUNCED, "    "
+    )
+    said = "budgetbandits compiles times (policy 2 of 3): 5 to 35 seconds, the first time only"
+    assert place.warnings_of(program) == said
+
+
+def test_the_documentation_says_the_same_of_the_time() -> None:
+    root = Path(__file__).parents[1]
+    pages = [root / "docs" / name for name in ("install.md", "policies.md", "studies.md")]
+    for text in (*(page.read_text(encoding="utf-8") for page in pages), bb.warm_up.__doc__ or ""):
+        assert COMPILE_TIME in " ".join(text.split())
 
 
 def test_a_class_in_a_script_is_announced_in_every_process(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,11 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.analysis.intervals import Interval, mean_interval, ratio_interval
 from budgetbandits.analysis.regret import regrets
+from budgetbandits.core.arrays import Counts
 from budgetbandits.errors import InvalidInput, InvalidState, PolicyError, SlowPolicyWarning
+from budgetbandits.simulation.engine import play_run
+from budgetbandits.simulation.engine.dispatch import _place
+from budgetbandits.simulation.simulate import Batch, Plan, play_run_of_plan
 
 FAMILY = bb.paper_family("moderate", arms=20)
 POLICIES: dict[str, bb.Policy] = {"KUBE": bb.kube(1 / 40), "eps-first": bb.epsilon_first(0.1)}
@@ -234,7 +239,8 @@ def test_a_policy_that_cannot_be_compiled_runs_all_the_same_and_says_so_once() -
         slow = bb.simulate(FAMILY, policy, 200, runs=4, seed=1)
     assert [warning.category for warning in caught] == [SlowPolicyWarning]
     assert "Uncompilable" in str(caught[0].message)
-    assert "tolist" in str(caught[0].message)
+    reason = str(caught[0].message).partition("slower: ")[2]
+    assert re.fullmatch(r"Unknown attribute 'tolist' of type array \(test_study\.py, line \d+\)", reason)
     fast = bb.simulate(FAMILY, bb.IndexPolicy(bb.indices.Mean(), bb.oracles.Fractional()), 200, runs=4, seed=1)
     assert slow["reward"].tolist() == fast["reward"].tolist()
 
@@ -303,6 +309,44 @@ def test_ctrl_c_ends_a_simulation_and_keeps_what_was_finished() -> None:
     assert "stopped after" in output
     assert "of 5000 runs" in output
     assert f"{bb.simulate(FAMILY, POLICIES['KUBE'], 300_000, runs=1, seed=3)['reward'][0]}" in output
+
+
+def test_after_ctrl_c_no_further_policy_is_compiled_or_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans: list[Plan] = []
+    played: list[bb.Policy] = []
+
+    def noted(plan: Plan, run: int, stop: Counts) -> Batch:
+        plans.append(plan)
+        return play_run_of_plan(plan, run, stop)
+
+    def interrupted(policy: bb.Policy, *arguments: Any) -> Any:
+        played.append(policy)
+        arguments[-1][0] = 1  # as Ctrl-C does
+        return play_run(policy, *arguments)
+
+    monkeypatch.setattr("budgetbandits.simulation.simulate.play_run_of_plan", noted)
+    study(runs=1)
+    monkeypatch.setattr("budgetbandits.simulation.engine.play_run", interrupted)
+    play_run_of_plan(plans[0], 0, np.zeros(1, np.int64))
+    assert played == [POLICIES["KUBE"]]
+
+
+def test_each_of_several_policies_has_a_number_while_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    def noted(*arguments: Any) -> Any:
+        said.append(_place.get())
+        return play_run(*arguments)
+
+    monkeypatch.setattr("budgetbandits.simulation.engine.play_run", noted)
+    bb.simulate(FAMILY, POLICIES, 200, runs=1, seed=1)
+    assert said == [" (policy 1 of 2)", " (policy 2 of 2)"]
+    said.clear()
+    bb.warm_up(POLICIES, progress=False)
+    assert said == [" (policy 1 of 2)", " (policy 2 of 2)"]
+    said.clear()
+    bb.simulate(FAMILY, POLICIES["KUBE"], 200, runs=1, seed=1)
+    assert said == [""]
 
 
 # Regret

@@ -52,19 +52,22 @@ def warm_up(
     if isinstance(target, Learner):
         _warm_up_decisions(target)
         return
+    from budgetbandits.simulation.engine import numbered
+
     policies = _policies(target)
     with advancing(len(policies), progress, doing="compiling", unit="policy") as advance:
         _warm_up_optimum()
-        for policy in policies:
-            simulate(
-                _two_arms() if problem is None else problem,
-                policy,
-                _BUDGET,
-                runs=1,
-                workers=1,
-                progress=False,
-                exact_optimum=False,
-            )
+        for number, policy in enumerate(policies, start=1):
+            with numbered(number, len(policies)):
+                simulate(
+                    _two_arms() if problem is None else problem,
+                    policy,
+                    _BUDGET,
+                    runs=1,
+                    workers=1,
+                    progress=False,
+                    exact_optimum=False,
+                )
             advance(1)
 
 

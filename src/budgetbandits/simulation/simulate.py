@@ -6,6 +6,7 @@ n-th reward of an arm in a run is the same for every policy, differences between
 """
 
 import contextlib
+import contextvars
 import functools
 import importlib
 import itertools
@@ -13,7 +14,7 @@ import math
 import os
 import pickle
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -211,17 +212,20 @@ def _check_budgets(plan: Plan) -> None:
 
 def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
     """Play all policies and budgets of one run."""
-    from budgetbandits.simulation.engine import NO_ARM, play_run
+    from budgetbandits.simulation.engine import NO_ARM, numbered, play_run
 
     tables = plan.tables(run)
     columns: dict[str, list[Any]] = {}
     bills = [tables.price_list(budget) for budget in plan.budgets]
     optima = [_optimum(plan, tables, bill) for bill in bills]
-    for name, policy in plan.policies:
+    for number, (name, policy) in enumerate(plan.policies, start=1):
         for budget, bill, (optimum, fractional) in zip(plan.budgets, bills, optima, strict=True):
+            if stop[0]:  # nobody waits for the rest, and to compile it would take long
+                return Batch(run, {})
             marks = _marks(bill, plan.trace)
             try:
-                outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop)
+                with numbered(number, len(plan.policies)):
+                    outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop)
             except PolicyError as error:
                 raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {run}: {error}") from error
             if outcome.culprit != NO_ARM and not stop[0]:
@@ -295,15 +299,18 @@ def worker_count(workers: int | None) -> int:
 def _on_threads(plan: Plan, workers: int) -> Generator[Batch, None, None]:
     stop = np.zeros(1, np.int64)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="budgetbandits")
+
+    def submit(run: int) -> Future[Batch]:
+        # With what is set for the caller's thread, such as the number of the policy that is compiled.
+        return pool.submit(contextvars.copy_context().run, play_run_of_plan, plan, run, stop)
+
     try:
         # Not all at once: a million futures would take longer than the first results.
         waiting = iter(plan.runs)
-        under_way = {pool.submit(play_run_of_plan, plan, run, stop) for run in itertools.islice(waiting, 2 * workers)}
+        under_way = {submit(run) for run in itertools.islice(waiting, 2 * workers)}
         while under_way:
             done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-            under_way |= {
-                pool.submit(play_run_of_plan, plan, run, stop) for run in itertools.islice(waiting, len(done))
-            }
+            under_way |= {submit(run) for run in itertools.islice(waiting, len(done))}
             for future in done:
                 yield future.result()
     finally:

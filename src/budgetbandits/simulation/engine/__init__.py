@@ -3,8 +3,8 @@
 Importing this package imports Numba, so nothing imports it before a simulation starts or a learner has many arms.
 """
 
-from budgetbandits.simulation.engine.dispatch import play_run, solve_exactly
+from budgetbandits.simulation.engine.dispatch import numbered, play_run, solve_exactly
 from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament
 from budgetbandits.simulation.engine.world import NO_ARM
 
-__all__ = ["NO_ARM", "CompiledChoice", "LiveTournament", "play_run", "solve_exactly"]
+__all__ = ["NO_ARM", "CompiledChoice", "LiveTournament", "numbered", "play_run", "solve_exactly"]

@@ -8,6 +8,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any, Final, TypeGuard
 
 import numba
@@ -33,6 +34,7 @@ from budgetbandits.simulation.engine.compiler import (
     classes_of,
     compile_entry,
     reason_of,
+    shortened,
 )
 from budgetbandits.simulation.engine.laws import laws_in
 from budgetbandits.simulation.engine.lines import play_lines
@@ -40,11 +42,16 @@ from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import Tree, grow
 from budgetbandits.simulation.engine.world import Outcome, World, is_changing, usual, usual_counts, world_of
 
-__all__ = ["SteadyCall", "call", "is_tournament", "play_run", "solve_exactly"]
+__all__ = ["COMPILE_TIME", "SteadyCall", "call", "is_tournament", "numbered", "play_run", "solve_exactly"]
 
+
+COMPILE_TIME: Final = "5 to 35 seconds"
+"""How long a policy takes to compile; the documentation says the same."""
 
 _EVERYTHING: Final = Everything()
+_place: Final[ContextVar[str]] = ContextVar("place", default="")  # which of several policies is played
 _log: Final = logging.getLogger("budgetbandits")
+_NAME_LONGEST: Final = 200  # letters of what is compiled, in a log or a warning
 _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
 
@@ -196,6 +203,7 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
         return entry(*arguments)
     # That nothing is forgotten is not worth a word.
     what = " and ".join(repr(spec) for spec in specs if spec != _EVERYTHING) or function.__name__
+    what = shortened(what, _NAME_LONGEST)
     # One thread compiles for all.
     with _compiling:
         if classes in _slow:
@@ -216,6 +224,19 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
 
 
 _compiling = threading.RLock()
+
+
+@contextlib.contextmanager
+def numbered(number: int, total: int) -> Iterator[None]:
+    """Let what is compiled meanwhile be announced as for one of several policies; a single one has no number."""
+    if total == 1:
+        yield
+        return
+    token = _place.set(f" (policy {number} of {total})")
+    try:
+        yield
+    finally:
+        _place.reset(token)
 
 
 class SteadyCall:
@@ -268,7 +289,7 @@ class _Announcer(event.Listener):
 
     def on_start(self, event: Any) -> None:
         if not self._is_said:
-            _log.warning("budgetbandits compiles %s: 5 to 35 seconds, %s", self._what, self._when)
+            _log.warning("budgetbandits compiles %s%s: %s, %s", self._what, _place.get(), COMPILE_TIME, self._when)
         self._is_said = True
 
     def on_end(self, event: Any) -> None:
