@@ -1,6 +1,7 @@
 """The command line: help that loads nothing heavy, and one line for every mistake."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -127,6 +128,52 @@ def test_a_terminal_without_greek_letters_gets_their_codes() -> None:
     command = [sys.executable, "-m", "budgetbandits", "policies"]
     done = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert b"\\u03b5-first" in done.stdout
+
+
+STUBBORN = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+from budgetbandits import cli
+from budgetbandits.studies.own_study import run
+
+def stubborn(*arguments, **options):
+    try:
+        print("compiling", flush=True)
+        time.sleep(60)
+    finally:
+        time.sleep(60)  # as long as the compiler does not let go
+
+run.run_study = stubborn
+cli.main(["simulate", "a.toml"])
+"""
+
+
+def test_ctrl_c_is_answered_at_once_and_the_second_one_ends_at_once() -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", STUBBORN],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        assert program.stdout.readline() == "compiling\n"
+        program.send_signal(signal.SIGINT)
+        assert program.stderr.readline() == "\n"
+        assert "what is being compiled has to end first" in program.stderr.readline()
+        program.send_signal(signal.SIGINT)
+        assert program.wait(30) == 130
+
+
+def test_a_command_that_must_not_be_cut_short_handles_ctrl_c_as_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[object] = []
+    monkeypatch.setattr("budgetbandits.studies.listing.listing", lambda: found.append(signal.getsignal(signal.SIGINT)))
+    before = signal.getsignal(signal.SIGINT)
+    main(["policies"])
+    assert found == [before]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 INTERRUPTED = (

@@ -5,6 +5,7 @@ runs, so that ``--help`` answers at once.
 """
 
 import argparse
+import contextlib
 import io
 import os
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from budgetbandits import __version__
 from budgetbandits.cli import campaign, compare, policies, reproduce, simulate
+from budgetbandits.cli.common import RESUMES, answering_interrupts
 from budgetbandits.errors import BudgetBanditsError, SimulationInterrupted
 
 __all__ = ["main"]
@@ -29,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = run(options)
+        # What these commands write is in place only once it is complete, so they can be ended at any time.
+        with answering_interrupts() if options.after_interrupt == RESUMES else contextlib.nullcontext():
+            status = run(options)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # who reads the output, such as head, has seen enough

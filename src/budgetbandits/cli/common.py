@@ -1,16 +1,54 @@
 """What several commands share: how a command is added, and the options that say where to play."""
 
 import argparse
-from collections.abc import Callable
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from budgetbandits.studies.study import Machine
 
-__all__ = ["RESUMES", "add_command", "add_machine_options", "machine_of"]
+__all__ = ["RESUMES", "add_command", "add_machine_options", "answering_interrupts", "machine_of"]
 
 RESUMES: Final = "the same command resumes where it stopped"
 """What to say after Ctrl-C in a command that keeps its finished runs in a folder."""
+
+
+_STOPPING: Final = (
+    "\nbudgetbandits: stopping; what is being compiled has to end first, which may take half a minute. "
+    "Ctrl-C again ends at once\n"
+)
+
+
+@contextlib.contextmanager
+def answering_interrupts() -> Iterator[None]:
+    """Answer Ctrl-C at once, although a compilation cannot be stopped; and end at once when it comes again.
+
+    Only for commands that may be ended at any time. Where Ctrl-C is ignored or handled already, it stays so.
+    """
+    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    is_stopping = False
+
+    def answer(number: int, frame: FrameType | None) -> None:
+        nonlocal is_stopping
+        if is_stopping:
+            os._exit(130)
+        is_stopping = True
+        os.write(2, _STOPPING.encode())  # not print, which may be what was interrupted
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, answer)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def add_command(
