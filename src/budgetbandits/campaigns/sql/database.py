@@ -1,4 +1,4 @@
-"""What SQLite and PostgreSQL have in common: statements, transactions, and errors in words."""
+"""What SQLite and PostgreSQL have in common: statements, transactions, and readable errors."""
 
 import os
 from abc import abstractmethod
@@ -59,9 +59,9 @@ class SqlBackend(Backend):
     Parameters
     ----------
     engine
-        The database; its driver takes the values of a statement by their places.
+        The database; its driver takes the values of a statement by position.
     where
-        Its address, for people, without a password.
+        Its address without the password, for messages.
     read_only
         Refuse to write.
     """
@@ -70,14 +70,14 @@ class SqlBackend(Backend):
         self.engine = engine
         self.where = where
         self._read_only = read_only
-        # Given to the driver as it is: SQLAlchemy would take longer over the values of an entry than the database.
+        # Passed to the driver directly: SQLAlchemy takes longer to bind the values than the database to store them.
         self.append_statement = str(insert(entries).compile(dialect=engine.dialect))
         self._process = os.getpid()
         self._is_closed = False
 
     @undisturbed
     def set_up(self) -> None:
-        """Bring the schema up to date, unless it is; whatever fails, no connection stays open."""
+        """Migrate the schema if it is not current; if anything fails, no connection is left open."""
         try:
             with self._in_words(), self.engine.connect() as connection:
                 self.check_access(connection)
@@ -92,12 +92,12 @@ class SqlBackend(Backend):
             raise
 
     def check_access(self, connection: Connection) -> None:
-        """Raise if what is there cannot be seen, or not be kept as it is."""
+        """Raise if existing data cannot be read, or could not be stored without loss."""
         return  # a database that can be opened can be read
 
     @abstractmethod
     def bring_up(self, connection: Connection) -> None:
-        """Bring the schema up to date, and commit."""
+        """Migrate the schema, and commit."""
 
     @abstractmethod
     def begin(self, connection: Connection, campaign: int | None) -> None:
@@ -109,11 +109,11 @@ class SqlBackend(Backend):
 
     @abstractmethod
     def is_outcome_unknown(self, error: DBAPIError) -> bool:
-        """Tell whether a commit that failed with this error may have been done nevertheless."""
+        """Tell whether a commit that failed with this error may have succeeded nevertheless."""
 
     @undisturbed
     def create(self, name: str, settings: str, budget: int, created: int) -> None:
-        """Keep a new campaign."""
+        """Store a new campaign."""
         with self._committing(None) as connection:
             contents = {"name": name, "settings": settings, "budget": budget, "created": created}
             try:
@@ -158,12 +158,12 @@ class SqlBackend(Backend):
 
     @undisturbed
     def close(self) -> None:
-        """Close all connections; in a process that was forked off, leave them to its parent."""
+        """Close all connections; in a forked child, leave those of the parent open."""
         self._is_closed = True
         self.engine.dispose(close=os.getpid() == self._process)
 
     def check_usable(self) -> None:
-        """Raise if nothing can be done with it any more."""
+        """Raise if the store was closed, or belongs to the parent of a forked process."""
         if self._is_closed:
             raise StoreUnavailable(f"the store {self.where} was closed: open it again")
         check_process(self._process)
@@ -187,7 +187,7 @@ class SqlBackend(Backend):
             raise StoreUnavailable(f"{self.where} was opened for reading only: open it without read_only to write")
         with self._in_words(), self.engine.connect() as connection:
             self.begin(connection, campaign)
-            yield connection  # by an exception it is left without a commit: the connection rolls back when it closes
+            yield connection  # an exception skips the commit, and the connection rolls back when it is closed
             try:
                 connection.commit()
             except DBAPIError as error:
@@ -205,7 +205,7 @@ class SqlBackend(Backend):
             yield
         except SQLAlchemyError as error:
             raise self.explained(error) from error
-        except (UnicodeError, OverflowError) as error:  # a text or a number that this program never wrote
+        except (UnicodeError, OverflowError) as error:  # a text or a number that this package never writes
             raise WrongStore(f"{self.where} is damaged ({error}): restore it from a copy") from error
 
     def explained(self, error: SQLAlchemyError) -> StoreError:
@@ -232,8 +232,8 @@ class SqlTransaction(Transaction):
         return _entries(self._connection, self._campaign, after, limit)
 
     def append(self, entries: Sequence[Entry], totals: Totals) -> None:
-        """Append entries and set the totals; the budget is checked here and, once more, by the table itself."""
-        rows = [(self._campaign, *entry) for entry in entries]  # the columns stand in the order of the fields
+        """Append entries and set the totals; the budget is checked here and by a constraint of the table."""
+        rows = [(self._campaign, *entry) for entry in entries]  # the columns have the order of the fields
         self._connection.exec_driver_sql(self._backend.append_statement, rows)
         known = {"campaign": self._campaign, "known": self.totals.entries, "held": totals.spent + totals.reserved}
         changed = self._connection.execute(

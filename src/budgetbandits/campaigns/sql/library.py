@@ -1,12 +1,12 @@
-"""Which SQLite library is used, and whether it may write ahead.
+"""Which SQLite library is used, and whether it may use a write-ahead log.
 
-A write-ahead log makes commits cheap, but libraries older than 3.51.3 can corrupt a database by it. So
+A write-ahead log makes commits cheap, but with libraries older than 3.51.3 it can corrupt a database. So
 
-- the library that creates a file decides: it gets a write-ahead log if that library is safe with one, and a rollback
-  journal if not;
-- a file keeps what it has, whatever library opens it later. No library turns a log on that others may not be safe with;
-- a library that is not safe with a log turns it off, for good, if no one else uses the file. Otherwise it does not
-  write. It may read: only who writes or checkpoints takes part in the fault.
+- the library that creates a file decides: the file gets a write-ahead log if that library is safe with one, and a
+  rollback journal if not;
+- a file keeps its mode, whatever library opens it later. No library turns on a log that others may not be safe with;
+- a library that is not safe with a log turns it off permanently if nobody else uses the file. Otherwise it does not
+  write. It may read: only writers and checkpoints can trigger the fault.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from budgetbandits.errors import StoreUnavailable
 
 __all__ = ["has_log", "is_safe_with_log", "newest_driver", "turn_log_off"]
 
-_SAFE: Final = (3, 51, 3)  # before it, a checkpoint beside a writer that resets the log could lose what was committed
+_SAFE: Final = (3, 51, 3)  # in older ones, a checkpoint during a reset of the log by a writer could lose commits
 _PATIENCE: Final = 3.0  # seconds to wait for others to close a file
 
 
@@ -43,13 +43,13 @@ def is_safe_with_log(driver: ModuleType) -> bool:
 
 
 def has_log(connection: Any) -> bool:
-    """Tell whether a file is in the mode of the write-ahead log."""
+    """Tell whether a file uses a write-ahead log."""
     [mode] = connection.execute("PRAGMA journal_mode").fetchone()
     return bool(mode == "wal")
 
 
 def turn_log_off(driver: ModuleType, path: Path) -> None:
-    """Let a file have a rollback journal from now on, unless it has.
+    """Switch a file to a rollback journal, unless it has one.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def turn_log_off(driver: ModuleType, path: Path) -> None:
                 f"{path} is in use with a write-ahead log, and SQLite {driver.sqlite_version} can corrupt a database "
                 "by that: close it everywhere else, or pip install 'budgetbandits[sqlite]', which brings a newer SQLite"
             )
-        time.sleep(random.uniform(0, 0.05))  # others may be at it, too, and each is in the others' way
+        time.sleep(random.uniform(0, 0.05))  # other processes may be trying the same, and block each other
 
 
 def _is_log_off(driver: ModuleType, path: Path) -> bool:

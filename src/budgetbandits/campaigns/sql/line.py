@@ -1,4 +1,4 @@
-"""Where processes that share an SQLite file wait for their turn to write."""
+"""A fair queue for processes that write to the same SQLite file."""
 
 import contextlib
 import os
@@ -20,15 +20,15 @@ __all__ = ["Line", "LockFile"]
 class Line:
     """Lets processes write in turn.
 
-    SQLite lets the process that asks at the right moment begin a transaction, and that is nearly always the one that
-    has just ended one. Here only the process that holds a lock file may wait for the database, and it gives the file up
-    once it has its transaction. For another one it has to queue for the file again, behind all who wait. The file has
-    no data: without it, turns are unfair, and transactions as safe as before.
+    SQLite has no queue: the process that has just ended a transaction nearly always gets the next one, too. Here only
+    the process that holds a lock file may wait for the database, and it releases the file once its transaction has
+    begun. For another transaction it has to queue for the file again, behind all that wait. The file holds no data:
+    without it the order is unfair, but transactions are just as safe.
 
     Parameters
     ----------
     path
-        The lock file, or None for no line to wait in.
+        The lock file, or None for no queue.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -36,14 +36,14 @@ class Line:
         self._file: LockFile | None = None
         if path is None:
             return
-        with contextlib.suppress(OSError):  # a folder that cannot be written to: there is no one to take turns with
+        with contextlib.suppress(OSError):  # a folder that cannot be written to: there are no other writers
             self._file = LockFile(path)
 
     @contextmanager
     def waited(self, patience: float) -> Iterator[float]:
-        """Wait to be the next in line, and stay so within the context.
+        """Wait for the head of the queue, and keep it within the context.
 
-        After half of the patience the context begins out of turn: the process that is next may hang.
+        After half of the patience the context begins out of turn, since the process at the head may hang.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class Line:
 
         Yields
         ------
-        When they are over, as a time of ``time.monotonic()``.
+        The deadline, as a time of ``time.monotonic()``.
 
         Raises
         ------
@@ -77,7 +77,7 @@ class Line:
             self._threads.release()
 
     def close(self) -> None:
-        """Release the file; the thread that has a turn keeps it to its end."""
+        """Release the file; a thread that holds the lock keeps it until it is done."""
         if self._file is not None:
             self._file.close()
 
@@ -85,10 +85,9 @@ class Line:
 class LockFile:
     """A lock between processes, granted in turn, that can be waited for until a deadline.
 
-    Waiting in the kernel takes no processor time and keeps the order, but knows no deadline, and a process that hangs
-    must not hang all others. So a thread waits in the kernel, and those who want the lock wait for the thread. If that
-    is given up, the thread stays in line and lets go of the lock as soon as it has it; the lock is not waited for again
-    before that.
+    Waiting in the kernel takes no CPU time and keeps the order, but has no timeout, and a process that hangs must not
+    block all others. So a thread waits in the kernel, and callers wait for the thread. After a timeout the thread stays
+    in the queue and releases the lock as soon as it gets it; until then this process does not wait for the lock again.
 
     One thread at a time may acquire and release.
 
@@ -127,7 +126,7 @@ class LockFile:
         return is_granted
 
     def _wait(self) -> None:
-        with contextlib.suppress(OSError):  # a file system without such locks: out of turn then
+        with contextlib.suppress(OSError):  # a file system without such locks: continue out of turn
             _lock(self._file)
         with self._change:
             self._is_thread_waiting = False
@@ -136,7 +135,7 @@ class LockFile:
             self._change.notify()
 
     def release(self) -> None:
-        """Let go of the lock, if it is held."""
+        """Release the lock, if it is held."""
         with self._change:
             if self._is_held:
                 self._is_held = False
@@ -144,20 +143,20 @@ class LockFile:
 
     def _let_go(self) -> None:
         with contextlib.suppress(OSError):
-            _unlock(self._file)  # and not by closing alone: a process that was forked off may have the file open, too
+            _unlock(self._file)  # closing alone is not enough: a forked child may have the file open, too
         if self._is_closed:
             self._close_file()
 
     def close(self) -> None:
-        """Close the file, as soon as no one has the lock or waits for it."""
+        """Close the file as soon as nobody holds the lock or waits for it."""
         with self._change:
             self._is_closed = True
             if not self._is_held and not self._is_thread_waiting:
                 self._close_file()
 
     def leave_to_parent(self) -> None:
-        """Close the file in a process that was forked off: as long as it is open there, the lock may stay held."""
-        self._change = threading.Condition()  # somebody may have had the old one at that moment
+        """Close the file in a forked child: as long as it is open there, the lock may stay held."""
+        self._change = threading.Condition()  # a thread of the parent may have held the old one during the fork
         self._is_closed, self._is_held, self._is_thread_waiting = True, False, False
         self._close_file()
 
@@ -173,7 +172,7 @@ def _leave_files_to_parent() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_files_to_parent)
 
-# Where there are no such locks, turns are unfair, and SQLite's own locks keep transactions apart.
+# Without such locks the order is unfair; SQLite's own locks still keep transactions apart.
 if sys.platform == "win32" or not is_installed("fcntl"):
 
     def _try_lock(file: int) -> bool:
@@ -192,7 +191,7 @@ else:
         except BlockingIOError:
             return False
         except OSError:
-            return True  # a file system without such locks: turns are unfair there
+            return True  # a file system without such locks: the order is unfair there
         return True
 
     def _lock(file: int) -> None:

@@ -13,15 +13,15 @@ from budgetbandits.errors import StoreError, StoreUnavailable, WrongStore
 
 __all__ = ["PostgresqlBackend"]
 
-SCHEMA: Final = "budgetbandits"  # its tables stand apart from those of other programs
+SCHEMA: Final = "budgetbandits"  # keeps its tables apart from those of other programs
 _CREATION: Final = 0x62756462  # an advisory lock: one process at a time sets the database up
 _SETTINGS: Final = {
     "search_path": SCHEMA,
-    "lock_timeout": "30s",  # a worker that hangs in a transaction must not hang all others for ever
+    "lock_timeout": "30s",  # a worker that hangs in a transaction must not block all others for ever
     "synchronous_commit": "on",  # whatever the server's default: what was handed out must be durable
 }
 
-_NETWORK: Final = {  # a server that is gone must not be waited for without end; seconds, but the last in milliseconds
+_NETWORK: Final = {  # do not wait for ever for a server that is gone; in seconds, the last one in milliseconds
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "keepalives_interval": 10,
@@ -52,14 +52,14 @@ class PostgresqlBackend(SqlBackend):
             url.set(drivername="postgresql+psycopg"),
             connect_args={"options": options} | {name: url.query.get(name, value) for name, value in _NETWORK.items()},
             paramstyle="format",
-            pool_pre_ping=True,  # a server that was restarted is found again by the next request
+            pool_pre_ping=True,  # after a restart of the server, the next request reconnects
         )
-        where = str(url.set(query={}))  # a password may stand in the query, too
+        where = str(url.set(query={}))  # the query may contain a password, too
         super().__init__(engine, where, read_only=read_only)
         self.set_up()
 
     def check_access(self, connection: Connection) -> None:
-        """Raise if the database cannot hold campaigns, or hides them from this role, as if there were none."""
+        """Raise if the database cannot store campaigns, or hides existing ones from this role."""
         encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
         if encoding != "UTF8":
             raise WrongStore(f"{self.where} keeps texts as {encoding}, which lacks characters: give a database in UTF8")
@@ -77,7 +77,7 @@ class PostgresqlBackend(SqlBackend):
         connection.commit()
 
     def begin(self, connection: Connection, campaign: int | None) -> None:
-        """Begin a transaction; the server lets those who wait for the campaign's row have it in turn."""
+        """Begin a transaction; the server grants the lock on the campaign's row in order of arrival."""
         if campaign is not None:
             connection.execute(select(campaigns.c.id).where(campaigns.c.id == campaign).with_for_update())
 
@@ -90,7 +90,7 @@ class PostgresqlBackend(SqlBackend):
         return error.connection_invalidated
 
     def explained(self, error: SQLAlchemyError) -> StoreError:
-        """Return an error in words: what is missing, or not allowed, will not come by trying again."""
+        """Return a readable error: to try again does not help where something is missing or not allowed."""
         reason = getattr(error, "orig", None)
         state = getattr(reason, "sqlstate", None)
         if state in _INCOMPLETE:

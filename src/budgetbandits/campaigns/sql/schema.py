@@ -1,4 +1,4 @@
-"""The tables, and how a database gets them: by Alembic's migrations, from an empty one or an older version."""
+"""The tables, and the migrations (by Alembic) that create them or upgrade an older version."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -79,7 +79,7 @@ Index("one_answer_a_key", entries.c.campaign, entries.c.key, entries.c.part, uni
 
 
 def record_of(row: Row[Any]) -> CampaignRecord:
-    """Return a row of `campaigns` as what it means."""
+    """Convert a row of `campaigns`."""
     numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved)
     if not all(isinstance(number, int) for number in numbers) or not is_moment(row.created):
         raise ValueError(f"the campaign {row.name!r} has no numbers where they belong")
@@ -88,12 +88,12 @@ def record_of(row: Row[Any]) -> CampaignRecord:
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """Return a row of `entries`, without its first column, as what it means.
+    """Convert a row of `entries`, without its first column.
 
     Raises
     ------
     ValueError
-        If there is something in it that is never written: SQLite keeps any value in any column.
+        If it holds a value that is never written: SQLite accepts any value in any column.
     """
     entry = Entry(row[0], row[1], Kind(row[2]), *row[3:])
     numbers = (entry.pull, entry.arm, entry.until)

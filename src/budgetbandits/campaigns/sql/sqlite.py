@@ -28,7 +28,7 @@ __all__ = ["SqliteBackend"]
 _APPLICATION: Final = 0x62756462  # "budb", in the header of every database of this package
 _SMALLEST: Final = 512  # bytes of a page
 _PATIENCE: Final = 30.0  # seconds to wait for other processes
-_NEXT: Final = 0.0002  # seconds between two looks of the one who is next in line
+_NEXT: Final = 0.0002  # seconds between two attempts of the process at the head of the queue
 
 
 class SqliteBackend(SqlBackend):
@@ -39,7 +39,7 @@ class SqliteBackend(SqlBackend):
     url
         Its address: ``sqlite:///ads.db``, or ``sqlite:////home/me/ads.db`` for an absolute path.
     read_only
-        Look at what is there, and write nothing.
+        Read only, and write nothing.
     """
 
     def __init__(self, url: URL, *, read_only: bool = False) -> None:
@@ -76,7 +76,7 @@ class SqliteBackend(SqlBackend):
         if self._is_safe_with_log:
             _give_log(connection)
         self.begin(connection, None)
-        _check_owner(connection.connection.dbapi_connection, self._path)  # once more, with what stands in its log
+        _check_owner(connection.connection.dbapi_connection, self._path)  # again, now that the log is read as well
         migrate(connection, self.where)
         connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION}")
         connection.commit()
@@ -110,11 +110,11 @@ class SqliteBackend(SqlBackend):
         return timestamp(system_clock())
 
     def is_outcome_unknown(self, error: DBAPIError) -> bool:
-        """Tell whether the disk failed: what was written may come back when the log is read again."""
+        """Tell whether the disk failed: what was written may reappear when the log is replayed."""
         return bool(_primary_code(error.orig) == self._driver.SQLITE_IOERR)
 
     def explained(self, error: SQLAlchemyError) -> StoreError:
-        """Return an error in words: a damaged file is not one to try again."""
+        """Return a readable error: to try again does not help with a damaged file."""
         code = _primary_code(getattr(error, "orig", None))
         is_incomplete = code == self._driver.SQLITE_ERROR and "no such " in str(error)  # table or column
         if is_incomplete or code in (self._driver.SQLITE_CORRUPT, self._driver.SQLITE_NOTADB):
@@ -122,7 +122,7 @@ class SqliteBackend(SqlBackend):
         return super().explained(error)
 
     def check_usable(self) -> None:
-        """Raise if another file stands where this one was opened: what is written to it would be lost."""
+        """Raise if the file was removed or replaced since it was opened: writes to the old one would be lost."""
         super().check_usable()
         if self._file is not None and self._file != _identity(self._path):
             raise StoreUnavailable(f"{self.where} was removed or replaced since it was opened: open it again")
@@ -158,15 +158,15 @@ def _may_write(path: Path) -> bool:
 
 
 def _check_file(driver: ModuleType, path: Path) -> None:
-    """Raise if there is a file already that is no store. It is opened for reading only, so nothing is written."""
+    """Raise if the file exists and is not a store. It is opened for reading only, so nothing is written."""
     if not path.exists() or path.stat().st_size == 0:
         return
     if path.stat().st_size < _SMALLEST:  # SQLite would take it for an empty one
         raise _damaged(str(path), ValueError(f"{path.stat().st_size} bytes"))
-    # SQLite leaves a log beside a database that it opens for reading, unless it takes that for immutable. Where there
-    # is a log or a journal, somebody may be writing: only a look through it is safe then, and leaves nothing new.
+    # SQLite creates a log file next to a database that it opens for reading, unless it is opened as immutable. If there
+    # is a log or a journal already, another process may be writing, and immutable would not be safe.
     if not _log_of(path).exists() and not _journal_of(path).exists():
-        with contextlib.suppress(driver.DatabaseError):  # somebody may have begun to write just now
+        with contextlib.suppress(driver.DatabaseError):  # another process may have begun to write in the meantime
             _check_file_as(driver, path, "immutable=1")
             return
     try:
@@ -188,15 +188,15 @@ def _journal_of(path: Path) -> Path:
 
 
 def _may_roll_back(path: Path) -> bool:
-    """Tell whether there may be a transaction that a crash broke off, and this process may undo it, as every one does.
+    """Tell whether a crash may have interrupted a transaction, and this process may roll it back.
 
-    Until then nothing can be read.
+    Until some process does, nothing can be read.
     """
     return _journal_of(path).exists() and _may_write(path) and _may_write(path.parent)
 
 
 def _check_file_as(driver: ModuleType, path: Path, mode: str) -> None:
-    # Not read as plain bytes: closing a file would end the locks that SQLite holds on it in this process.
+    # Not opened as a plain file: closing it would release the locks that SQLite holds on it in this process.
     address = f"{path.absolute().as_uri()}?{mode}"
     with contextlib.closing(driver.connect(address, uri=True, timeout=_PATIENCE)) as connection:
         _check_owner(connection, path)
@@ -204,7 +204,7 @@ def _check_file_as(driver: ModuleType, path: Path, mode: str) -> None:
 
 def _check_owner(connection: Any, path: Path) -> None:
     """Raise if a database is neither empty nor one of this package."""
-    # In this order: one who sets the file up meanwhile commits its tables and the mark at once.
+    # In this order: a process that sets the file up meanwhile commits tables and application id together.
     [tables] = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     [application] = connection.execute("PRAGMA application_id").fetchone()
     if application != _APPLICATION and (application or tables):
@@ -216,16 +216,16 @@ def _address(driver: ModuleType, path: Path, read_only: bool) -> str:
     if not read_only:
         mode = "mode=rwc"
     elif _may_write(path.parent) or _log_of(path).exists():
-        mode = "mode=rw"  # not "ro": the last to close a database has to clean up beside it
+        mode = "mode=rw"  # not "ro": the last connection that is closed has to remove the log file
     elif _needs_log(driver, path):
-        mode = "immutable=1"  # where its log cannot be created, no one else can write to it either
+        mode = "immutable=1"  # where its log cannot be created, nobody else can write to it either
     else:
         mode = "mode=ro"
     return f"{path.absolute().as_uri()}?{mode}"
 
 
 def _needs_log(driver: ModuleType, path: Path) -> bool:
-    """Tell whether a file cannot be read without a log, which is not there."""
+    """Tell whether a file cannot be read because its log is missing."""
     try:
         _check_file_as(driver, path, "mode=ro")
     except driver.OperationalError as error:
@@ -235,7 +235,7 @@ def _needs_log(driver: ModuleType, path: Path) -> bool:
 
 
 _inherited: set[tuple[int, int]] = set()
-"""The files that were open when this process was forked off from another."""
+"""The files that were open when this process was forked."""
 
 
 def _note_inheritance() -> None:
@@ -253,8 +253,7 @@ if hasattr(os, "register_at_fork"):
 def _check_inheritance(path: Path) -> None:
     """Raise if SQLite has the file open from before a fork.
 
-    What it believes to know of its locks is wrong then: it would delete a log that others write to, and what they were
-    told to be durable would be gone.
+    Its record of its own locks is wrong then: it could delete a log that others are writing to, and lose their commits.
     """
     if _identity(path) in _inherited:
         raise StoreUnavailable(
@@ -264,7 +263,7 @@ def _check_inheritance(path: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from all others, whatever its name is now; None if there is none."""
+    """Return what identifies a file even if it is renamed; None if there is no such file."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -283,7 +282,7 @@ def _damaged(where: str, error: Exception) -> WrongStore:
 
 
 def _set_up(connection: Any, _: object) -> None:
-    # EXTRA: the removal of a rollback journal is the commit, and has to be durable itself. With a log it is as FULL is.
+    # EXTRA: removing the rollback journal is the commit, so it has to be durable itself. With a log, the same as FULL.
     for setting in ("synchronous = EXTRA", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {setting}").close()
 
@@ -294,7 +293,7 @@ def _set_up_to_read(connection: Any, _: object) -> None:
 
 @contextmanager
 def _impatient(raw: Any) -> Iterator[None]:
-    """Let SQLite say at once that it is busy: its own way of waiting is to sleep for longer and longer."""
+    """Let SQLite report at once that it is busy: its own waiting sleeps for longer and longer."""
     raw.execute("PRAGMA busy_timeout = 0").close()
     try:
         yield
@@ -303,7 +302,7 @@ def _impatient(raw: Any) -> Iterator[None]:
 
 
 def _give_log(connection: Connection) -> None:
-    """Turn the write-ahead log on if a file is empty; while others do, SQLite says that it is busy, and no more."""
+    """Turn on the write-ahead log if a file is empty; while another process does so, SQLite reports busy at once."""
     deadline = time.monotonic() + _PATIENCE
     while connection.exec_driver_sql("PRAGMA page_count").scalar_one() == 0:
         try:

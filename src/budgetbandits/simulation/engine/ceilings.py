@@ -3,12 +3,12 @@
 A `ScalarIndex` promises that the value of an arm, while it is not pulled, does not fall as the pull number rises and
 does not rise as the budget falls or other arms are tried. So its value at a later pull number, with the present budget,
 is a *ceiling* for all pulls until then. At a pull the arms are scanned by their ceilings, and only those whose ceiling
-reaches the best value found so far are evaluated. Ceilings are renewed when their time is over, and that time grows
-with the pull number; and when a reward is greater than all before, to which an index may answer as it likes.
+reaches the best value found so far are evaluated. Ceilings are renewed when they expire, after a time that grows with
+the pull number; and when a reward is greater than all before, since an index may then change in any way.
 
-A window forgets, and so changes another arm than the one pulled: its ceiling is then renewed, too.
+A window forgets pulls, and so changes another arm than the one pulled: the ceiling of that arm is then renewed, too.
 
-Every decision is taken by the very values that a plain scan would compare, so it is the same, ties included.
+Every decision compares exactly the values that a plain scan would compare, so it is the same, ties included.
 """
 
 import math
@@ -42,8 +42,8 @@ def play_ceilings(
 
     What arms are compared by is their value over their weight: the mean cost, or 1 for `CostBlind` (is_blind). With
     random costs the oracle must not be `DensityGreedy`. The memory is `Everything` or a `Window`: nothing fades.
-    For `DensityGreedy` alone `greedy` is the policy once more. For the others it is None, and Numba leaves what a scan
-    of all arms is made of out, which takes as long to compile as the rest.
+    `greedy` is the policy again if its oracle is `DensityGreedy`, and None otherwise: then Numba leaves out the scan of
+    all arms, which takes as long to compile as the rest.
     """
     state = begin(world, memory)
     arms = state.past.arms

@@ -4,7 +4,7 @@ Numba compiles the very functions that the live learner runs in Python. Four thi
 
 - plain functions are marked where they are defined (`core.compiled`), so that compiled code may call them;
 - a `Spec` (a policy, an index, an oracle) is a type of its own to Numba: compiled code reads its fields and calls its
-  methods, a user's as well as the package's;
+  methods, those of users as well as the package's;
 - named tuples have ``_replace`` in compiled code, too;
 - entry points are cached on disk under a digest of every source they are made of, because Numba's own cache
   looks at the file of the entry point alone, and would run stale code after a change elsewhere.
@@ -200,8 +200,8 @@ _compiling: Final = threading.RLock()
 def compile_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -> Callable[..., Any]:
     """Return an entry point: a registered function, compiled at its first call for arguments of each type.
 
-    The machine code is cached on disk for later processes. Classes of specs that stand in a script or a notebook cannot
-    be found again by another process, and what uses them is compiled again each time.
+    The machine code is cached on disk for later processes. Another process cannot import classes of specs that are
+    defined in a script or a notebook, so what uses them is compiled again each time.
     """
     with _compiling:  # threads that ask at once get the same entry point, and compile it once
         return _known_entry(function, classes)
@@ -217,9 +217,9 @@ def _known_entry(function: Callable[..., Any], classes: frozenset[type[Spec]]) -
 def _entry(function: Callable[..., Any], digest: str, is_cached: bool) -> Callable[..., Any]:
     _register_marked()
 
-    # The function itself, not another one that calls it: that would compile all that it is made of a second time.
-    # Numba names its files by the name. Each entry point needs files of its own: to look into them, a process has to
-    # know all classes that are mentioned there, and two processes that write to the same ones would mix them up.
+    # The function itself, not a wrapper: a wrapper would compile everything a second time. Numba names its cache files
+    # after the function. Each entry point needs files of its own: to read one, a process has to know all classes in it,
+    # and two processes that write to the same file would overwrite each other's entries.
     name = f"{function.__name__}-{digest[:32]}"
     entry = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
     entry.__module__, entry.__qualname__ = function.__module__, name
@@ -239,7 +239,7 @@ def digest_of_sources(classes: Iterable[type[Spec]] = ()) -> str:
     files = {Path(inspect.getfile(each)) for each in defined if _has_module(each)}
     digest = hashlib.sha256()
     for file in sorted(_imported_by_engine() | files):
-        if file.is_file():  # a notebook's cell is none, and what stands there is compiled again each time
+        if file.is_file():  # a notebook's cell has no file, and is compiled again in each process
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -274,12 +274,12 @@ def classes_of(spec: Spec) -> Iterator[type[Spec]]:
 
 
 def are_importable(classes: Iterable[type[Spec]]) -> bool:
-    """Tell whether another process finds all classes again, so that their machine code can be kept on disk."""
+    """Tell whether another process can import all classes, so that their machine code can be cached on disk."""
     return all(map(_has_module, classes))
 
 
 def _has_module(defined: type | Callable[..., Any]) -> bool:
-    """Tell whether another process finds a class or a function again."""
+    """Tell whether another process can import a class or a function."""
     return hasattr(sys.modules.get(defined.__module__), "__file__") and defined.__module__ != "__main__"
 
 
@@ -300,13 +300,13 @@ _COMPLAINT: Final = re.compile(
 
 
 def arose_in_compiler(error: Exception) -> bool:
-    """Tell whether Numba gave up on a spec, which it does with errors of any kind, or the spec itself failed."""
+    """Tell whether an error was raised by Numba, which raises errors of any class, and not by the spec itself."""
     frames = traceback.walk_tb(error.__traceback__)
     return any(frame.f_globals.get("__name__", "").startswith("numba.") for frame, _ in frames)
 
 
 def reason_of(error: Exception) -> str:
-    """Return the innermost complaint in Numba's long story, in one line without its descriptions of types.
+    """Return the innermost complaint in an error of Numba, in one line and without descriptions of types.
 
     >>> reason_of(TypeError("No implementation of function Function(<built-in function add>) found for signature:"))
     'Numba has no add() for what it is given'

@@ -1,4 +1,4 @@
-"""Which compiled function plays which policy, and what it is handed."""
+"""Which compiled function plays which policy, and with which arguments."""
 
 import contextlib
 import functools
@@ -65,7 +65,7 @@ def play_run(
 
 def _play(policy: Policy, world: World, prices: Floats) -> Any:
     if isinstance(policy, Forgetful):
-        # Of this very class: a user's subclass may decide and learn otherwise than the policy in it.
+        # Exactly this class: a user's subclass may decide and learn otherwise than the policy in it.
         played = policy.policy if type(policy) is Forgetful else policy
         return _play_by_memory(played, policy.memory, world)
     if is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
@@ -74,7 +74,7 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
         field = _field(prices, policy.oracle)
         return _call(play_lines, (policy.index,), world, policy.index, 0.0, world, *field)
     if type(policy) is EpsilonFirst and takes_best_first(policy.exploit):
-        unused = UCB1()  # so that the machine code of KUBE serves here, too
+        unused = UCB1()  # so that the machine code of KUBE can be used here, too
         field = _field(prices, policy.exploit)
         return _call(play_lines, (unused,), world, unused, float(policy.epsilon), world, *field)
     return _play_by_memory(policy, _EVERYTHING, world)
@@ -112,7 +112,7 @@ def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
 
 def is_best_first(policy: Policy) -> TypeGuard[IndexPolicy]:
     """Tell whether a policy has an index, and an oracle that begins with the best arm by it."""
-    # Of this very class: a user's subclass may do anything.
+    # Exactly this class: a user's subclass may do anything.
     return type(policy) is IndexPolicy and takes_best_first(policy.oracle)
 
 
@@ -133,7 +133,7 @@ def has_lines(index: Index) -> bool:
 
 @functools.cache
 def has_ceilings(index: Index) -> bool:
-    """Tell whether an index says the value of one arm and, as far as a few tries show, keeps what it promises."""
+    """Tell whether an index evaluates single arms and, as far as some probes show, keeps what that promises."""
     if not isinstance(index, ScalarIndex) or type(index).bounds not in (ScalarIndex.bounds, LinearIndex.bounds):
         return False
     return all(
@@ -182,7 +182,7 @@ def _never_falls(values: list[float]) -> bool:
 
 
 def takes_best_first(oracle: Oracle) -> bool:
-    """Tell whether an oracle begins with the densest arm, or the most valuable one: then the rest can wait."""
+    """Tell whether an oracle begins with the densest arm, or the most valuable one."""
     return type(oracle) in (DensityGreedy, Fractional, CostBlind)
 
 
@@ -201,7 +201,7 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
     entry: Any = compile_entry(function, classes)
     if entry.signatures:
         return entry(*arguments)
-    # That nothing is forgotten is not worth a word.
+    # The default memory is not worth mentioning.
     what = " and ".join(repr(spec) for spec in specs if spec != _EVERYTHING) or function.__name__
     what = shortened(what, _NAME_LONGEST)
     # One thread compiles for all.
@@ -242,8 +242,8 @@ def numbered(number: int, total: int) -> Iterator[None]:
 class SteadyCall:
     """Calls a registered function whose arguments have the same types each time.
 
-    Numba looks at the types of all arguments at each call, which for a tournament takes a hundred times longer than
-    what it is asked to do. So the machine code of the first call is called directly from then on.
+    Numba checks the types of all arguments at each call, which for a tournament takes a hundred times longer than the
+    call itself. So the machine code of the first call is called directly from then on.
     """
 
     def __init__(self, function: Callable[..., Any], *specs: Spec) -> None:
@@ -268,10 +268,10 @@ _slow: set[frozenset[type[Spec]]] = set()
 
 @contextlib.contextmanager
 def _announcement(what: str, *, is_kept: bool) -> Iterator[None]:
-    """Log what is compiled, and how long that takes, before it begins; what is found on disk needs no word.
+    """Log what is compiled and how long that takes, before it begins; code found on disk is not announced.
 
-    A warning, which Python shows by itself on a terminal and in a notebook: a program that hangs for half a minute must
-    say why. Programs that have logs get it there, and can silence it.
+    It is logged as a warning, which Python prints by default on a terminal and in a notebook: a program that stops for
+    half a minute has to say why. Programs that configure logging get it in their log, and can silence it.
     """
     with event.install_listener("numba:compile", _Announcer(what, is_kept)):
         yield

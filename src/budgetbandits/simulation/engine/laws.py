@@ -1,11 +1,11 @@
 """Laws that are not built in, a user's for instance, in compiled code.
 
-A run carries one law of each type as an example, which tells compiled code where to find the quantile function. The
-numbers of all laws of the type stand in the rows of the table, and a row becomes a law again before it is drawn from.
-So a thousand laws of one class need the machine code of one, and runs without such laws none.
+A run carries one example of each type of law, which tells compiled code where to find the quantile function. The
+parameters of all laws of that type are rows of the table, and a row is turned back into a law for each draw. So a
+thousand laws of one class need the machine code of one, and runs without such laws need none.
 
-A law whose quantile function Numba cannot compile, or computes otherwise than Python does, is drawn from in Python, and
-so is all of the run.
+If Numba cannot compile the quantile function of a law, or the compiled one gives other results than Python, the whole
+run is played in Python.
 """
 
 import functools
@@ -77,7 +77,7 @@ def law_in_row(typing_context: Any, law: Any, row: Any) -> Any:
 
 @overload(check_uniform, strict=False)
 def _trust_uniform(u: Any, owner: Any) -> Any:
-    """Leave out the check in compiled code, where all numbers are drawn by the engine."""
+    """Skip the check in compiled code, where the engine draws all numbers."""
     return lambda u, owner: u
 
 
@@ -102,7 +102,7 @@ def compiled(table: LawTable) -> LawTable:
 
 
 def laws_in(table: LawTable) -> tuple[SteadyLaw, ...]:
-    """Return an example of each type of law that is not built in; they take part in what is compiled."""
+    """Return an example of each type of law that is not built in; what is compiled depends on them."""
     examples: list[SteadyLaw] = []
     others = table.others
     while isinstance(others, CompiledLaws):
@@ -144,7 +144,7 @@ def _row_of(law: SteadyLaw) -> list[float]:
 
 
 def _numbers_of(value: object) -> Iterator[float]:
-    """Return all numbers in a law, in the order in which compiled code has them."""
+    """Return all numbers in a law, in the order in which compiled code reads them."""
     if isinstance(value, Spec):
         for field in fields(value):
             yield from _numbers_of(getattr(value, field.name))

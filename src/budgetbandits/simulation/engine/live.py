@@ -1,4 +1,4 @@
-"""Decisions of a live learner that has many arms: by a tournament, which does not look at each of them, or compiled."""
+"""Decisions of a live learner with many arms: by a tournament, which does not look at every arm, or compiled."""
 
 import math
 from typing import TypeGuard
@@ -64,13 +64,13 @@ class LiveTournament:
         return int(self._choose(self._index, self._tree, now.pull, now.budget_left, uniform, self._is_greedy))
 
     def change(self, arms: Arms, arm: int, now: Now) -> None:
-        """Take note that an arm was pulled, or one of its rewards told; the pull number has not fallen since."""
+        """Update an arm that was pulled, or whose reward was told; the pull number must not have fallen since."""
         pulls, mean = int(arms.pulls[arm]), float(arms.mean[arm])
         self._change(self._index, self._tree, int(self._place[arm]), pulls, mean, self._span, now.pull)
 
 
 class CompiledChoice:
-    """Makes the decisions of a policy of this package, compiled: the very same as in Python, and sooner.
+    """Makes the decisions of a policy of this package, compiled: the same as in Python, but faster.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class CompiledChoice:
 
     @staticmethod
     def serves(policy: Policy) -> bool:
-        """Tell whether a policy is of this package in all its parts: a user's may look at what changes elsewhere."""
+        """Tell whether all parts of a policy are from this package: a user's may read variables that change."""
         return all(cls.is_packaged() for cls in classes_of(policy))
 
     def __init__(self, policy: Policy) -> None:

@@ -5,8 +5,8 @@ and a pull changes one line only. The arms are the leaves of a tree, in the orde
 winner among its children and the clock value until which that winner is certain. When the clock moves on, only what
 has expired is played again; when a line changes, only its path to the root is.
 
-Who wins is decided by the very numbers that a plain scan would compare, ties included: the certificates are taken a
-little early, by more than rounding can blur, and what is too close to certify is compared again at each clock value.
+The winner is decided by exactly the numbers that a plain scan would compare, ties included: certificates expire a
+little early, by more than any rounding error, and what is too close to certify is compared again at each clock value.
 
 A node has `FAN` children, stored side by side, so that a match is a few vector instructions. That makes the
 plain scan the special case of a tree with a single node.
@@ -52,7 +52,7 @@ LEAF: Final = np.dtype(
     align=True,
 )
 _FRESH: Final = 1e300  # stands for an infinite value, and its negative for none, where infinities would make NaNs
-_NO_RISE: Final = 1e-300  # a rival that does not gain on the one ahead catches up with it at the end of time
+_NO_RISE: Final = 1e-300  # in place of a rise of 0 or less: such a rival never catches up
 _BLUR: Final = 1e-13  # relative; a density is computed to within a few 1e-16
 _REACH: Final = 20.0  # how far ahead a certificate may reach; sqrt(2 ln t) is 20 for t = e^200
 
@@ -200,7 +200,7 @@ def settle(
 
 @routine
 def earliest_change_but_for_equals(tree: Tree, group: int, ahead: int, now: float) -> float:
-    """Do as `earliest_change` does, but take a rival for no danger whose line is the very same."""
+    """Do as `earliest_change` does, but ignore rivals whose line is identical."""
     horizon = 2.0 * now + _REACH
     top_start, top_climb = tree.start[group, ahead], tree.climb[group, ahead]
     margin = top_start + top_climb * now - _BLUR * (top_start + top_climb * horizon)
@@ -222,7 +222,9 @@ def earliest_change_but_for_equals(tree: Tree, group: int, ahead: int, now: floa
             rise = tree.climb[group, i] - top_climb
             lead = margin - (tree.start[group, i] + tree.climb[group, i] * now)
             if lead <= 0.0:
-                earliest = min(earliest, now)  # not `now` itself: another rival may be out of date already
+                earliest = min(
+                    earliest, now
+                )  # not `now` alone: the certificate of another rival may have expired already
             elif rise > 0.0:
                 earliest = min(earliest, now + lead / rise)
     return earliest
@@ -251,7 +253,7 @@ def play_path(
     leaf: int,
     now: float,
 ) -> None:
-    """Play again what one leaf takes part in."""
+    """Play again all matches of one leaf."""
     node = leaf // FAN
     for level in range(1, len(tree.levels)):
         group, parent_group = tree.levels[level - 1] + node, tree.levels[level] + node // FAN
@@ -275,7 +277,7 @@ def refresh(
     top: int,
     now: float,
 ) -> None:
-    """Play again whatever has expired at and below a node."""
+    """Play again all matches whose certificates have expired, at and below a node."""
     level, node = top_level, top
     while tree.until[tree.levels[top_level] + top // FAN, top % FAN] < now:
         group = tree.levels[level - 1] + node

@@ -64,7 +64,7 @@ class World(NamedTuple):
     marks
         Prices of the budget left, falling, at which to record the expected reward so far.
     stop
-        One number; as soon as it is not 0, the run is given up.
+        One number; as soon as it is not 0, the run is aborted.
     charges
         What pulls cost, where that is random.
     """
@@ -143,7 +143,7 @@ def _charges_of(tables: ChargeTables | None, bill: PriceList) -> Charges:
 
 
 def usual(array: Floats) -> Floats:
-    """Return an array in one piece that may be written to: to Numba any other is of another type, to compile again."""
+    """Return a contiguous, writable array: any other has another type to Numba, which would compile again."""
     return np.require(array, requirements=["C", "W"])
 
 
