@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import budgetbandits as bb
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.errors import PolicyError
+from budgetbandits.policies.allowance import Allowance
 from budgetbandits.policies.oracles import draw
 from states import asked
 
@@ -23,8 +24,8 @@ ORACLES: list[bb.oracles.Oracle] = [
 ]
 
 
-def no_limits(arms: int) -> Counts:
-    return np.full(arms, UNLIMITED)
+def money_alone(costs: Floats, budget: float) -> Allowance:
+    return Allowance(costs, budget, np.full(len(costs), UNLIMITED), None)
 
 
 def arrays(values: Sequence[float], costs: Sequence[float]) -> tuple[Floats, Floats]:
@@ -53,7 +54,7 @@ class TestSolve:
     def test_ties_go_to_the_lower_arm(self, oracle: bb.oracles.Oracle) -> None:
         values, costs = arrays([2, 2, 2], [1, 1, 1])
         assert oracle.solve(values, costs, 5).tolist() == [5, 0, 0]
-        assert oracle.draw(values, costs, 5, no_limits(3), 0.999) == 0
+        assert oracle.draw(values, money_alone(costs, 5), 0.999) == 0
 
 
 @st.composite
@@ -79,15 +80,15 @@ def test_an_arm_is_drawn_in_proportion_to_its_count(
     size = sum(counts)
     assert size >= 1
     assert sum(count * cost for count, cost in zip(counts, costs, strict=True)) <= budget * (1 + 1e-12)
-    limits = no_limits(len(costs))
-    drawn = Counter(oracle.draw(values, costs, budget, limits, (place + 0.5) / size) for place in range(size))
+    left = money_alone(costs, budget)
+    drawn = Counter(oracle.draw(values, left, (place + 0.5) / size) for place in range(int(size)))
     assert [drawn[arm] for arm in range(len(counts))] == counts
 
 
 def test_the_greedys_set_stands_in_the_order_in_which_it_is_taken() -> None:
     values, costs = arrays([1, 6, 9], [1, 3, 4])  # counts 2, 0, 2: the third arm is taken first
     oracle = bb.oracles.DensityGreedy()
-    drawn = [oracle.draw(values, costs, 10.0, no_limits(len(costs)), uniform) for uniform in (0.01, 0.49, 0.51, 0.99)]
+    drawn = [oracle.draw(values, money_alone(costs, 10.0), uniform) for uniform in (0.01, 0.49, 0.51, 0.99)]
     assert drawn == [2, 2, 0, 0]
 
 
@@ -137,7 +138,7 @@ def test_an_oracle_of_ones_own_sees_affordable_arms_only() -> None:
 
 def test_an_oracle_without_a_solution_says_so() -> None:
     with pytest.raises(NotImplementedError, match=r"Speechless must define solve\(self, values, costs, budget\)"):
-        Speechless().draw(np.ones(1), np.ones(1), 1.0, no_limits(1), 0.5)
+        Speechless().draw(np.ones(1), money_alone(np.ones(1), 1.0), 0.5)
 
 
 def test_oracles_compare_by_value() -> None:

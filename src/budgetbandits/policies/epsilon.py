@@ -9,9 +9,9 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require, require_spec
 from budgetbandits.policies.base import Policy
-from budgetbandits.policies.index_policy import first_fresh
+from budgetbandits.policies.index_policy import arm_drawn, first_fresh, scattered
 from budgetbandits.policies.oracles import DensityGreedy, Fractional, Oracle
-from budgetbandits.policies.state import Arms, Now, select
+from budgetbandits.policies.state import Arms, Now, allowance_of, select
 
 __all__ = ["KDE", "BGreedy", "EpsilonFirst", "EpsilonGreedy"]
 
@@ -45,27 +45,26 @@ class EpsilonFirst(Policy):
         )
         require_spec(self.exploit, "exploit", Oracle)
 
-    def weights(self, arms: Arms, now: Now) -> Counts:
+    def weights(self, arms: Arms, now: Now) -> Counts | Floats:
         """Return the next arm to explore, or the counts of the best set."""
-        weights = np.zeros(len(arms.cost), np.int64)
         arm = self.next_to_explore(arms, now)
         if arm >= 0:
+            weights = np.zeros(len(arms.cost), np.int64)
             weights[arm] = 1
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        weights[affordable] = self.exploit.solve_within(known.mean, known.mean_cost, now.budget_left, known.pulls_left)
-        return weights
+        return scattered(self.exploit.solve_within(known.mean, allowance_of(known, now)), affordable, len(arms.cost))
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
-        """Return the next arm to explore, or one drawn from the best set."""
+        """Return the next arm to explore, or one drawn from the best set, or one past the last to decline."""
         arm = self.next_to_explore(arms, now)
         if arm >= 0:
             return arm
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        drawn = self.exploit.draw(known.mean, known.mean_cost, now.budget_left, known.pulls_left, uniform)
-        return int(affordable[drawn])
+        drawn = self.exploit.draw(known.mean, allowance_of(known, now), uniform)
+        return arm_drawn(drawn, affordable, len(arms.cost))
 
     def learns(self, arms: Arms, now: Now) -> bool:
         """Return whether this is exploration: what is exploited are its estimates, and they stand."""
@@ -189,6 +188,7 @@ def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floa
         weights[fresh] += 1.0 - epsilon
         return weights
     known = select(arms, affordable)
-    counts = exploit.solve_within(known.mean, known.mean_cost, now.budget_left, known.pulls_left)
-    weights[affordable] += (1.0 - epsilon) * (counts / np.sum(counts))
+    counts = exploit.solve_within(known.mean, allowance_of(known, now))
+    total = float(np.cumsum(counts)[-1])  # not by `sum`, which adds up in another order when compiled
+    weights[affordable] += (1.0 - epsilon) * (counts / total)
     return weights

@@ -3,17 +3,19 @@
 import dataclasses
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.compiled import allocating
+from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require_flag, require_spec
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices import UCB1, Index
 from budgetbandits.policies.oracles import DensityGreedy, Oracle
-from budgetbandits.policies.state import Arms, Now, select
+from budgetbandits.policies.state import Arms, Now, allowance_of, select
 
 __all__ = ["IndexPolicy"]
 
@@ -77,26 +79,23 @@ class IndexPolicy(Policy):
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        found = self.oracle.solve_within(self.values(known, now), known.mean_cost, now.budget_left, known.pulls_left)
-        counts = np.asarray(found)
-        weights = np.zeros(len(arms.cost), counts.dtype)
-        weights[affordable] = counts
-        return weights
+        counts = self.oracle.solve_within(self.values(known, now), allowance_of(known, now))
+        return scattered(counts, affordable, len(arms.cost))
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
-        """Return the arm that the oracle draws."""
+        """Return the arm that the oracle draws, or one past the last to decline the request."""
         fresh = -1 if self.lazy else first_fresh(arms, now)
         if fresh >= 0:
             return fresh
         is_affordable = arms.cost <= now.budget_left
         if is_affordable.all():
             values = self.values(arms, now)
-            return self.oracle.draw(values, arms.mean_cost, now.budget_left, arms.pulls_left, uniform)
+            return self.oracle.draw(values, allowance_of(arms, now), uniform)
         affordable = np.flatnonzero(is_affordable)
         known = select(arms, affordable)
         values = self.values(known, now)
-        drawn = self.oracle.draw(values, known.mean_cost, now.budget_left, known.pulls_left, uniform)
-        return int(affordable[drawn])
+        drawn = self.oracle.draw(values, allowance_of(known, now), uniform)
+        return arm_drawn(drawn, affordable, len(arms.cost))
 
     def values(self, arms: Arms, now: Now) -> Floats:
         """Return what each arm is taken to be worth."""
@@ -135,3 +134,16 @@ def first_fresh(arms: Arms, now: Now) -> int:
         return -1
     fresh = np.flatnonzero((arms.pulls == 0) & (arms.cost <= now.budget_left))
     return int(fresh[0]) if len(fresh) > 0 else -1
+
+
+@kernel
+def arm_drawn(drawn: int, affordable: Counts, size: int) -> int:
+    """Return which of all arms an oracle has drawn from the affordable ones: one past the last for one past theirs."""
+    return int(affordable[drawn]) if drawn < len(affordable) else size
+
+
+def scattered(counts: Counts | Floats, affordable: Counts, size: int) -> Counts | Floats:
+    """Return the counts of the affordable arms as weights of all arms."""
+    weights: NDArray[Any] = np.zeros(size, np.asarray(counts).dtype)
+    weights[affordable] = counts
+    return weights

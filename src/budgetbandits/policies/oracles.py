@@ -1,9 +1,11 @@
-"""Oracles: which set of pulls the budget left should buy, given what each arm is worth.
+"""Oracles: which set of pulls should be bought with what is left, given what each arm is worth.
 
 An oracle is a frozen dataclass derived from `Oracle` with one method, `solve`, which answers with a count for each
 arm. A policy then pulls arm i with probability count_i / sum of counts (paper, eq. 8). Oracles see only arms that the
-budget can pay and that have not reached their limits, and amounts as exact prices. Where arms have limits, the oracles
-here solve the bounded knapsack (`solve_within`).
+budget can pay and that have not reached their limits, and amounts as exact prices.
+
+What is left is an `Allowance`: money, and where there are such things limits of arms, a number of requests and further
+resources. The oracles here know all of it (`solve_within`). With money alone they are those of the paper.
 """
 
 import math
@@ -18,9 +20,22 @@ from budgetbandits.core.money import rounded_down
 from budgetbandits.core.registry import Registry
 from budgetbandits.core.specs import Spec
 from budgetbandits.errors import PolicyError
+from budgetbandits.policies.allowance import Allowance, Further, is_money_alone, shares_of_scarcest
+from budgetbandits.policies.hull import finite
 from budgetbandits.policies.knapsack import densest, exact_counts, greedy_counts, take, times
+from budgetbandits.policies.relaxation import mixture_of_two, relaxed_pulls, solved_programme
 
-__all__ = ["ORACLES", "CostBlind", "DensityGreedy", "Exact", "Fractional", "Oracle", "catalogue", "register"]
+__all__ = [
+    "ORACLES",
+    "Allowance",
+    "CostBlind",
+    "DensityGreedy",
+    "Exact",
+    "Fractional",
+    "Oracle",
+    "catalogue",
+    "register",
+]
 
 
 @allocating
@@ -32,6 +47,18 @@ def draw(weights: Counts | Floats, uniform: float) -> int:
     arm = int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right"))
     # Rounding can carry the product up to the sum itself, past every arm.
     return arm if arm < len(weights) else int(np.flatnonzero(weights)[-1])
+
+
+@allocating
+def draw_or_decline(counts: Counts | Floats, further: Further | None, uniform: float) -> int:
+    """Return an arm in proportion to the counts, and one past the last arm for what is left of the requests."""
+    if further is None:
+        return draw(counts, uniform)
+    if not further.skip or further.requests == math.inf:
+        return draw(counts, uniform)
+    cumulative = np.cumsum(counts)
+    target = uniform * max(further.requests, float(cumulative[-1]))
+    return int(np.searchsorted(cumulative, target, side="right"))
 
 
 @dataclass(frozen=True)
@@ -50,7 +77,7 @@ class Oracle(Spec):
     >>> policy = bb.IndexPolicy(index=bb.indices.UCB1(), oracle=OneOfEach())
     """
 
-    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts | Floats:
         """Return how often each arm stands in the best set; at least one count must be positive.
 
         Costs and budget are prices, whole numbers of the smallest unit unless some amount is real: with a cost of 0.8
@@ -58,16 +85,25 @@ class Oracle(Spec):
         """
         raise NotImplementedError(f"{type(self).__name__} must define solve(self, values, costs, budget)")
 
-    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
-        """Do as `solve` does where arms have limits, 1 or more: by default its counts, cut to these."""
+    def solve_within(self, values: Floats, allowance: Allowance) -> Counts | Floats:
+        """Do as `solve` does with all that is to be heeded: by default its counts, cut to the limits of the arms.
+
+        With several resources, an arm's cost is the largest share that a pull takes of what is left of any of them, and
+        the budget is 1. With a number of requests, these are shared out in proportion to the counts. Where requests may
+        be declined, the counts are of those that are answered.
+        """
+        costs, budget = costs_in_one(allowance, allowance.further)
         counts = self.solve(values, costs, budget)
         if len(counts) != len(values):
             raise PolicyError("an oracle must give one count for each arm that it is asked about")
-        return np.minimum(counts, limits)
+        return np.minimum(counts, allowance.limits)
 
-    def draw(self, values: Floats, costs: Floats, budget: float, limits: Counts, uniform: float) -> int:
-        """Return the arm to pull: a uniform number picks it from the best set."""
-        return draw(self.solve_within(values, costs, budget, limits), uniform)
+    def draw(self, values: Floats, allowance: Allowance, uniform: float) -> int:
+        """Return the arm to pull: a uniform number picks it from the best set.
+
+        Where requests may be declined, `len(values)`, one past the last arm, says to decline this one.
+        """
+        return draw_or_decline(self.solve_within(values, allowance), allowance.further, uniform)
 
 
 ORACLES: Final[Registry[Oracle]] = Registry("oracle")
@@ -79,9 +115,9 @@ register, catalogue = ORACLES.register, ORACLES.catalogue
 class BoundedOracle(Oracle):
     """The base of the oracles here, which know limits."""
 
-    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts | Floats:
         """Return the counts without limits."""
-        return self.solve_within(values, costs, budget, np.full(len(values), UNLIMITED))
+        return self.solve_within(values, Allowance(costs, budget, np.full(len(values), UNLIMITED), None))
 
 
 @ORACLES.register(source="Tran-Thanh et al. 2012")
@@ -89,46 +125,43 @@ class BoundedOracle(Oracle):
 class DensityGreedy(BoundedOracle):
     """The density-ordered greedy: what KUBE uses (paper, section 3.1)."""
 
-    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
+    def solve_within(self, values: Floats, allowance: Allowance) -> Counts:
         """Return the greedy's counts."""
-        return greedy_counts(values, costs, budget, limits)
+        return greedy_counts(values, allowance.costs, allowance.budget, allowance.limits)
 
-    def draw(self, values: Floats, costs: Floats, budget: float, limits: Counts, uniform: float) -> int:
-        """Return the arm to pull; the set stands in the order in which the greedy takes the arms.
-
-        Without limits the densest arm fills nearly all of a set, and the others number at most what is left over the
-        least cost. So mostly it is drawn whatever they are, and they need not be found.
-        """
-        densities = values / costs
-        arm = int(densities.argmax())
-        count, left, rest = take(budget, 0.0, costs[arm], limits[arm])
-        if uniform * (count + math.floor(left / costs.min())) < count:
-            return arm
-        open_costs = costs.copy()
-        arms, counts = [arm], [count]
-        open_costs[arm] = np.inf
-        arm = densest(densities, open_costs, rounded_down(left, rest))
-        while arm >= 0:
-            count, left, rest = take(left, rest, costs[arm], limits[arm])
-            arms.append(arm)
-            counts.append(count)
-            open_costs[arm] = np.inf
-            arm = densest(densities, open_costs, rounded_down(left, rest))
-        return arms[draw(np.array(counts), uniform)]
+    def draw(self, values: Floats, allowance: Allowance, uniform: float) -> int:
+        """Return the arm to pull; with money alone, the set stands in the order in which the greedy takes the arms."""
+        return draw_by_density(values, allowance.costs, allowance.budget, allowance.limits, uniform)
 
 
 @ORACLES.register(source="Tran-Thanh et al. 2012")
 @dataclass(frozen=True)
 class Fractional(BoundedOracle):
-    """The fractional relaxation: the densest arm alone, as fractional KUBE uses it (paper, section 3.3)."""
+    """The fractional relaxation, whatever the constraints: what is best if pulls could be divided.
 
-    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
-        """Return the counts: none but the densest arm's."""
-        return alone(densest(values / costs, costs, budget), costs, budget, limits)
+    With money alone that is the densest arm, as fractional KUBE uses it (paper, section 3.3). With a number of requests
+    it mixes two arms, the neighbours on the upper concave hull of (cost, value) around the money left per request left;
+    with J resources, up to J + 1 arms. `budgetbandits.policies.relaxation` says which problem it is, and what
+    becomes of it where the budget is too small for all requests.
 
-    def draw(self, values: Floats, costs: Floats, budget: float, limits: Counts, uniform: float) -> int:
-        """Return the densest arm."""
-        return int((values / costs).argmax())
+    Examples
+    --------
+    A hundred requests and money for three each: half of them by an arm that costs 1, and half by one that costs 5.
+
+    >>> import budgetbandits as bb
+    >>> further = bb.oracles.Further(requests=100.0, costs=np.empty((0, 3)), budgets=np.empty(0), skip=False)
+    >>> allowance = bb.oracles.Allowance(np.array([1.0, 4.0, 5.0]), 300.0, np.array([1000, 1000, 1000]), further)
+    >>> bb.oracles.Fractional().solve_within(np.array([0.8, 0.85, 0.9]), allowance).tolist()
+    [50.0, 0.0, 50.0]
+    """
+
+    def solve_within(self, values: Floats, allowance: Allowance) -> Floats:
+        """Return the pulls, not always whole ones: with money alone those of the densest arm, rounded down."""
+        return fractional_pulls(values, allowance, allowance.further)
+
+    def draw(self, values: Floats, allowance: Allowance, uniform: float) -> int:
+        """Return the densest arm, or one of the mixture: these stand by their numbers, and declining comes last."""
+        return draw_fractional(values, allowance, allowance.further, uniform)
 
 
 @ORACLES.register(source="textbook")
@@ -136,9 +169,9 @@ class Fractional(BoundedOracle):
 class Exact(BoundedOracle):
     """The exact solution of the knapsack; slower, and rarely different from the greedy's."""
 
-    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
+    def solve_within(self, values: Floats, allowance: Allowance) -> Counts:
         """Return the counts of an optimal set."""
-        return exact_counts(values, costs, budget, limits)
+        return exact_counts(values, allowance.costs, allowance.budget, allowance.limits)
 
 
 @ORACLES.register(source="textbook")
@@ -146,14 +179,95 @@ class Exact(BoundedOracle):
 class CostBlind(BoundedOracle):
     """The most valuable arm, whatever it costs: what a bandit without a budget would pull."""
 
-    def solve_within(self, values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
-        """Return the counts: none but the most valuable arm's."""
-        return alone(int(values.argmax()), costs, budget, limits)
+    def solve_within(self, values: Floats, allowance: Allowance) -> Counts:
+        """Return the counts: none but the most valuable arm's, and none at all if declining is worth more."""
+        return alone(int(values.argmax()), values, allowance, allowance.further)
 
 
 @allocating
-def alone(arm: int, costs: Floats, budget: float, limits: Counts) -> Counts:
-    """Return the counts of a set with one arm only."""
-    counts = np.zeros(len(costs), np.int64)
-    counts[arm] = min(times(budget, costs[arm]), limits[arm])
+def costs_in_one(allowance: Allowance, further: Further | None) -> tuple[Floats, float]:
+    """Return costs and budget of one resource that stands for all."""
+    if further is None or len(further.budgets) == 0:
+        return allowance.costs, allowance.budget
+    return shares_of_scarcest(allowance, further), 1.0
+
+
+@allocating
+def fractional_pulls(values: Floats, allowance: Allowance, further: Further | None) -> Floats:
+    """Return the pulls of `Fractional`."""
+    if further is None or is_money_alone(further):
+        arm = densest(values / allowance.costs, allowance.costs, allowance.budget)
+        return alone(arm, values, allowance, None).astype(np.float64)
+    return something(relaxed_pulls(values, allowance, further), values, allowance, further)
+
+
+@allocating
+def draw_fractional(values: Floats, allowance: Allowance, further: Further | None, uniform: float) -> int:
+    """Return an arm of `Fractional`."""
+    # Numba leaves out what is behind `further is None`, or what is not.
+    if further is None or is_money_alone(further):
+        return int((values / allowance.costs).argmax())
+    cheap, dear, share = mixture_of_two(values, allowance, further)
+    if cheap < 0:
+        pulls = something(solved_programme(values, allowance, further), values, allowance, further)
+        return draw_or_decline(pulls, further, uniform)
+    if cheap < dear:
+        return cheap if uniform < 1.0 - share else dear
+    return dear if uniform < share else cheap
+
+
+@allocating
+def something(pulls: Floats, values: Floats, allowance: Allowance, further: Further) -> Floats:
+    """Return the pulls or, where there are none and the request cannot be declined, one of the densest arm.
+
+    There are none where no arm is worth anything. Densities are values by the share of the scarcest resource.
+    """
+    if not further.skip and not np.any(pulls > 0.0):
+        pulls[int((finite(values) / shares_of_scarcest(allowance, further)).argmax())] = 1.0
+    return pulls
+
+
+@allocating
+def alone(arm: int, values: Floats, allowance: Allowance, further: Further | None) -> Counts:
+    """Return the counts of a set with one arm only, or none if declining is worth more."""
+    counts = np.zeros(len(values), np.int64)
+    if further is None:
+        counts[arm] = min(times(allowance.budget, allowance.costs[arm]), allowance.limits[arm])
+        return counts
+    if further.skip and values[arm] < 0.0:
+        return counts
+    count = int(allowance.limits[arm])
+    if further.requests < math.inf:
+        count = min(count, int(further.requests))
+    if allowance.costs[arm] > 0.0:
+        count = min(count, times(allowance.budget, allowance.costs[arm]))
+    for resource in range(len(further.budgets)):
+        if further.costs[resource, arm] > 0.0:
+            count = min(count, times(further.budgets[resource], further.costs[resource, arm]))
+    counts[arm] = count
     return counts
+
+
+@allocating
+def draw_by_density(values: Floats, costs: Floats, budget: float, limits: Counts, uniform: float) -> int:
+    """Return an arm of the greedy's set for money alone, which stands in the order in which the arms are taken.
+
+    Without limits the densest arm fills nearly all of a set, and the others number at most what is left over the least
+    cost. So mostly it is drawn whatever they are, and they need not be found.
+    """
+    densities = values / costs
+    arm = int(densities.argmax())
+    count, left, rest = take(budget, 0.0, costs[arm], limits[arm])
+    if uniform * (count + math.floor(left / costs.min())) < count:
+        return arm
+    open_costs = costs.copy()
+    arms, counts = [arm], [count]
+    open_costs[arm] = np.inf
+    arm = densest(densities, open_costs, rounded_down(left, rest))
+    while arm >= 0:
+        count, left, rest = take(left, rest, costs[arm], limits[arm])
+        arms.append(arm)
+        counts.append(count)
+        open_costs[arm] = np.inf
+        arm = densest(densities, open_costs, rounded_down(left, rest))
+    return arms[draw(np.array(counts), uniform)]

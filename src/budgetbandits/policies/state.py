@@ -11,6 +11,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
+from budgetbandits.policies.allowance import Allowance
 
 __all__ = ["Arm", "Arms", "Now"]
 
@@ -197,3 +198,9 @@ select: Callable[[Arms, Counts], Arms] = allocating(fieldwise(Arms, "arms, chose
 
 arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(arms.{field}[arm])"))
 """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
+
+
+@allocating  # of arrays that it hands on, it has to keep count
+def allowance_of(arms: Arms, now: Now) -> Allowance:
+    """Return what is left to spend on these arms, as an oracle sees it."""
+    return Allowance(costs=arms.mean_cost, budget=now.budget_left, limits=arms.pulls_left, further=None)
