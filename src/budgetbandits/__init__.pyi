@@ -3,7 +3,7 @@ from .analysis import bounds
 from .analysis.regret import paired_regret, regret, regret_bounds
 from .campaigns.campaign import Campaign
 from .campaigns.store import Store, open_store
-from .core.books import Money, Pull
+from .core.books import SKIP, Money, Pull
 from .core.money import CostRange
 from .live.learner import Learner
 from .live.protocol import AskTell
@@ -35,6 +35,7 @@ from .studies.leaderboard.run import compare
 __version__: str
 
 __all__ = [
+    "SKIP",
     "AskTell",
     "Bernoulli",
     "Beta",

@@ -25,7 +25,7 @@
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
     └── SimulationInterrupted   (also a KeyboardInterrupt)  Ctrl-C; it carries the runs that were finished
 
-Beside them there are two warnings, `SlowPolicyWarning` and `SlowLawWarning`.
+Beside them there are three warnings, `SlowPolicyWarning`, `SlowLawWarning` and `TightBudgetWarning`.
 
 Each message names the value, the rule that it breaks and the way out. An operation that raises one of these
 has changed nothing; `OutcomeUnknown` alone cannot promise that.
@@ -60,6 +60,7 @@ __all__ = [
     "SlowPolicyWarning",
     "StoreError",
     "StoreUnavailable",
+    "TightBudgetWarning",
     "UnknownPull",
     "WrongStore",
 ]
@@ -155,6 +156,10 @@ class SlowLawWarning(UserWarning):
 
 class SlowPolicyWarning(UserWarning):
     """A policy cannot be compiled and runs in plain Python, a hundred times slower or more."""
+
+
+class TightBudgetWarning(UserWarning):
+    """A budget cannot pay even the cheapest arm for all requests."""
 
 
 class SimulationInterrupted(BudgetBanditsError, KeyboardInterrupt):

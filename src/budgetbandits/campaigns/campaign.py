@@ -258,6 +258,13 @@ class Campaign:
         return self._clerk.look(lambda ledger: ledger.player.books.pulls)
 
     @property
+    def requests_left(self) -> int | None:
+        """How many more pulls may be asked for; None where there is no number of requests."""
+        if self._settings.requests is None:
+            return None
+        return self._clerk.look(lambda ledger: int(ledger.player.books.requests_left))
+
+    @property
     def reward_total(self) -> float:
         """The sum of all rewards told."""
         return self._clerk.look(lambda ledger: ledger.player.reward_total)
@@ -331,7 +338,7 @@ class Campaign:
         )
 
     def _lease_row(self, pull: Reservation, lease: Lease, now: int) -> LeaseRow:
-        name, cost = self._settings.names[pull.arm], self._settings.unit.decimal(pull.price)
+        name, cost = self._settings.name(pull.arm), self._settings.unit.decimal(pull.price)
         until = None if lease.until is None else moment(lease.until)
         return LeaseRow(pull.number, name, cost, span(max(now - lease.asked, 0)), until)
 
@@ -341,7 +348,7 @@ class Campaign:
             moment(entry.time),
             str(entry.kind),
             entry.pull,
-            None if entry.arm is None else self._settings.names[entry.arm],
+            None if entry.arm is None else self._settings.name(entry.arm),
             self._settings.unit.decimal(entry.amount),
             entry.reward,
             entry.key,

@@ -281,14 +281,16 @@ class Ledger:
         if self.is_closed:
             raise JournalDamaged("the campaign was closed before")
         arm = _present(entry.arm)
-        if entry.pull != self._books.asked + 1 or not 0 <= arm < len(self.settings.prices):
+        if entry.pull != self._books.asked + 1 or not 0 <= arm < self.settings.arm_count:
             raise JournalDamaged(f"it should be pull {self._books.asked + 1}, of an arm that there is")
         if entry.amount != self._books.price(arm) or entry.until != self._lease_end(entry.time):
             raise JournalDamaged("its amount or its lease is not what the settings say")
         self._check_part(entry)
         pull = self._policy_says(partial(self.player.ask, arm))
         if pull is None:
-            raise JournalDamaged("the budget left does not pay this arm, or it has reached its limit")
+            raise JournalDamaged(
+                "the budget left does not pay this arm, or it or the requests have reached their limit"
+            )
         self._pulls.add(arm, pull.place)
         self._note_lease(pull.number, Lease(entry.time, entry.until))
         if entry.key is not None:
@@ -401,9 +403,9 @@ def replay(
 
 
 def _check_choice(ledger: Ledger, entry: Entry) -> None:
-    names, chosen = ledger.settings.names, ledger.player.choose()
+    chosen = ledger.player.choose()
     if chosen is None or chosen != entry.arm:
-        had_to = "choose none" if chosen is None else f"choose arm {names[chosen]!r}"
+        had_to = "choose none" if chosen is None else f"choose arm {ledger.settings.name(chosen)!r}"
         raise JournalDamaged(
             f"entry {entry.number} of the journal asks for arm number {entry.arm}, where the policy had to {had_to}"
         )

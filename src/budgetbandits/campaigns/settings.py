@@ -9,7 +9,17 @@ import numpy as np
 
 from budgetbandits.campaigns.times import Duration, duration
 from budgetbandits.core.arrays import UNLIMITED
-from budgetbandits.core.checks import ArmName, Costs, Limits, check_range, check_whole, limits_of, named_costs
+from budgetbandits.core.books import SKIP
+from budgetbandits.core.checks import (
+    ArmName,
+    Costs,
+    Limits,
+    check_range,
+    check_requests,
+    check_whole,
+    limits_of,
+    named_costs,
+)
 from budgetbandits.core.money import Amount, CostRange, PriceList, Unit, looks_real, price_list
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
 from budgetbandits.live.learner import new_seed
@@ -21,8 +31,10 @@ __all__ = ["CampaignSettings", "OnExpire"]
 OnExpire = Literal["charge", "release"]
 """What becomes of the money of a pull that is not told in its lease."""
 
-_VERSION: Final = 2
-_OLDEST: Final = 1  # knew neither limits nor random costs; what has none is written so, and older packages read it
+# Settings are written in the oldest version that can say them, so that older packages read what they understand:
+_PLAIN: Final = 1
+_WITH_LIMITS: Final = 2  # or random costs
+_WITH_REQUESTS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,8 @@ class CampaignSettings:
         How often each arm may be pulled, None for as often as there is money; None if no arm has a limit.
     least
         What a pull of each arm costs at least, in whole units; None if all costs are known.
+    requests, skip
+        How many pulls there may be, None for as many as there is money; and whether a request may be declined.
     """
 
     policy: Policy
@@ -60,6 +74,8 @@ class CampaignSettings:
     on_expire: OnExpire
     limits: tuple[int | None, ...] | None = None
     least: tuple[int, ...] | None = None
+    requests: int | None = None
+    skip: bool = False
 
     @classmethod
     def given(
@@ -73,13 +89,16 @@ class CampaignSettings:
         on_expire: OnExpire,
         unit: Amount | None,
         limits: Limits | None = None,
+        requests: int | None = None,
+        skip: bool = False,
     ) -> Self:
         """Check what a user gave, and return it as settings."""
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy is {policy!r}: give a policy such as recommended()")
         if on_expire not in get_args(OnExpire):
             raise InvalidInput(f"on_expire is {on_expire!r}: give 'charge', or 'release' if you know better")
-        names, bill = _decimal_bill(costs, budget, unit)
+        requests = check_requests(requests, skip)
+        names, bill = _decimal_bill(costs, budget, unit, may_be_free=requests is not None)
         settings = cls(
             policy,
             names,
@@ -92,6 +111,8 @@ class CampaignSettings:
             on_expire,
             _limits(limits, names),
             None if bill.least is None else tuple(int(price) for price in bill.least),
+            requests,
+            skip,
         )
         if settings._stored_and_read() != settings:
             raise InvalidInput(f"policy is {policy!r}: it does not come back from JSON as it was; use plain parameters")
@@ -105,10 +126,15 @@ class CampaignSettings:
 
     def to_json(self) -> str:
         """Return the settings as JSON text."""
-        later = {name: value for name, value in (("limits", self.limits), ("least", self.least)) if value is not None}
+        bounded = (("limits", self.limits), ("least", self.least))
+        later: dict[str, object] = {name: value for name, value in bounded if value is not None}
+        version = _WITH_LIMITS if later else _PLAIN
+        if self.requests is not None:
+            version = _WITH_REQUESTS
+            later |= {"requests": self.requests, "skip": self.skip}
         return json.dumps(
             {
-                "version": _VERSION if later else _OLDEST,
+                "version": version,
                 "policy": self.policy.to_data(),
                 "names": self.names,
                 "prices": self.prices,
@@ -134,8 +160,8 @@ class CampaignSettings:
         """
         try:
             data = json.loads(text)
-            if data["version"] not in (_OLDEST, _VERSION):
-                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 and 2")
+            if data["version"] not in (_PLAIN, _WITH_LIMITS, _WITH_REQUESTS):
+                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 to 3")
             return cls._restored(data)
         except InvalidState:
             raise
@@ -157,6 +183,8 @@ class CampaignSettings:
             data["on_expire"],
             _limits(data.get("limits"), data["names"]),
             _least(data.get("least")),
+            check_requests(data.get("requests"), data.get("skip", False)),
+            data.get("skip", False),
         )
 
     @staticmethod
@@ -167,13 +195,31 @@ class CampaignSettings:
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidState(f"the settings of the campaign are damaged ({error!r})") from error
 
+    @property
+    def arm_count(self) -> int:
+        """How many arms there are, `SKIP` included if requests may be declined."""
+        return len(self.names) + (1 if self.skip else 0)
+
+    def name(self, arm: int) -> ArmName:
+        """Return the name of an arm."""
+        return SKIP if arm == len(self.names) else self.names[arm]
+
     def player(self) -> Player:
         """Return a player that has not asked yet."""
         prices = np.array(self.prices, np.float64)
         least = None if self.least is None else np.array(self.least, np.float64)
         bill = PriceList(self.unit, prices, self.budget, least)
         limits = limits_of(self.limits, self.names)
-        return Player(self.policy, self.names, bill, limits, self.reward_range, self.seed)
+        return Player(
+            self.policy,
+            self.names,
+            bill,
+            limits,
+            self.reward_range,
+            self.seed,
+            requests=self.requests,
+            skip=self.skip,
+        )
 
 
 def _limits(given: Limits | None, names: Sequence[ArmName]) -> tuple[int | None, ...] | None:
@@ -185,9 +231,11 @@ def _least(given: Sequence[int] | None) -> tuple[int, ...] | None:
     return None if given is None else tuple(check_whole(price, "a least price", 54) for price in given)
 
 
-def _decimal_bill(costs: Costs, budget: Amount, unit: Amount | None) -> tuple[tuple[ArmName, ...], PriceList]:
+def _decimal_bill(
+    costs: Costs, budget: Amount, unit: Amount | None, *, may_be_free: bool
+) -> tuple[tuple[ArmName, ...], PriceList]:
     names, amounts = named_costs(costs)
-    bill = price_list(amounts, names, budget, unit, for_tells=True)
+    bill = price_list(amounts, names, budget, unit, for_tells=True, may_be_free=may_be_free)
     if bill.unit.base == 10:
         return tuple(names), bill
     ends = [(cost.least, cost.greatest) if isinstance(cost, CostRange) else (cost, cost) for cost in amounts]

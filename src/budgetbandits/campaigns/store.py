@@ -11,6 +11,7 @@ from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.sql import BACKENDS
 from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
+from budgetbandits.core.books import warn_if_tight
 from budgetbandits.core.checks import Costs, Limits
 from budgetbandits.core.money import Amount
 from budgetbandits.core.optional import require
@@ -148,6 +149,8 @@ class Store:
         on_expire: OnExpire = "charge",
         unit: Amount | None = None,
         limits: Limits | None = None,
+        requests: int | None = None,
+        skip: bool = False,
     ) -> Campaign:
         """Create a campaign, durably, and return it.
 
@@ -155,7 +158,7 @@ class Store:
         ----------
         name
             A printable text; no two campaigns of a store share a name.
-        policy, costs, budget, reward_range, seed, limits
+        policy, costs, budget, reward_range, seed, limits, requests, skip
             As in `budgetbandits.Learner`, ranges of costs included; but money is decimal: an int, text, a Decimal or a
             float with few digits.
         lease
@@ -177,7 +180,10 @@ class Store:
             If a value breaks a rule; nothing is written then.
         """
         _check_name(name)
-        settings = CampaignSettings.given(policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits)
+        settings = CampaignSettings.given(
+            policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits, requests, skip
+        )
+        warn_if_tight(settings.player().books)
         created = self.backend.time() if self._clock is None else timestamp(self._clock())
         self.backend.create(name, settings.to_json(), settings.budget, created)
         return self.open(name)

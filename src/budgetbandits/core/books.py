@@ -6,20 +6,49 @@ a whole number of units; names and Decimals appear only in what is handed out (`
 A pull is *reserved* when it is asked for. After that it is settled once: told (its cost is spent), cancelled (as if it
 had not been asked for), or expired, either charged or released. The reward of an expired pull may still be told; then
 no money moves. At every moment ``budget = spent + reserved + left``.
+
+Where there is a number of requests, each pull answers one of them. A request may then be declined, if that is allowed:
+such a pull is of the arm `SKIP`, costs nothing and teaches nothing.
 """
 
+import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from budgetbandits.core.arrays import UNLIMITED, Counts
 from budgetbandits.core.checks import ArmName, is_whole
 from budgetbandits.core.money import Amount, PriceList
-from budgetbandits.errors import InvalidAmount, InvalidInput, KeyReused, PullAlreadySettled, UnknownPull
+from budgetbandits.errors import (
+    InvalidAmount,
+    InvalidInput,
+    KeyReused,
+    PullAlreadySettled,
+    TightBudgetWarning,
+    UnknownPull,
+)
 
-__all__ = ["Answer", "Books", "Expired", "Money", "Pull", "Reservation", "check_wanted"]
+__all__ = [
+    "SKIP",
+    "Answer",
+    "Books",
+    "Expired",
+    "Fallback",
+    "Money",
+    "Pull",
+    "Reservation",
+    "check_wanted",
+    "fallback_of",
+    "warn_if_tight",
+]
+
+SKIP: Final = "skip"
+"""The arm of a request that is declined: free, and worth nothing."""
 
 _LONGEST_KEY: Final = 255
 _MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile
@@ -34,7 +63,7 @@ class Pull:
     id
         Unlike that of any other pull of the same learner or campaign.
     arm
-        The name of the arm to pull.
+        The name of the arm to pull; `SKIP` for a request to be declined.
     cost
         What it costs, or may cost at most; that much of the budget is reserved.
     number
@@ -97,6 +126,22 @@ class Expired(NamedTuple):
     is_released: bool
 
 
+class Fallback(NamedTuple):
+    """With which arm every request could be answered.
+
+    Attributes
+    ----------
+    arm
+        Its number, -1 for none: there is no number of requests, they may be declined, or each arm has a limit.
+    is_certain
+        Whether the budget pays it for all of them, at its greatest cost. Then that much is kept for the requests to
+        come; if not, what it costs on average.
+    """
+
+    arm: int
+    is_certain: bool
+
+
 class Answer(NamedTuple):
     """The answer to an ask with a key: how many pulls were wanted, and which there were."""
 
@@ -115,11 +160,19 @@ class Books:
         What a pull of each arm costs, and the budget.
     limits
         How often each arm may be pulled; `UNLIMITED` for as often as there is money.
+    requests
+        How many pulls there may be in all; None for as many as there is money.
+    skip
+        Whether a request may be declined.
 
     Attributes
     ----------
-    names, bill, limits
+    names, bill, limits, requests, skip
         The same.
+    skip_arm
+        The number of the arm `SKIP`, one past those of the others.
+    fallback
+        With which arm every request could be answered, see `Fallback`.
     pulls_left
         How many more pulls the limit of each arm allows.
     spent, reserved
@@ -130,6 +183,8 @@ class Books:
         How many pulls were ever asked for: the id of the last one.
     pulls
         How many of them count: those cancelled or released do not.
+    declined
+        How many of these are of the arm `SKIP`.
     outstanding
         The pulls that are neither told nor cancelled nor expired, by id, the oldest first.
     expired
@@ -150,16 +205,29 @@ class Books:
     (Decimal('0.20'), 80)
     """
 
-    def __init__(self, names: Sequence[ArmName], bill: PriceList, limits: Counts) -> None:
+    def __init__(
+        self,
+        names: Sequence[ArmName],
+        bill: PriceList,
+        limits: Counts,
+        requests: int | None = None,
+        *,
+        skip: bool = False,
+    ) -> None:
         self.names = names
         self.bill = bill
         self.limits = limits
+        self.requests = requests
+        self.skip = skip
+        self.skip_arm = len(names)
+        self.fallback = fallback_of(bill, limits, requests, skip=skip)
         self.pulls_left = limits.copy()
         self.spent = 0
         self.reserved = 0
         self.saved = 0
         self.asked = 0
         self.pulls = 0
+        self.declined = 0
         self.outstanding: dict[int, Reservation] = {}
         self.expired: dict[int, Expired] = {}
         self.cancelled: set[int] = set()
@@ -176,6 +244,12 @@ class Books:
         return self.bill.budget - self.spent - self.reserved
 
     @property
+    def requests_left(self) -> float:
+        """How many more pulls there may be; infinite where there is no number of requests."""
+        # A released pull that counts after all may be one too many.
+        return math.inf if self.requests is None else float(max(self.requests - self.pulls, 0))
+
+    @property
     def money(self) -> Money:
         """What became of the budget."""
         amounts = (self.bill.budget, self.spent, self.reserved, self.left)
@@ -187,6 +261,8 @@ class Books:
 
     def number_of(self, arm: ArmName) -> int:
         """Return the number of an arm by its name, or raise."""
+        if self.skip and arm == SKIP:
+            return self.skip_arm
         # True and 1.0 would find the arm named 1.
         number = self._numbers.get(arm) if isinstance(arm, str) or is_whole(arm) else None
         if number is None:
@@ -197,7 +273,8 @@ class Books:
         """Return what a pull of an arm costs, at most if that is random, in whole units."""
         price = self._prices.get(arm)
         if price is None:
-            price = self._prices[arm] = self.bill.unit.units(float(self.bill.prices[arm]))
+            price = 0 if arm == self.skip_arm else self.bill.unit.units(float(self.bill.prices[arm]))
+            self._prices[arm] = price
         return price
 
     def price_low(self, arm: int) -> int:
@@ -206,10 +283,16 @@ class Books:
 
     def has_random_cost(self, arm: int) -> bool:
         """Tell whether the cost of an arm is known only after a pull."""
-        return self.bill.least is not None and bool(self.bill.least[arm] < self.bill.prices[arm])
+        if self.bill.least is None or arm == self.skip_arm:
+            return False
+        return bool(self.bill.least[arm] < self.bill.prices[arm])
 
     def can_pull(self, arm: int) -> bool:
-        """Tell whether the money left pays an arm that is below its limit."""
+        """Tell whether there is a request left, and the money left pays an arm that is below its limit."""
+        if self.requests is not None and self.requests_left < 1:
+            return False
+        if arm == self.skip_arm:
+            return self.skip
         return bool(self.pulls_left[arm] > 0) and self.price(arm) <= self.left
 
     def pull(self, reservation: Reservation) -> Pull:
@@ -218,7 +301,11 @@ class Books:
         cost = self._costs.get(price)
         if cost is None:
             cost = self._costs[price] = self.bill.unit.decimal(price)
-        return Pull(number, self.names[arm], cost, place)
+        return Pull(number, self.name(arm), cost, place)
+
+    def name(self, arm: int) -> ArmName:
+        """Return the name of an arm."""
+        return SKIP if arm == self.skip_arm else self.names[arm]
 
     # What becomes of pulls
 
@@ -271,7 +358,9 @@ class Books:
 
     def _count(self, arm: int, pulls: int) -> None:
         self.pulls += pulls
-        if self.limits[arm] != UNLIMITED:
+        if arm == self.skip_arm:
+            self.declined += pulls
+        elif self.limits[arm] != UNLIMITED:
             self.pulls_left[arm] -= pulls  # below 0 where a released pull counts after all
 
     # Checks
@@ -345,14 +434,41 @@ class Books:
             )
         if answer is not None and arm is not None and any(pull.arm != arm for pull in answer.pulls):
             raise KeyReused(
-                f"the key {key!r} was used for a pull of arm {self.names[answer.pulls[0].arm]!r}, and now for "
-                f"{self.names[arm]!r}: use a new key for each new ask"
+                f"the key {key!r} was used for a pull of arm {self.name(answer.pulls[0].arm)!r}, and now for "
+                f"{self.name(arm)!r}: use a new key for each new ask"
             )
         return None if answer is None else answer.pulls
 
     def note_answer(self, key: str, wanted: int, reservation: Reservation) -> None:
         """Note that a pull is the answer to an ask with a key, or the next part of it."""
         self.answers.setdefault(key, Answer(wanted, [])).pulls.append(reservation)
+
+
+def fallback_of(bill: PriceList, limits: Counts, requests: int | None, *, skip: bool) -> Fallback:
+    """Return with which arm every request could be answered: the cheapest one whose limit allows it."""
+    if requests is None or skip:
+        return Fallback(-1, True)
+    lasting = np.flatnonzero(limits >= requests)
+    if len(lasting) == 0:
+        return Fallback(-1, False)
+    arm = int(lasting[bill.prices[lasting].argmin()])
+    return Fallback(arm, requests * bill.unit.units(float(bill.prices[arm])) <= bill.budget)
+
+
+def warn_if_tight(books: Books) -> None:
+    """Warn if the budget does not pay even the cheapest arm for all requests."""
+    arm, is_certain = books.fallback
+    if is_certain or arm < 0:
+        return
+    unit, budget, price = books.bill.unit, books.bill.budget, books.price(arm)
+    is_random = " at most" if books.has_random_cost(arm) else ""
+    warnings.warn(
+        f"a budget of {unit.decimal(budget)} pays {budget // price} of {books.requests} requests for certain: the "
+        f"cheapest arm, {books.name(arm)!r}, costs{is_random} {unit.decimal(price)}, and some requests may go "
+        "unanswered; give a larger budget or fewer requests, or let requests be declined (skip=True)",
+        TightBudgetWarning,
+        stacklevel=3,
+    )
 
 
 def check_wanted(wanted: int | None) -> int:

@@ -18,6 +18,7 @@ __all__ = [
     "Limits",
     "check_pulls",
     "check_range",
+    "check_requests",
     "check_whole",
     "is_whole",
     "limits_of",
@@ -160,6 +161,17 @@ def check_pulls(value: object, what: str, least: int = 1) -> int:
     if not is_whole(value) or not least <= value <= _PULLS_MOST:
         raise InvalidInput(f"{what} is {value!r}: give a whole number of pulls from {least} to 2^53")
     return int(value)
+
+
+def check_requests(requests: int | None, skip: bool) -> int | None:
+    """Return a number of requests, or None if there is none, or raise."""
+    if not isinstance(skip, bool):
+        raise InvalidInput(f"skip is {skip!r}: give True, if a request may be declined, or False")
+    if requests is None:
+        if skip:
+            raise InvalidInput("skip is True without a number of requests: give requests=..., or leave skip out")
+        return None
+    return check_pulls(requests, "requests")
 
 
 def is_whole(number: object) -> TypeGuard[int]:

@@ -203,6 +203,7 @@ def price_list(
     also: Sequence[Amount] = (),
     is_real: bool = False,
     for_tells: bool = False,
+    may_be_free: bool = False,
 ) -> PriceList:
     """Find the unit that holds every cost and the budget exactly; it is no coarser than the one given.
 
@@ -219,6 +220,8 @@ def price_list(
     for_tells
         Where costs are random and no unit is given, take one that is fine enough for what pulls will turn out to cost:
         about a hundred-thousandth of the least of the greatest costs, if the budget can be counted in it.
+    may_be_free
+        Whether a cost may be 0: only where there is a number of requests, since the budget would never end.
 
     Examples
     --------
@@ -247,8 +250,9 @@ def price_list(
         least, amounts = [low for low, _ in pairs], [high for _, high in pairs]
     for cost, name in zip(amounts, names, strict=True):
         # As a float, since what is too small for one would have an infinite density.
-        if not 0 < float(cost) < math.inf:
-            rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else "greater than 0"
+        if not 0 < float(cost) < math.inf and not (may_be_free and cost == 0):
+            above = "0 or more" if may_be_free else "greater than 0, unless there is a number of requests"
+            rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else above
             raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be {rule}")
     lows = None if least == amounts else least
     details = [_plain(amount, "amount") for amount in also]
@@ -335,7 +339,8 @@ def _decimal_prices(
 def _digits_for_tells(costs: Sequence[Number], budget: Number) -> int:
     decimals = list(map(_as_decimal, costs))
     largest = max(*decimals, _as_decimal(budget))
-    return min(_TOLD_DIGITS - min(decimals).adjusted(), _SAFE_DIGITS - largest.adjusted())
+    smallest = min((cost for cost in decimals if cost > 0), default=largest)
+    return min(_TOLD_DIGITS - smallest.adjusted(), _SAFE_DIGITS - largest.adjusted())
 
 
 def _as_decimal(amount: Number) -> Decimal:
@@ -360,7 +365,9 @@ def _real_prices(
     prices = costs if isinstance(costs, np.ndarray) else np.array([_float_at_least(cost) for cost in costs])
     lows = None if least is None else _least_prices(least, costs)
     # The last bit of the smallest number: every price is a whole multiple of it. No float has a bit below 2^-1074.
-    smallest = prices.min() if lows is None else np.maximum(lows, _TINY_SHARE * prices).min()
+    least_prices = prices if lows is None else np.maximum(lows, _TINY_SHARE * prices)
+    smallest = least_prices.min(where=least_prices > 0, initial=math.inf)
+    smallest = smallest if smallest < math.inf else 1.0  # all are free
     exponent = _FLOAT_BITS - int(np.frexp(smallest)[1])
     unit = Unit(2, min(max(exponent, 0), 1074))
     numerator, denominator = budget.as_integer_ratio()

@@ -42,14 +42,14 @@ class Chooser:
         self._policy = policy
         self._books = books
         self._learning = learning
-        # A tournament knows neither random costs nor limits.
-        self._has_fixed_prices = books.bill.least is None and not np.any(books.limits < UNLIMITED)
+        # A tournament knows neither random costs nor limits nor requests.
+        self._is_plain = books.bill.least is None and books.requests is None and not np.any(books.limits < UNLIMITED)
         self._tournament: LiveTournament | None = None
 
     def choose(self, now: Now, uniform: float) -> int:
         """Return the arm that the policy chooses, which can be pulled, or raise."""
         arm = self._choice(now, uniform)
-        self._check(arm)
+        self._check(arm, now)
         return int(arm)
 
     def note_change(self, arm: int, now: Callable[[], Now]) -> None:
@@ -70,7 +70,7 @@ class Chooser:
         return self._policy.choose(self._learning.shown, now, uniform)
 
     def _new_tournament(self, now: Now) -> "LiveTournament | None":
-        if len(self._books.names) < TOURNAMENT_ARMS or not self._has_fixed_prices or not self._has_numba:
+        if len(self._books.names) < TOURNAMENT_ARMS or not self._is_plain or not self._has_numba:
             return None
         from budgetbandits.simulation.engine import LiveTournament
 
@@ -89,20 +89,21 @@ class Chooser:
     def _has_numba(self) -> bool:
         return is_installed("numba")
 
-    def _check(self, arm: object) -> None:
+    def _check(self, arm: object, now: Now) -> None:
         books = self._books
-        if isinstance(arm, bool) or not (isinstance(arm, int | np.integer) and 0 <= arm < len(books.names)):
+        last = books.skip_arm - (0 if books.skip else 1)
+        if isinstance(arm, bool) or not (isinstance(arm, int | np.integer) and 0 <= arm <= last):
+            raise PolicyError(f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {last}")
+        if not books.can_pull(int(arm)) or (arm < books.skip_arm and self._learning.arms.cost[arm] > now.payable):
             raise PolicyError(
-                f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {len(books.names) - 1}"
+                f"{self._policy!r} chose arm {books.name(int(arm))!r}, which {self._obstacle(int(arm))}: "
+                "a policy may choose arms only whose cost, in `arms.cost`, is at most `now.payable`"
             )
-        if not books.can_pull(int(arm)):
-            decimal = books.bill.unit.decimal
-            obstacle = (
-                f"costs {decimal(books.price(int(arm)))} with {decimal(books.left)} left"
-                if books.pulls_left[arm] > 0
-                else f"has reached its limit of {books.limits[arm]} pulls"
-            )
-            raise PolicyError(
-                f"{self._policy!r} chose arm {books.names[int(arm)]!r}, which {obstacle}: "
-                "a policy may choose arms only whose cost, in `arms.cost`, is at most the budget left"
-            )
+
+    def _obstacle(self, arm: int) -> str:
+        books = self._books
+        if books.pulls_left[arm] <= 0:
+            return f"has reached its limit of {books.limits[arm]} pulls"
+        decimal = books.bill.unit.decimal
+        cost = f"costs {decimal(books.price(arm))} with {decimal(books.left)} left"
+        return cost if books.price(arm) > books.left else f"{cost}, which requests still to come need"

@@ -13,7 +13,7 @@ import secrets
 import threading
 from typing import Any, Self, overload
 
-from budgetbandits.core.books import Money, Pull, Reservation, check_wanted
+from budgetbandits.core.books import Money, Pull, Reservation, check_wanted, warn_if_tight
 from budgetbandits.core.checks import ArmName, Costs, Limits, limits_of, named_costs
 from budgetbandits.core.money import Amount, price_list
 from budgetbandits.core.tables import Table
@@ -53,6 +53,19 @@ class Learner:
     limits
         How often arms may be pulled at most, by name; those left out have no limit. Outstanding pulls count, cancelled
         ones do not.
+    requests
+        How many pulls will be asked for in all: questions to answer, impressions to fill, trials to run. Outstanding
+        pulls count, cancelled ones do not. The policy then looks for the most reward from so many pulls, not from the
+        money alone, and keeps enough for the cheapest arm to answer every request still to come. None, the default,
+        is for as many pulls as the money pays.
+    skip
+        Whether a request may be declined where that is better: `ask` then answers with a pull of the arm `SKIP`, which
+        is free and told like any other.
+
+    Warns
+    -----
+    TightBudgetWarning
+        If the budget cannot pay even the cheapest arm for all requests.
 
     Examples
     --------
@@ -72,6 +85,15 @@ class Learner:
     >>> learner.tell(pull, reward=0.7, cost="0.08")
     >>> learner.money.spent
     Decimal('0.080000')
+
+    With a number of requests it spends what that many pulls are worth, and answers all of them:
+
+    >>> costs = {"small": "0.01", "large": "0.10"}
+    >>> learner = bb.Learner(bb.recommended(), costs, budget="3.00", reward_range=(0, 1), requests=100, seed=7)
+    >>> while pull := learner.ask():
+    ...     learner.tell(pull, reward=0.9 if pull.arm == "large" else 0.5)
+    >>> learner.pulls, learner.requests_left
+    (100, 0)
     """
 
     def __init__(
@@ -85,15 +107,27 @@ class Learner:
         run: int = 0,
         unit: Amount | None = None,
         limits: Limits | None = None,
+        requests: int | None = None,
+        skip: bool = False,
     ) -> None:
         names, amounts = named_costs(costs)
         seed = new_seed() if seed is None else seed
-        bill = price_list(amounts, names, budget, unit, for_tells=True)
-        self._set_up(Player(policy, names, bill, limits_of(limits, names), reward_range, seed, run))
+        bill = price_list(amounts, names, budget, unit, for_tells=True, may_be_free=requests is not None)
+        checked = limits_of(limits, names)
+        self._set_up(Player(policy, names, bill, checked, reward_range, seed, run, requests=requests, skip=skip))
+        warn_if_tight(self._player.books)
 
     @classmethod
     def for_problem(
-        cls, problem: Problem, policy: Policy, budget: Amount, seed: int | None = None, *, run: int = 0
+        cls,
+        problem: Problem,
+        policy: Policy,
+        budget: Amount,
+        seed: int | None = None,
+        *,
+        run: int = 0,
+        requests: int | None = None,
+        skip: bool = False,
     ) -> Self:
         """Return a learner that faces a problem; it is told the costs or their ranges, and the range of the rewards.
 
@@ -114,8 +148,10 @@ class Learner:
         """
         seed = new_seed() if seed is None else seed
         bill = problem.price_list(budget)
-        player = Player(policy, problem.names, bill, problem.limits, problem.reward_range, seed, run)
-        return cls._with(player)
+        names, limits = problem.names, problem.limits
+        return cls._with(
+            Player(policy, names, bill, limits, problem.reward_range, seed, run, requests=requests, skip=skip)
+        )
 
     @classmethod
     def _with(cls, player: Player) -> Self:
@@ -139,6 +175,8 @@ class Learner:
         self, *, arm: ArmName | None = None, key: str | None = None, n: int | None = None
     ) -> Pull | list[Pull] | None:
         """Return the next pull, its cost reserved, or None if the budget left pays no arm below its limit.
+
+        With a number of requests, None also means that all of them were handed out.
 
         None is final once no pull is outstanding; until then a `cancel`, or a cost below the reserved one,
         may free money.
@@ -198,7 +236,7 @@ class Learner:
         """
         with self._lock:
             chosen = self._player.choose()
-            return None if chosen is None else self._player.books.names[chosen]
+            return None if chosen is None else self._player.books.name(chosen)
 
     def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
         """Settle a pull with the reward that it paid.
@@ -308,6 +346,12 @@ class Learner:
     def pulls(self) -> int:
         """How many pulls were made or are outstanding; those cancelled or released do not count."""
         return self._player.books.pulls
+
+    @property
+    def requests_left(self) -> int | None:
+        """How many more pulls may be asked for; None where there is no number of requests."""
+        books = self._player.books
+        return None if books.requests is None else int(books.requests_left)
 
     @property
     def reward_total(self) -> float:

@@ -74,11 +74,15 @@ class Learning:
 
     def begin(self, pull: Reservation) -> None:
         """Let a pull count that was just asked for."""
+        if pull.arm == self._books.skip_arm:
+            return
         self.add_pulls(pull.arm, 1)
         self.memory.begin(self.past, pull.arm, pull.number)
 
     def count(self, pull: Reservation, sign: int) -> None:
         """Let a pull count again (1), or no longer (-1)."""
+        if pull.arm == self._books.skip_arm:
+            return
         self.add_pulls(pull.arm, sign)
         self.memory.count(self.past, pull.arm, pull.number, self._books.asked, sign)
 
@@ -94,7 +98,7 @@ class Learning:
 
     def take_note(self, now: Now, arm: int) -> None:
         """Let the policy take its notes of a pull about to be made; if it fails to, none of them stand."""
-        if not self._takes_notes:  # a million notes take a while to copy
+        if not self._takes_notes or arm == self._books.skip_arm:  # a million notes take a while to copy
             return
         notes = self.arms.notes
         before = notes.copy()
@@ -117,9 +121,10 @@ class Learning:
             amount = math.nan if isinstance(reward, str | bytes | bytearray) else float(reward)
         except Exception:  # whatever it is that was given
             amount = math.nan
-        if not self._reward_low <= amount <= self._reward_high:
+        is_nothing = amount == 0 and arm == self._books.skip_arm  # what a declined request is worth
+        if not self._reward_low <= amount <= self._reward_high and not is_nothing:
             raise InvalidReward(
-                f"reward of arm {self._books.names[arm]!r} is {reward!r}: it must be a number in the reward range "
+                f"reward of arm {self._books.name(arm)!r} is {reward!r}: it must be a number in the reward range "
                 f"({self._reward_low:g}, {self._reward_high:g}) that was declared"
             )
         return amount

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 
 from budgetbandits.core.arrays import Counts
 from budgetbandits.core.books import Books, Reservation
-from budgetbandits.core.checks import ArmName, check_range, check_whole
+from budgetbandits.core.checks import ArmName, check_range, check_requests, check_whole
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.streams import CHOICE, Draws, uniform
 from budgetbandits.errors import InvalidInput
 from budgetbandits.live.choosing import Chooser
 from budgetbandits.live.learning import Learning
 from budgetbandits.policies import Policy
-from budgetbandits.policies.state import Now, first_moment, moment_at
+from budgetbandits.policies.state import Now, Requested, first_moment, moment_at, payable_price
 
 __all__ = ["Decision", "Player"]
 
@@ -43,7 +43,7 @@ class Player:
         What a pull of each arm costs, and the budget.
     limits
         How often each arm may be pulled.
-    reward_range, seed, run
+    reward_range, seed, run, requests, skip
         As in `budgetbandits.Learner`.
 
     Attributes
@@ -71,6 +71,9 @@ class Player:
         reward_range: tuple[float, float],
         seed: int,
         run: int = 0,
+        *,
+        requests: int | None = None,
+        skip: bool = False,
     ) -> None:
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy is {policy!r}: give a policy such as recommended()")
@@ -78,21 +81,30 @@ class Player:
         self.reward_low, self.reward_high = check_range(reward_range)
         self.seed = check_whole(seed, "seed", SEED_BITS)
         self.run = check_whole(run, "run", 32)
-        self.books = Books(names, bill.owned(), limits)
+        self.books = Books(names, bill.owned(), limits, check_requests(requests, skip), skip=skip)
         self.learning = Learning(policy, self.books, self.reward_low, self.reward_high)
         self.reward_total = 0.0
         self.decisions: dict[int, Decision] = {}
         self._chooser = Chooser(policy, self.books, self.learning)
         self._draws = Draws(self.seed, CHOICE, self.run)
-        self._first = first_moment(bill.prices, bill.unit.price(bill.budget), self.reward_low, self.reward_high)
+        self._first = first_moment(
+            bill.prices,
+            bill.unit.price(bill.budget),
+            self.reward_low,
+            self.reward_high,
+            None if requests is None else Requested(float(requests), skip),
+        )
 
     def now(self) -> Now:
         """Return what the policy is told of the moment."""
         learning, books = self.learning, self.books
+        left, requests_left = books.bill.unit.price(books.left), books.requests_left
         return moment_at(
             self._first,
             pull=learning.memory.next_pull(learning.past, books.pulls + 1),
-            budget_left=books.bill.unit.price(books.left),
+            budget_left=left,
+            payable=payable_price(learning.arms, books.bill.prices, books.fallback, left, requests_left),
+            requests_left=requests_left,
             arms_tried=learning.tried,
             reward_seen=learning.reward_seen,
         )
@@ -102,8 +114,10 @@ class Player:
         return self._choose(self.now())
 
     def _choose(self, now: Now) -> int | None:
-        if self.learning.cost_min > now.budget_left:
+        if now.requests_left < 1:
             return None
+        if self.learning.cost_min > now.payable:
+            return self.books.skip_arm if self.books.skip else None
         return self._chooser.choose(now, self._draws[self.books.asked])
 
     def ask(self, arm: int | None = None) -> Reservation | None:
@@ -112,7 +126,7 @@ class Player:
         chosen = self._choose(now) if arm is None else arm if self.books.can_pull(arm) else None
         if chosen is None:
             return None
-        learns = bool(self.policy.learns(self.learning.shown, now))
+        learns = chosen != self.books.skip_arm and bool(self.policy.learns(self.learning.shown, now))
         self.learning.take_note(now, chosen)
         pull = self.books.reserve(chosen)
         self.learning.begin(pull)

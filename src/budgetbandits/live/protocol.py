@@ -80,6 +80,10 @@ class AskTell(Protocol):
         """How many pulls were made or are outstanding; those cancelled or released do not count."""
 
     @property
+    def requests_left(self) -> int | None:
+        """How many more pulls may be asked for; None where there is no number of requests."""
+
+    @property
     def reward_total(self) -> float:
         """The sum of all rewards told."""
 

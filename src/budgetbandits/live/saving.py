@@ -63,8 +63,10 @@ def _saved_pull(player: Player, pull: Reservation) -> list[Any]:
 
 
 def _saved_where_used(player: Player) -> dict[str, Any]:
-    """Return what most learners do without: a memory, random costs, keys."""
+    """Return what most learners do without: requests, a memory, random costs, keys."""
     arms, used = player.learning.arms, dict[str, Any]()
+    if player.books.requests is not None:
+        used |= {"requests": player.books.requests, "skip": player.books.skip, "declined": player.books.declined}
     if isinstance(player.policy, Forgetful):
         used["memory"] = saved_past(player.learning.past)
     if player.books.bill.least is not None:
@@ -113,7 +115,10 @@ def _restored(data: dict[str, Any]) -> Player:
         data["reward_range"],
         data["seed"],
         data["run"],
+        requests=data.get("requests"),
+        skip=data.get("skip", False),
     )
+    player.books.restore_pulls(player.books.skip_arm, check_whole(data.get("declined", 0), "the declined requests", 53))
     _restore_arms(player, data)
     _restore_pulls(player, data)
     _restore_answers(player, data.get("answers", {}))
@@ -130,7 +135,10 @@ def _restored_bill(data: dict[str, Any], prices: Sequence[Amount] | Floats) -> P
     unit = Unit(base, check_whole(exponent, "the exponent of the unit", 11))
     budget = check_whole(data["budget"], "the budget", 107 if base == 2 else 54)
     array = np.array(prices, np.float64)
-    is_exact = all(price > 0 and unit.price(unit.units(price)) == price for price in array.tolist())
+    is_free = data.get("requests") is not None
+    is_exact = all(
+        (price > 0 or (price == 0 and is_free)) and unit.price(unit.units(price)) == price for price in array.tolist()
+    )
     if base not in (2, 10) or not is_exact:
         raise InvalidState(f"the saved learner is damaged: {prices} are no prices in units of {base}^-{exponent}")
     least = None if data["least"] is None else np.array(data["least"], np.float64)
@@ -228,6 +236,8 @@ def _restored_pull(player: Player, number: int, arm: int, place: int) -> Reserva
     check_whole(number, "the id of a pull", 56)
     check_whole(arm, "the arm of a pull", 32)
     check_whole(place, "the number of a pull", 56)
+    if arm == player.books.skip_arm and not player.books.skip:
+        raise InvalidState(f"the saved learner is damaged: pull {number} is of an arm that there is not")
     return Reservation(number, arm, place, player.books.price(arm))
 
 
@@ -238,7 +248,8 @@ def _check_pulls(player: Player, ids: list[int]) -> None:
     charged = [pull for pull, is_released in books.expired.values() if not is_released]
     told_or_not = arms.told.copy()
     for pull in (*books.outstanding.values(), *charged):
-        told_or_not[pull.arm] += 1
+        if pull.arm != books.skip_arm:
+            told_or_not[pull.arm] += 1
     told = books.pulls - len(books.outstanding) - len(charged)
     if (
         books.asked != told + len(ids)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from budgetbandits.core.books import SKIP
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.tables import Table
 from budgetbandits.live.player import Player
@@ -72,8 +73,10 @@ def arms_of(player: Player) -> Table[ArmRow]:
 def best_set_of(player: Player) -> Table[Choice]:
     """Return the present solution of the policy's oracle, the likeliest arm first."""
     now = player.now()
-    if player.learning.cost_min > now.budget_left:
+    if player.choose() is None:
         return Table()
+    if player.learning.cost_min > now.payable:
+        return Table([Choice(SKIP, 1.0, 1.0)])
     weights = player.policy.weights(player.learning.shown, now)
     total = weights.sum()
     choices = [

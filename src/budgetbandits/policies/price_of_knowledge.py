@@ -9,7 +9,7 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require
 from budgetbandits.policies.base import Policy
-from budgetbandits.policies.state import Arms, Now
+from budgetbandits.policies.state import Arms, Now, pulls_ahead
 
 __all__ = ["Poker"]
 
@@ -47,7 +47,7 @@ class Poker(Policy):
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm with the highest price."""
-        affordable = np.flatnonzero(arms.cost <= now.budget_left)
+        affordable = np.flatnonzero(arms.cost <= now.payable)
         barely_pulled = affordable[arms.pulls[affordable] < 2]
         if np.sum(arms.pulls >= 2) < 2 and len(barely_pulled) > 0:
             return int(barely_pulled[0])
@@ -63,7 +63,7 @@ class Poker(Policy):
         root = math.sqrt(len(observed))
         gain = (ranked[0] - ranked[math.ceil(root) - 1]) / root
         average_cost = summed(arms.mean_cost) / len(arms.cost)
-        pulls_left = self.horizon - now.pull if self.horizon > 0 else now.budget_left / average_cost
+        pulls_left = self.horizon - now.pull if self.horizon > 0 else pulls_ahead(average_cost, 1.0, now)
         deviations = sample_deviations(arms)
         usual_mean = summed(ranked) / len(ranked)
         usual_deviation = usual(deviations, arms.told)

@@ -4,17 +4,20 @@ Both are plain tuples of arrays and numbers, so that the same policy code runs i
 prices (see `budgetbandits.core.money.Unit`): exact, and comparable with each other.
 """
 
+import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.books import Fallback
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
-from budgetbandits.policies.allowance import Allowance
+from budgetbandits.policies.allowance import Allowance, Further
 
-__all__ = ["Arm", "Arms", "Now"]
+__all__ = ["Arm", "Arms", "Now", "Requested"]
 
+_FEW: Final = 30  # costs told
 _LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
 
 
@@ -78,6 +81,16 @@ class Arm(NamedTuple):
     cost_squares: float
 
 
+class Requested(NamedTuple):
+    """How many requests there are in all, and whether they may be declined.
+
+    Only numbers: compiled code makes a moment for each pull, and would have to count references to arrays.
+    """
+
+    requests: float
+    skip: bool
+
+
 class Now(NamedTuple):
     """The moment at which an arm is chosen.
 
@@ -88,6 +101,15 @@ class Now(NamedTuple):
         remembers.
     budget, budget_left
         The prices of the whole budget and of what is left of it.
+    payable
+        The price that an arm may have to be pulled now: `budget_left`, or less where some of it has to be kept for
+        requests still to come.
+    requests, requests_left
+        How many pulls will be asked for, in all and from now on, this one included; infinite where there is no such
+        number.
+    requested
+        The number of requests and whether one may be declined, in which case a policy does so by answering with one
+        more than the number of the last arm; None with money alone.
     reward_low, reward_high
         The declared range of the rewards.
     arm_count
@@ -103,6 +125,10 @@ class Now(NamedTuple):
     pull: float
     budget: float
     budget_left: float
+    payable: float
+    requests: float
+    requests_left: float
+    requested: Requested | None
     reward_low: float
     reward_high: float
     arm_count: int
@@ -112,7 +138,16 @@ class Now(NamedTuple):
 
 
 @kernel
-def first_moment(prices: Floats, budget: float, reward_low: float, reward_high: float) -> Now:
+def requests_of(requested: Requested | None) -> float:
+    """Return how many requests there are; infinite where there is no such number."""
+    # Numba leaves out what is behind `is None`, or what is not: hence a function for each such question.
+    return math.inf if requested is None else requested.requests
+
+
+@kernel
+def first_moment(
+    prices: Floats, budget: float, reward_low: float, reward_high: float, requested: Requested | None = None
+) -> Now:
     """Return the moment at which nothing was pulled yet; `moment_at` makes all later ones of it.
 
     A field that stays the same all the time is filled in here alone, for live learners and simulated runs alike.
@@ -121,6 +156,10 @@ def first_moment(prices: Floats, budget: float, reward_low: float, reward_high: 
         pull=1,
         budget=budget,
         budget_left=budget,
+        payable=budget,
+        requests=requests_of(requested),
+        requests_left=requests_of(requested),
+        requested=requested,
         reward_low=reward_low,
         reward_high=reward_high,
         arm_count=len(prices),
@@ -131,9 +170,73 @@ def first_moment(prices: Floats, budget: float, reward_low: float, reward_high: 
 
 
 @kernel
-def moment_at(first: Now, pull: float, budget_left: float, arms_tried: int, reward_seen: float) -> Now:
+def moment_at(
+    first: Now,
+    pull: float,
+    budget_left: float,
+    payable: float,
+    requests_left: float,
+    arms_tried: int,
+    reward_seen: float,
+) -> Now:
     """Return a later moment: the first one, with the fields that change."""
-    return first._replace(pull=pull, budget_left=budget_left, arms_tried=arms_tried, reward_seen=reward_seen)
+    return first._replace(
+        pull=pull,
+        budget_left=budget_left,
+        payable=payable,
+        requests_left=requests_left,
+        arms_tried=arms_tried,
+        reward_seen=reward_seen,
+    )
+
+
+@kernel
+def payable_price(arms: Arms, prices: Floats, fallback: Fallback, budget_left: float, requests_left: float) -> float:
+    """Return what a pull may cost now, so that the fallback stays affordable for every request still to come.
+
+    Where that cannot be promised, because the budget does not pay its greatest cost throughout, less is kept once it
+    is known what it costs; and the fallback itself may always be pulled.
+    """
+    if fallback.arm < 0:
+        return budget_left
+    price, later = prices[fallback.arm], requests_left - 1.0
+    kept = price * later
+    if not fallback.is_certain and arms.told[fallback.arm] > 0:
+        kept = min(kept, likely_total(arms, fallback.arm, price, later))
+    return float(min(budget_left, max(budget_left - kept, price)))
+
+
+@kernel
+def likely_total(arms: Arms, arm: int, price: float, pulls: float) -> float:
+    """Return what so many more pulls of an arm cost at most, as far as those told so far say.
+
+    That is their mean, three standard errors of such a sum, since mean and sum both vary, and once the greatest cost. A
+    variance from few costs may be far too small: the greatest cost enters it like one more of them.
+    """
+    told, mean = arms.told[arm], arms.mean_cost[arm]
+    variance = max(arms.cost_squares[arm] / told - (arms.cost_sum[arm] / told) ** 2, 0.0)
+    if told < _FEW:
+        variance += price * price / told
+    return float(mean * pulls + 3.0 * math.sqrt(variance * pulls * (1.0 + pulls / told)) + price)
+
+
+@kernel
+def pulls_ahead(cost: float, times: float, now: Now) -> float:
+    """Return how many pulls at this cost are still to come, over a number of times.
+
+    The money left allows so many or, if that is less, there are no more requests.
+    """
+    if cost * now.requests_left <= now.budget_left:
+        return now.requests_left / times
+    return now.budget_left / (cost * times)
+
+
+@kernel
+def pulls_in_all(cost: float, arms: float, times: float, now: Now) -> float:
+    """Return how many pulls at this cost there can be in all, over a number of arms and of times."""
+    if cost * now.requests <= now.budget:
+        return now.requests / (arms * times)
+    return now.budget / (cost * arms * times)
 
 
 @allocating
@@ -203,4 +306,29 @@ arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(a
 @allocating  # of arrays that it hands on, it has to keep count
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
-    return Allowance(costs=arms.mean_cost, budget=now.budget_left, limits=arms.pulls_left, further=None)
+    return Allowance(
+        costs=likely_costs(arms, now.requested),
+        budget=now.budget_left,
+        limits=arms.pulls_left,
+        further=further_of(arms, now.requested, now.requests_left),
+    )
+
+
+@allocating
+def likely_costs(arms: Arms, requested: Requested | None) -> Floats:
+    """Return what a pull of each arm is taken to cost.
+
+    An arm never tried counts with its greatest cost where requests have to be paid with the rest: a dear first try
+    costs many cheap answers.
+    """
+    if requested is None:
+        return arms.mean_cost
+    return np.where(arms.pulls > 0, arms.mean_cost, arms.cost)
+
+
+@allocating
+def further_of(arms: Arms, requested: Requested | None, requests_left: float) -> Further | None:
+    """Return what limits pulls beside the money, or None."""
+    if requested is None:
+        return None
+    return Further(requests_left, np.empty((0, len(arms.cost))), np.empty(0), requested.skip)

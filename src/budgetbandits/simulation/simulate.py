@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.checks import check_whole
+from budgetbandits.core.checks import check_requests, check_whole
 from budgetbandits.core.money import Amount, PriceList
 from budgetbandits.core.optional import require
 from budgetbandits.core.progress import Progress, advancing
@@ -63,6 +63,8 @@ def simulate(
     progress: Progress = None,
     first_run: int = 0,
     exact_optimum: bool = True,
+    requests: int | None = None,
+    skip: bool = False,
 ) -> Runs:
     """Play every policy with every budget in every run.
 
@@ -95,6 +97,10 @@ def simulate(
     exact_optimum
         Whether to solve for the exact optimum; without, and where costs are random or rewards change, that column is
         NaN, and regret is against the fractional one.
+    requests
+        How many pulls there may be in each run; None for as many as the budget pays.
+    skip
+        Whether a request may be declined.
 
     Returns
     -------
@@ -115,7 +121,7 @@ def simulate(
     (40, ('recommended', 'KUBE'), (50.0, 100.0))
     """
     require("simulate")
-    plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum)
+    plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum, requests, skip)
     _check_memory(plan, worker_count(workers))
     _check_budgets(plan)
     if engine is None:
@@ -136,6 +142,8 @@ class Plan:
     arm_pulls: bool
     trace: int
     exact_optimum: bool
+    requests: int | None = None
+    skip: bool = False
 
     def tables(self, run: int) -> Tables:
         """Return the problem of a run as arrays."""
@@ -166,6 +174,8 @@ def _plan(
     trace: int,
     first_run: int,
     exact_optimum: bool,
+    requests: int | None,
+    skip: bool,
 ) -> Plan:
     if not isinstance(problem, Problem | Family):
         raise InvalidInput(f"problem is {problem!r}: give a Problem, or a family such as paper_family('moderate')")
@@ -200,6 +210,8 @@ def _plan(
         arm_pulls,
         check_whole(trace, "trace", 20),
         exact_optimum,
+        check_requests(requests, skip),
+        skip,
     )
 
 
@@ -225,7 +237,7 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
             marks = _marks(bill, plan.trace)
             try:
                 with numbered(number, len(plan.policies)):
-                    outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop)
+                    outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop, plan.requests, plan.skip)
             except PolicyError as error:
                 raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {run}: {error}") from error
             if outcome.culprit != NO_ARM and not stop[0]:

@@ -23,7 +23,7 @@ from budgetbandits.policies.indices.scaled import (
     top_ratio,
     unscaled,
 )
-from budgetbandits.policies.state import Arm, Now
+from budgetbandits.policies.state import Arm, Now, pulls_ahead, pulls_in_all
 
 __all__ = ["KLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
 
@@ -245,7 +245,7 @@ class KLUCBPlusPlus(ScalarIndex):
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
-        share = now.budget / (arm.mean_cost * now.arm_count * arm.pulls)
+        share = pulls_in_all(arm.mean_cost, now.arm_count, arm.pulls, now)
         return unscaled(kl_upper(scaled_mean(arm, now), minimax_exploration(share) / arm.pulls), now)
 
 
@@ -281,7 +281,7 @@ class TwoMomentKLUCB(ScalarIndex):
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
-        level = self.a * log_plus(now.budget_left / (arm.mean_cost * arm.pulls)) / arm.pulls
+        level = self.a * log_plus(pulls_ahead(arm.mean_cost, arm.pulls, now)) / arm.pulls
         return two_moment_bound(arm, now, level, 0.0)
 
 
@@ -331,7 +331,7 @@ class LearnedRangeKLUCB(ScalarIndex):
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
-        due = now.budget_left / (arm.mean_cost * arm.pulls * max(now.arms_tried, 1))
+        due = pulls_ahead(arm.mean_cost, arm.pulls * max(now.arms_tried, 1), now)
         level = self.a * minimax_exploration(due) / arm.pulls
         top = highest_seen(now)
         chance = -math.expm1(-log_plus(self.share * due) / arm.pulls)
@@ -341,5 +341,7 @@ class LearnedRangeKLUCB(ScalarIndex):
         """Return the greatest reward seen, and of what is beyond the part that the share still pays for."""
         top = highest_seen(now)
         # The first arm has to be tried in any case.
-        used = cost * max(now.arms_tried - 1, 0) / max(self.share * now.budget_left, _NOTHING)
+        tries = max(now.arms_tried - 1, 0)
+        of_money = cost * tries / max(self.share * now.budget_left, _NOTHING)
+        used = np.maximum(of_money, tries / max(self.share * now.requests_left, _NOTHING))
         return top + (now.reward_high - top) * np.maximum(1.0 - used, 0.0)

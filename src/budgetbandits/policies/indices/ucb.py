@@ -10,7 +10,7 @@ from budgetbandits.core.specs import require, require_flag
 from budgetbandits.policies.indices.base import INDICES, LinearIndex, ScalarIndex
 from budgetbandits.policies.indices.kl import log_plus
 from budgetbandits.policies.indices.scaled import scaled_mean, scaled_variance, unscaled
-from budgetbandits.policies.state import Arm, Now
+from budgetbandits.policies.state import Arm, Now, pulls_in_all
 
 __all__ = ["MOSS", "UCB1", "UCBV", "Mean", "OmegaUCB", "UCBTuned"]
 
@@ -139,5 +139,5 @@ class MOSS(ScalarIndex):
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the mean and the margin."""
-        share = now.budget / (arm.mean_cost * now.arm_count * arm.pulls)
+        share = pulls_in_all(arm.mean_cost, now.arm_count, arm.pulls, now)
         return arm.mean + math.sqrt(log_plus(share) / arm.pulls) * (now.reward_high - now.reward_low)

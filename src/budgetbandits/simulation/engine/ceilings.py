@@ -53,7 +53,7 @@ def play_ceilings(
     reward_seen = world.reward_low
     arm = 0
     while goes_on(world, state):
-        now = moment(memory, state)
+        now = moment(world, memory, state)
         if now.pull >= ceilings_end or now.reward_seen > reward_seen:
             ceilings_end = now.pull + max(_SHORTEST, now.pull // _SHARE)
             reward_seen = now.reward_seen

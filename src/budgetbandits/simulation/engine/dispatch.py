@@ -56,10 +56,18 @@ _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
 
 def play_run(
-    policy: Policy, tables: Tables, bill: PriceList, seed: int, run: int, marks: Floats, stop: Counts
+    policy: Policy,
+    tables: Tables,
+    bill: PriceList,
+    seed: int,
+    run: int,
+    marks: Floats,
+    stop: Counts,
+    requests: int | None = None,
+    skip: bool = False,
 ) -> Outcome:
     """Play one run: compiled if that is possible, in plain Python if not."""
-    outcome: Outcome = _play(policy, world_of(tables, bill, seed, run, marks, stop), bill.prices)
+    outcome: Outcome = _play(policy, world_of(tables, bill, seed, run, marks, stop, requests, skip), bill.prices)
     return outcome
 
 
@@ -68,7 +76,7 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
         # Exactly this class: a user's subclass may decide and learn otherwise than the policy in it.
         played = policy.policy if type(policy) is Forgetful else policy
         return _play_by_memory(played, policy.memory, world)
-    if is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
+    if world.requested is not None or is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
         return _play_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):
         field = _field(prices, policy.oracle)
@@ -81,6 +89,8 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
 
 
 def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
+    if world.requested is not None:  # the best arm alone does not decide
+        return _call(play_any, (policy, memory), world, policy, memory, world)
     if is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
         is_blind = isinstance(policy.oracle, CostBlind)
         greedy = policy if isinstance(policy.oracle, DensityGreedy) else None
@@ -174,7 +184,7 @@ def _untried(index: ScalarIndex, cost: float, pull: int, left: float, arms_tried
 
 def _moment(pull: int, left: float, arms_tried: int) -> Now:
     first = first_moment(np.full(10, 3.0), float(_PROBES[-1]), 0.0, 1.0)
-    return moment_at(first, pull, left, arms_tried, reward_seen=0.9)
+    return moment_at(first, pull, left, left, math.inf, arms_tried, reward_seen=0.9)
 
 
 def _never_falls(values: list[float]) -> bool:

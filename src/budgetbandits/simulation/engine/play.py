@@ -14,7 +14,19 @@ from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
 from budgetbandits.policies.memories import Memory, Past
-from budgetbandits.policies.state import Arms, Now, first_moment, fresh_arms, learn, learn_cost, moment_at, use_up
+from budgetbandits.policies.state import (
+    Arms,
+    Now,
+    Requested,
+    first_moment,
+    fresh_arms,
+    learn,
+    learn_cost,
+    moment_at,
+    payable_price,
+    requests_of,
+    use_up,
+)
 from budgetbandits.problems.laws.changing import mean_at
 from budgetbandits.simulation.engine.world import (
     NO_ARM,
@@ -50,7 +62,8 @@ class RunState(NamedTuple):
     earned
         The sum of the rewards and, where they change, of their true means; and the greatest reward learned from.
     counts
-        The number of the pull about to be made, from 1, of the marks passed, and of the arms tried.
+        The number of the pull about to be made, from 1, of the marks passed, of the arms tried, and of the requests
+        declined.
     trace
         See `Outcome`.
     """
@@ -69,34 +82,52 @@ def begin(world: World, memory: Memory) -> RunState:
     """Return a run in which nothing was pulled yet."""
     charges = world.charges
     arms = fresh_arms(world.prices, charges.least, charges.is_random, world.limits, world.reward_low)
-    cheapest = world.prices.min()
-    most_pulls = int(min(world.budget / arms.cost_low.min(), _PULLS_MOST)) + 1
+    cheapest, least = world.prices.min(), arms.cost_low.min()
+    affordable = world.budget / least if least > 0.0 else _PULLS_MOST
+    most_pulls = int(min(affordable, requests_of(world.requested), _PULLS_MOST)) + 1
     return RunState(
         arms=arms,
         past=memory.fresh(arms, most_pulls, world.reward_low, world.charges.is_random),
         first=first_moment(
-            world.prices, rounded_down(world.budget, world.budget_rest), world.reward_low, world.reward_high
+            world.prices,
+            rounded_down(world.budget, world.budget_rest),
+            world.reward_low,
+            world.reward_high,
+            world.requested,
         ),
         money=np.array([world.budget, world.budget_rest, cheapest]),
         earned=np.array([0.0, 0.0, world.reward_low]),
-        counts=np.array([1, 0, 0]),
+        counts=np.array([1, 0, 0, 0]),
         trace=np.zeros((len(world.marks), 2)),
     )
 
 
 @kernel
 def goes_on(world: World, state: RunState) -> bool:
-    """Tell whether the budget left pays another pull, and the run was not stopped."""
-    return bool(state.money[2] <= rounded_down(state.money[0], state.money[1]) and world.stop[0] == 0)
+    """Tell whether there is another request, which can be paid or declined, and the run was not stopped."""
+    can_answer = state.money[2] <= rounded_down(state.money[0], state.money[1]) or may_decline(world.requested)
+    return bool(can_answer and state.counts[0] <= requests_of(world.requested) and world.stop[0] == 0)
 
 
 @kernel
-def moment(memory: Memory, state: RunState) -> Now:
+def may_decline(requested: Requested | None) -> bool:
+    """Tell whether a request may be declined."""
+    return False if requested is None else requested.skip
+
+
+@kernel
+def moment(world: World, memory: Memory, state: RunState) -> Now:
     """Return what a policy is told of the moment."""
+    budget_left, requests_left = (
+        rounded_down(state.money[0], state.money[1]),
+        requests_of(world.requested) - state.counts[0] + 1,
+    )
     return moment_at(
         state.first,
         pull=memory.next_pull(state.past, state.counts[0]),
-        budget_left=rounded_down(state.money[0], state.money[1]),
+        budget_left=budget_left,
+        payable=payable_price(state.arms, world.prices, world.fallback, budget_left, requests_left),
+        requests_left=requests_left,
         arms_tried=state.counts[2],
         reward_seen=state.earned[2],
     )
@@ -109,9 +140,16 @@ def choice_number(world: World, state: RunState) -> float:
 
 
 @kernel
-def can_pull(world: World, state: RunState, arm: int, budget_left: float) -> bool:
-    """Tell whether there is such an arm, below its limit, that the budget left pays at the world's own price."""
-    return 0 <= arm < len(world.prices) and world.prices[arm] <= budget_left and state.arms.pulls_left[arm] > 0
+def can_pull(world: World, state: RunState, arm: int, payable: float) -> bool:
+    """Tell whether there is such an arm, below its limit, that may be paid at the world's own price."""
+    return 0 <= arm < len(world.prices) and world.prices[arm] <= payable and state.arms.pulls_left[arm] > 0
+
+
+@kernel
+def decline(state: RunState) -> None:
+    """Let the request pass: it costs nothing, and teaches nothing."""
+    state.counts[0] += 1
+    state.counts[3] += 1
 
 
 @kernel
@@ -168,8 +206,8 @@ def expected_by_now(world: World, state: RunState) -> float:
 def finish(world: World, state: RunState, culprit: int) -> Outcome:
     """Return what came of a run."""
     left, rest, _ = state.money
-    expected, marked = expected_by_now(world, state), state.counts[1]
-    return outcome_of(state.earned[0], expected, left, rest, state.arms.pulls, state.trace, marked, culprit)
+    expected, marked, declined = expected_by_now(world, state), state.counts[1], state.counts[3]
+    return outcome_of(state.earned[0], expected, left, rest, state.arms.pulls, state.trace, marked, culprit, declined)
 
 
 @allocating
@@ -178,9 +216,15 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     state = begin(world, memory)
     arms = state.past.arms
     while goes_on(world, state):
-        now = moment(memory, state)
+        now = moment(world, memory, state)
+        if state.money[2] > now.payable:  # and so it may be declined
+            decline(state)
+            continue
         arm = int(policy.choose(arms, now, choice_number(world, state)))
-        if not can_pull(world, state, arm, now.budget_left):
+        if arm == len(world.prices) and may_decline(world.requested):
+            decline(state)
+            continue
+        if not can_pull(world, state, arm, now.payable):
             return finish(world, state, arm)
         learns = policy.learns(arms, now)
         policy.take_note(arms, now, arm)

@@ -6,9 +6,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.books import Fallback, fallback_of
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import PriceList, drawn_price
 from budgetbandits.core.streams import CHARGE, REWARD, uniform, uniforms
+from budgetbandits.policies.state import Requested
 from budgetbandits.problems.laws.changing import Schedules, changing_reward
 from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, tabulate
 from budgetbandits.problems.tables import ChargeTables, Tables
@@ -67,6 +69,10 @@ class World(NamedTuple):
         One number; as soon as it is not 0, the run is aborted.
     charges
         What pulls cost, where that is random.
+    requested
+        How many pulls there may be, and whether a request may be declined; None for as many as there is money.
+    fallback
+        With which arm every request could be answered.
     """
 
     prices: Floats
@@ -83,6 +89,8 @@ class World(NamedTuple):
     marks: Floats
     stop: Counts
     charges: Charges
+    requested: Requested | None
+    fallback: Fallback
 
 
 class Outcome(NamedTuple):
@@ -96,6 +104,8 @@ class Outcome(NamedTuple):
         The sum of these two is the price of what was not spent.
     pulls
         The number of pulls of each arm.
+    declined
+        How many requests were declined.
     trace
         For each of the marks, the expected reward and the price of the budget left when it was passed.
     culprit
@@ -107,11 +117,21 @@ class Outcome(NamedTuple):
     left: float
     left_rest: float
     pulls: Counts | Floats
+    declined: int
     trace: Floats
     culprit: int
 
 
-def world_of(tables: Tables, bill: PriceList, seed: int, run: int, marks: Floats, stop: Counts) -> World:
+def world_of(
+    tables: Tables,
+    bill: PriceList,
+    seed: int,
+    run: int,
+    marks: Floats,
+    stop: Counts,
+    requests: int | None = None,
+    skip: bool = False,
+) -> World:
     """Return what a run of a problem is played on."""
     budget, rest = bill.unit.pair(bill.budget)
     return World(
@@ -129,6 +149,8 @@ def world_of(tables: Tables, bill: PriceList, seed: int, run: int, marks: Floats
         marks=marks,
         stop=stop,
         charges=_charges_of(tables.charges, bill),
+        requested=None if requests is None else Requested(float(requests), skip),
+        fallback=fallback_of(bill, tables.limits, requests, skip=skip),
     )
 
 
@@ -162,6 +184,7 @@ def outcome_of(
     trace: Floats,
     marked: int,
     culprit: int,
+    declined: int = 0,
 ) -> Outcome:
     """Return what came of a run in which so many marks were passed: at the others it stood as it does at its end."""
     trace[marked:, 0], trace[marked:, 1] = expected, left
@@ -171,6 +194,7 @@ def outcome_of(
         left=left,
         left_rest=left_rest,
         pulls=pulls,
+        declined=declined,
         trace=trace,
         culprit=culprit,
     )
