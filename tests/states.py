@@ -1,5 +1,6 @@
 """Arms and moments made by hand, for tests that look at one decision."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,7 +41,7 @@ def now_of(
     reward_seen: float = 1.0,
 ) -> Now:
     first = first_moment(np.full(arm_count, 100.0), budget, low, high)
-    return moment_at(first, pull, budget_left, arms_tried, reward_seen)
+    return moment_at(first, pull, budget_left, budget_left, math.inf, arms_tried, reward_seen)
 
 
 def asked(learner: Learner, arm: ArmName | None = None) -> Pull:
