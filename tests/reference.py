@@ -9,6 +9,7 @@ A twin answers with the set of arms that it permits. That is one arm, but for th
 optimal sets tie: the paper does not say which to take.
 """
 
+import itertools
 import math
 import statistics
 from abc import ABC, abstractmethod
@@ -671,6 +672,102 @@ def draw(weights: Sequence[tuple[int, float]], chance: float) -> int:
         if target < end:
             return arm
     raise AssertionError("the chance must be less than 1")
+
+
+# --- Requests and several resources -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Errand:
+    """Requests to answer with what is left of some resources.
+
+    Attributes
+    ----------
+    values
+        What a pull of each arm is worth.
+    costs, budgets
+        What it costs, one row for each resource, and what is left of each.
+    limits
+        How many pulls of each arm there may be, or None.
+    requests
+        How many there are, or None for as many as can be paid.
+    skip
+        Whether one may be declined.
+    """
+
+    values: Sequence[float]
+    costs: Sequence[Sequence[float]]
+    budgets: Sequence[float]
+    limits: Sequence[int | None]
+    requests: int | None
+    skip: bool
+
+    def rank(self, pulls: Sequence[float]) -> tuple[float, float]:
+        """Return how good a set is: first how many requests it answers, if that counts, then what it is worth."""
+        must_answer = self.requests is not None and not self.skip
+        return total(pulls) if must_answer else 0, total(n * value for n, value in zip(pulls, self.values, strict=True))
+
+    def is_allowed(self, pulls: Sequence[float], tolerance: float = 0.0) -> bool:
+        """Say whether no budget, no limit and not the number of requests is exceeded."""
+        spent = [total(n * cost for n, cost in zip(pulls, row, strict=True)) for row in self.costs]
+        return (
+            all(paid <= budget + tolerance for paid, budget in zip(spent, self.budgets, strict=True))
+            and all(limit is None or n <= limit + tolerance for n, limit in zip(pulls, self.limits, strict=True))
+            and (self.requests is None or total(pulls) <= self.requests + tolerance)
+            and min(pulls) >= 0
+        )
+
+    def most(self, i: int) -> int:
+        """Return how many pulls of one arm alone are allowed."""
+        paid = [int(budget // row[i]) for row, budget in zip(self.costs, self.budgets, strict=True) if row[i] > 0]
+        return min([*paid, *(most for most in (self.limits[i], self.requests) if most is not None)])
+
+    def best_rank(self) -> tuple[float, float]:
+        """Look at every set in whole numbers."""
+        ranges = [range(self.most(i) + 1) for i in range(len(self.values))]
+        return max(self.rank(pulls) for pulls in itertools.product(*ranges) if self.is_allowed(pulls))
+
+
+def best_pair(values: Sequence[float], costs: Sequence[float], money: float, skip: bool) -> float:
+    """Try every pair of arms, in every proportion that matters; return the most that a request can be worth.
+
+    If the money does not pay the cheapest arm, that is the best of the cheapest ones.
+    """
+    points = [*zip(costs, values, strict=True), *([(0.0, 0.0)] if skip else [])]
+    paid = [value for cost, value in points if cost <= money]
+    for cost, value in points:
+        for dearer, other in points:
+            if cost <= money < dearer:
+                share = (money - cost) / (dearer - cost)
+                paid.append((1 - share) * value + share * other)
+    return max(paid) if paid else max(value for cost, value in points if cost == min(costs))
+
+
+def stepwise_greedy(values: Sequence[float], costs: Sequence[int], budget: int, requests: int, skip: bool) -> list[int]:
+    """Walk up the hull: from the cheapest arm, or nothing, each time by the step that brings most per money.
+
+    A step is made for all requests, as long as the money lasts. Then those that still fit are made, the best first.
+    """
+    arms = range(len(values))
+    here = None if skip else min(arms, key=lambda i: (costs[i], -values[i], i))
+    cost, value = (0, 0.0) if here is None else (costs[here], values[here])
+    if cost > 0:
+        requests = min(requests, budget // cost)
+    while True:
+        steps = [i for i in arms if costs[i] > cost and values[i] > value]
+        steps.sort(key=lambda i: -(Fraction(values[i]) - Fraction(value)) / (costs[i] - cost))
+        if not steps or requests * costs[steps[0]] > budget:
+            break
+        here, cost, value = steps[0], costs[steps[0]], values[steps[0]]
+    counts = [0 for _ in arms]
+    left, waiting = budget - requests * cost, requests
+    for i in steps:
+        counts[i] = min(left // (costs[i] - cost), waiting)
+        left -= counts[i] * (costs[i] - cost)
+        waiting -= counts[i]
+    if here is not None:
+        counts[here] += waiting
+    return counts
 
 
 # --- Policies -----------------------------------------------------------------------------------------------

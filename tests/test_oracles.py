@@ -1,19 +1,24 @@
 """Which set the budget should buy, and which arm is drawn from it."""
 
+import math
+import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.errors import PolicyError
-from budgetbandits.policies.allowance import Allowance
-from budgetbandits.policies.oracles import draw
+from budgetbandits.policies.allowance import Allowance, Further
+from budgetbandits.policies.oracles import draw, draw_fractional
+from budgetbandits.simulation.engine.dispatch import call
+from errands import errands, seen_by_oracle
+from reference import Errand
 from states import asked
 
 ORACLES: list[bb.oracles.Oracle] = [
@@ -110,6 +115,66 @@ class TestDraw:
             draw(np.array(weights), 0.5)
 
 
+@pytest.mark.parametrize("oracle", ORACLES)
+class TestRequestsAndResources:
+    @settings(max_examples=50)
+    @given(errands(most_arms=4, most_requests=12, affordable=True))
+    def test_an_arm_is_drawn_in_proportion_to_its_pulls_and_the_rest_is_declined(
+        self, oracle: bb.oracles.Oracle, errand: Errand
+    ) -> None:
+        values, allowance, further = seen_by_oracle(errand)
+        pulls = np.asarray(oracle.solve_within(values, allowance), np.float64)
+        declined = further.requests - pulls.sum() if errand.skip and errand.requests is not None else 0.0
+        weights = np.append(pulls, max(declined, 0.0))
+        if weights.sum() == 0:  # of as many requests as one likes, all are declined
+            assert errand.skip
+            weights[-1] = 1.0
+        drawn = Counter(oracle.draw(values, allowance, (place + 0.5) / 60) for place in range(60))
+        for choice, share in enumerate(weights / weights.sum()):
+            assert abs(drawn[choice] / 60 - share) <= 1 / 60 + 1e-9
+
+    def test_no_more_than_an_infinite_number_of_requests_changes_nothing(self, oracle: bb.oracles.Oracle) -> None:
+        chance = random.Random(3)
+        for _ in range(50):
+            values, costs = arrays([chance.random() for _ in range(6)], [chance.randint(1, 9) for _ in range(6)])
+            plain = money_alone(costs, chance.randint(9, 60))
+            same = plain._replace(further=Further(math.inf, np.empty((0, 6)), np.empty(0), skip=False))
+            uniform = chance.random()
+            assert oracle.draw(values, plain, uniform) == oracle.draw(values, same, uniform)
+            assert oracle.solve_within(values, plain).tolist() == oracle.solve_within(values, same).tolist()
+
+    @pytest.mark.parametrize("values", [[0.0, 0.0], [-2.0, -1.0], [math.inf, -math.inf], [-math.inf, -math.inf]])
+    @pytest.mark.parametrize("requests", [None, 5])
+    def test_whatever_the_values_some_arm_is_drawn_or_the_request_declined(
+        self, oracle: bb.oracles.Oracle, values: list[float], requests: int | None
+    ) -> None:
+        for skip in (False, True):
+            errand = Errand(values, [[1.0, 2.0], [1.0, 0.0]], [20.0, 3.0], [None, 4], requests, skip)
+            worth, allowance, _ = seen_by_oracle(errand)
+            assert {oracle.draw(worth, allowance, uniform) for uniform in (0.0, 0.4, 0.999)} <= {
+                0,
+                1,
+                *([2] if skip else []),
+            }
+
+
+def test_compiled_draws_are_the_same() -> None:
+    """With the hull and the linear programme; the greedy and the exact one are built upon them."""
+    chance = random.Random(8)
+    for _ in range(100):
+        arms, resources = chance.randint(1, 9), chance.randint(1, 3)
+        errand = Errand(
+            values=[chance.choice([chance.random(), 0.5]) for _ in range(arms)],
+            costs=[[chance.choice([chance.random(), 0.5]) for _ in range(arms)] for _ in range(resources)],
+            budgets=[chance.uniform(1, 30) for _ in range(resources)],
+            limits=[chance.choice([None, 7]) for _ in range(arms)],
+            requests=chance.choice([None, 1, 40]),
+            skip=chance.random() < 0.5,
+        )
+        seen, uniform = seen_by_oracle(errand), chance.random()
+        assert call(draw_fractional, (), *seen, uniform) == draw_fractional(*seen, uniform)
+
+
 @dataclass(frozen=True)
 class Everything(bb.oracles.Oracle):
     """So many of each."""
@@ -118,6 +183,14 @@ class Everything(bb.oracles.Oracle):
 
     def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
         return np.full(len(values), self.copies, np.int64)
+
+
+@dataclass(frozen=True)
+class AsOftenAsItFits(bb.oracles.Oracle):
+    """Each arm as if it were alone."""
+
+    def solve(self, values: Floats, costs: Floats, budget: float) -> Counts:
+        return np.floor(budget / costs).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -134,6 +207,12 @@ def test_an_oracle_of_ones_own_sees_affordable_arms_only() -> None:
     assert {choice.probability for choice in learner.best_set()} == {0.5}
     while pull := learner.ask():
         assert pull.arm != "b"
+
+
+def test_an_oracle_of_ones_own_with_several_resources_sees_the_scarcest() -> None:
+    errand = Errand([1.0, 1.0], [[1.0, 2.0], [3.0, 1.0]], [10.0, 6.0], [None, 2], 100, skip=False)
+    values, allowance, _ = seen_by_oracle(errand)
+    assert AsOftenAsItFits().solve_within(values, allowance).tolist() == [2, 2]
 
 
 def test_an_oracle_without_a_solution_says_so() -> None:

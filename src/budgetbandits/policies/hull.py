@@ -5,6 +5,7 @@ upper hull of the points (cost, value). Its two arms are the corners of the hull
 """
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from budgetbandits.core.compiled import allocating
 
 __all__ = ["finite", "neighbours"]
 
-_WORSE = 1000.0  # by so many times the span of the others is an arm worse whose value is minus infinity
+_STEEP: Final = 1e200  # costs that are so near to each other are the same, and more would overflow
+_WORSE: Final = 1000.0  # by so many times the span of the others is an arm worse whose value is minus infinity
 
 
 @allocating
@@ -63,6 +65,8 @@ def neighbours(values: Floats, costs: Floats, money: float, skip: bool) -> tuple
         slope = (dear_value - cheap_value) / (dear_cost - cheap_cost)
         if slope <= 0.0:
             return cheap, cheap, 0.0
+        if slope > _STEEP:
+            break
         heights = values - slope * costs
         top = int(heights.argmax())
         # Rounding may put the one or the other end of the line a little above it.

@@ -10,7 +10,7 @@ resources. The oracles here know all of it (`solve_within`). With money alone th
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from budgetbandits.policies.allowance import Allowance, Further, is_money_alone,
 from budgetbandits.policies.hull import finite
 from budgetbandits.policies.knapsack import densest, exact_counts, greedy_counts, take, times
 from budgetbandits.policies.relaxation import mixture_of_two, relaxed_pulls, solved_programme
+from budgetbandits.policies.whole_pulls import exact_pulls, greedy_pulls, most_of
 
 __all__ = [
     "ORACLES",
@@ -36,6 +37,9 @@ __all__ = [
     "catalogue",
     "register",
 ]
+
+
+Numbers = TypeVar("Numbers", Counts, Floats)
 
 
 @allocating
@@ -52,13 +56,13 @@ def draw(weights: Counts | Floats, uniform: float) -> int:
 @allocating
 def draw_or_decline(counts: Counts | Floats, further: Further | None, uniform: float) -> int:
     """Return an arm in proportion to the counts, and one past the last arm for what is left of the requests."""
-    if further is None:
-        return draw(counts, uniform)
-    if not further.skip or further.requests == math.inf:
+    if further is None or not further.skip:
         return draw(counts, uniform)
     cumulative = np.cumsum(counts)
-    target = uniform * max(further.requests, float(cumulative[-1]))
-    return int(np.searchsorted(cumulative, target, side="right"))
+    total = float(cumulative[-1])
+    if further.requests < math.inf:
+        total = max(total, further.requests)
+    return int(np.searchsorted(cumulative, uniform * total, side="right"))
 
 
 @dataclass(frozen=True)
@@ -123,15 +127,27 @@ class BoundedOracle(Oracle):
 @ORACLES.register(source="Tran-Thanh et al. 2012")
 @dataclass(frozen=True)
 class DensityGreedy(BoundedOracle):
-    """The density-ordered greedy: what KUBE uses (paper, section 3.1)."""
+    """The density-ordered greedy: what KUBE uses (paper, section 3.1).
+
+    With a number of requests it is the greedy of the multiple-choice knapsack (Sinha and Zoltners 1979): it begins with
+    the cheapest arm for every request, or with nothing where requests may be declined, and goes along the upper hull of
+    (cost, value), each time exchanging one arm for the next as often as the money allows. So the steps come in
+    the order of what they bring per money, as the densest arm comes first with money alone; and as there, what is left
+    in the end is spent on the steps that still fit, the best ones first. Against the relaxation, less than one step is
+    lost.
+
+    With several resources, or where a limit cuts in, there is no such order, since a step may be dear in one resource
+    and cheap in another. Then the relaxation is rounded down, and what that leaves is filled in the same way. With J
+    resources less than J + 1 pulls are lost, for the relaxation divides no more.
+    """
 
     def solve_within(self, values: Floats, allowance: Allowance) -> Counts:
         """Return the greedy's counts."""
-        return greedy_counts(values, allowance.costs, allowance.budget, allowance.limits)
+        return counts_by_density(values, allowance, allowance.further)
 
     def draw(self, values: Floats, allowance: Allowance, uniform: float) -> int:
         """Return the arm to pull; with money alone, the set stands in the order in which the greedy takes the arms."""
-        return draw_by_density(values, allowance.costs, allowance.budget, allowance.limits, uniform)
+        return draw_by_density(values, allowance, allowance.further, uniform)
 
 
 @ORACLES.register(source="Tran-Thanh et al. 2012")
@@ -167,11 +183,20 @@ class Fractional(BoundedOracle):
 @ORACLES.register(source="textbook")
 @dataclass(frozen=True)
 class Exact(BoundedOracle):
-    """The exact solution of the knapsack; slower, and rarely different from the greedy's."""
+    """The exact solution of the knapsack; slower, and rarely different from the greedy's.
+
+    With requests or several resources it is a branch and bound on the relaxation. It answers as many requests as can be
+    answered, unless they may be declined, and of all sets that do so it finds one that is worth most.
+
+    Raises
+    ------
+    KnapsackTooHard
+        If that takes too long.
+    """
 
     def solve_within(self, values: Floats, allowance: Allowance) -> Counts:
         """Return the counts of an optimal set."""
-        return exact_counts(values, allowance.costs, allowance.budget, allowance.limits)
+        return counts_exactly(values, allowance, allowance.further)
 
 
 @ORACLES.register(source="textbook")
@@ -217,13 +242,29 @@ def draw_fractional(values: Floats, allowance: Allowance, further: Further | Non
 
 
 @allocating
-def something(pulls: Floats, values: Floats, allowance: Allowance, further: Further) -> Floats:
+def counts_by_density(values: Floats, allowance: Allowance, further: Further | None) -> Counts:
+    """Return the counts of `DensityGreedy`."""
+    if further is None or is_money_alone(further):
+        return greedy_counts(values, allowance.costs, allowance.budget, allowance.limits)
+    return something(greedy_pulls(values, allowance, further), values, allowance, further)
+
+
+@allocating
+def counts_exactly(values: Floats, allowance: Allowance, further: Further | None) -> Counts:
+    """Return the counts of `Exact`."""
+    if further is None or is_money_alone(further):
+        return exact_counts(values, allowance.costs, allowance.budget, allowance.limits)
+    return something(exact_pulls(values, allowance, further), values, allowance, further)
+
+
+@allocating
+def something(pulls: Numbers, values: Floats, allowance: Allowance, further: Further) -> Numbers:
     """Return the pulls or, where there are none and the request cannot be declined, one of the densest arm.
 
     There are none where no arm is worth anything. Densities are values by the share of the scarcest resource.
     """
-    if not further.skip and not np.any(pulls > 0.0):
-        pulls[int((finite(values) / shares_of_scarcest(allowance, further)).argmax())] = 1.0
+    if not further.skip and not np.any(pulls > 0):
+        pulls[int((finite(values) / shares_of_scarcest(allowance, further)).argmax())] = 1
     return pulls
 
 
@@ -236,28 +277,24 @@ def alone(arm: int, values: Floats, allowance: Allowance, further: Further | Non
         return counts
     if further.skip and values[arm] < 0.0:
         return counts
-    count = int(allowance.limits[arm])
-    if further.requests < math.inf:
-        count = min(count, int(further.requests))
-    if allowance.costs[arm] > 0.0:
-        count = min(count, times(allowance.budget, allowance.costs[arm]))
-    for resource in range(len(further.budgets)):
-        if further.costs[resource, arm] > 0.0:
-            count = min(count, times(further.budgets[resource], further.costs[resource, arm]))
-    counts[arm] = count
+    counts[arm] = most_of(arm, allowance, further)
     return counts
 
 
 @allocating
-def draw_by_density(values: Floats, costs: Floats, budget: float, limits: Counts, uniform: float) -> int:
-    """Return an arm of the greedy's set for money alone, which stands in the order in which the arms are taken.
+def draw_by_density(values: Floats, allowance: Allowance, further: Further | None, uniform: float) -> int:
+    """Return an arm of the greedy's set.
 
-    Without limits the densest arm fills nearly all of a set, and the others number at most what is left over the least
-    cost. So mostly it is drawn whatever they are, and they need not be found.
+    With money alone it stands in the order in which the arms are taken. Without limits the densest arm fills nearly all
+    of it, and the others number at most what is left over the least cost. So mostly it is drawn whatever they are,
+    and they need not be found.
     """
+    if further is not None and not is_money_alone(further):
+        return draw_or_decline(counts_by_density(values, allowance, further), further, uniform)
+    costs, limits = allowance.costs, allowance.limits
     densities = values / costs
     arm = int(densities.argmax())
-    count, left, rest = take(budget, 0.0, costs[arm], limits[arm])
+    count, left, rest = take(allowance.budget, 0.0, costs[arm], limits[arm])
     if uniform * (count + math.floor(left / costs.min())) < count:
         return arm
     open_costs = costs.copy()

@@ -1,0 +1,237 @@
+"""The integer problem with requests and several resources: pulls that cannot be divided.
+
+It is the problem of `relaxation` in whole numbers. `greedy_pulls` comes near to its optimum, `exact_pulls` finds it.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.money import pay_often, rounded_down
+from budgetbandits.errors import KnapsackTooHard
+from budgetbandits.policies.allowance import Allowance, Further
+from budgetbandits.policies.hull import finite
+from budgetbandits.policies.knapsack import densest, take, times
+from budgetbandits.policies.relaxation import mixture_of_two, solved_programme
+
+__all__ = ["exact_pulls", "greedy_pulls"]
+
+_NODES_MAX: Final = 20_000
+_WHOLE: Final = 1e-9  # a number of pulls that is so near to a whole one is meant to be that
+_ROUGHLY: Final = 1e-6  # so near to a whole number may be what adds up to one
+_TOLERANCE: Final = 1e-12  # of the total value: what sums of float64 and the simplex resolve
+
+
+@allocating
+def greedy_pulls(values: Floats, allowance: Allowance, further: Further) -> Counts:
+    """Solve by a greedy: step by step along the hull, or by rounding the relaxation down; see `DensityGreedy`."""
+    cheap, _, _ = mixture_of_two(values, allowance, further)
+    if cheap >= 0:
+        counts = stepwise(finite(values), allowance, further, cheap)
+        if np.all(counts <= allowance.limits):
+            return counts
+    return rounded_and_filled(values, allowance, further)
+
+
+@allocating
+def stepwise(values: Floats, allowance: Allowance, further: Further, base: int) -> Counts:
+    """Answer all requests by one arm, then exchange it for others by what each brings per money beyond that arm.
+
+    The base is the corner of the hull at which the money ends, or declining. With declining and more requests than the
+    money can pay it is the paper's greedy.
+    """
+    size = len(values)
+    counts = np.zeros(size, np.int64)
+    requests = int(further.requests)
+    is_nothing = base == size
+    value, cost = (0.0, 0.0) if is_nothing else (float(values[base]), float(allowance.costs[base]))
+    if cost > 0.0:
+        requests = min(requests, times(allowance.budget, cost))
+    left, rest = pay_often(allowance.budget, 0.0, cost, requests)
+    # What is no gain, or costs nothing beyond the base, is left out; the base itself is among these.
+    is_step = (values > value) & (allowance.costs > cost)
+    costs = np.where(is_step, allowance.costs - cost, math.inf)
+    gains = (values - value) / costs
+    waiting = requests
+    arm = densest(gains, costs, rounded_down(left, rest))
+    while arm >= 0 and waiting > 0:
+        counts[arm], left, rest = take(left, rest, costs[arm], min(allowance.limits[arm], waiting))
+        waiting -= counts[arm]
+        costs[arm] = math.inf
+        arm = densest(gains, costs, rounded_down(left, rest))
+    if not is_nothing:
+        counts[base] = waiting
+    return counts
+
+
+@allocating
+def rounded_and_filled(values: Floats, allowance: Allowance, further: Further) -> Counts:
+    """Round the relaxation down, then do the same with what is left, until nothing more fits.
+
+    Where it rounds to nothing, one pull of the arm that has the largest part in it is taken.
+    """
+    counts = np.zeros(len(values), np.int64)
+    rest, further_rest = allowance, further
+    while further_rest.requests >= 1.0:
+        limits = np.where(fits(rest, further_rest), rest.limits, 0)
+        if not np.any(limits > 0):
+            break
+        rest = rest._replace(limits=limits)
+        pulls = solved_programme(values, rest, further_rest)
+        if not np.any(pulls > _WHOLE):
+            break
+        taken = np.floor(pulls + _WHOLE).astype(np.int64)
+        if not np.any(taken > 0):
+            taken[int(pulls.argmax())] = 1
+        for arm in range(len(taken)):
+            if taken[arm] > 0:
+                taken[arm] = min(taken[arm], most_of(arm, rest, further_rest))
+                rest, further_rest = without(rest, further_rest, arm, int(taken[arm]))
+        if not np.any(taken > 0):
+            break
+        counts += taken
+    return counts
+
+
+@allocating
+def fits(allowance: Allowance, further: Further) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Tell of each arm whether what is left pays a pull of it."""
+    found = (allowance.costs <= allowance.budget) & (allowance.limits > 0)
+    for resource in range(len(further.budgets)):
+        found &= further.costs[resource] <= further.budgets[resource]
+    return found
+
+
+@kernel
+def most_of(arm: int, allowance: Allowance, further: Further) -> int:
+    """Return how many pulls of an arm what is left allows."""
+    count = int(allowance.limits[arm])
+    if further.requests < math.inf:
+        count = min(count, int(further.requests))
+    if allowance.costs[arm] > 0.0:
+        count = min(count, times(allowance.budget, float(allowance.costs[arm])))
+    for resource in range(len(further.budgets)):
+        if further.costs[resource, arm] > 0.0:
+            count = min(count, times(float(further.budgets[resource]), float(further.costs[resource, arm])))
+    return count
+
+
+@allocating
+def without(allowance: Allowance, further: Further, arm: int, count: int) -> tuple[Allowance, Further]:
+    """Return what is left after so many pulls of an arm; exact where prices are whole numbers."""
+    limits, budgets = allowance.limits.copy(), further.budgets.copy()
+    limits[arm] -= count
+    for resource in range(len(budgets)):
+        budgets[resource] = max(budgets[resource] - count * further.costs[resource, arm], 0.0)
+    budget = max(allowance.budget - count * allowance.costs[arm], 0.0)
+    return (
+        allowance._replace(budget=budget, limits=limits),
+        further._replace(requests=further.requests - count, budgets=budgets),
+    )
+
+
+@allocating
+def exact_pulls(values: Floats, allowance: Allowance, further: Further) -> Counts:
+    """Solve exactly; see `Exact`. Where no request may be declined, first as many as can be are answered."""
+    worth = finite(values)
+    if further.skip or further.requests == math.inf:
+        return best_branch(worth, allowance, further, greedy_pulls(worth, allowance, further))
+    free = further._replace(skip=True)
+    ones = np.ones(len(values))
+    counts = greedy_pulls(worth, allowance, further)
+    if counts.sum() < int(further.requests):
+        counts = best_branch(ones, allowance, free, counts)
+    return best_branch(worth, allowance, further._replace(requests=float(counts.sum())), counts)
+
+
+@allocating
+def best_branch(values: Floats, allowance: Allowance, further: Further, counts: Counts) -> Counts:
+    """Improve on a solution until there is none that is worth more: branch and bound, depth first.
+
+    A branch is a range of pulls for each arm, and the relaxation says what it can be worth at most. Of the arm whose
+    pulls there are farthest from a whole number, one half of the range lies below and the other above. Without `skip`
+    the solution given answers as many requests as there are, and so do all that are looked at.
+    """
+    is_whole = bool(np.all(values == np.floor(values)))
+    most = worth_of(values, counts)
+    lowest, highest = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+    for arm in range(len(values)):
+        highest[arm] = most_of(arm, allowance, further)
+    branches = [(lowest, highest)]
+    for _ in range(_NODES_MAX):
+        if len(branches) == 0:
+            return counts
+        low, high = branches.pop()
+        pulls, is_open = relaxed_between(values, allowance, further, low, high)
+        bound = worth_of(values, pulls)
+        bound = math.floor(bound + _ROUGHLY) if is_whole else bound
+        if not is_open or bound <= most + _TOLERANCE * abs(most):
+            continue
+        nearest = np.floor(pulls + 0.5)
+        distance = np.abs(pulls - nearest)
+        arm = int(distance.argmax())
+        if distance[arm] <= _ROUGHLY:
+            found = nearest.astype(np.int64)
+            if is_paid(found, allowance, further):
+                counts, most = found, worth_of(values, found)
+            continue
+        below, above = high.copy(), low.copy()
+        below[arm], above[arm] = math.floor(pulls[arm]), math.floor(pulls[arm]) + 1
+        # The nearer half comes first.
+        if pulls[arm] < nearest[arm]:
+            branches.append((low, below))
+            branches.append((above, high))
+        else:
+            branches.append((above, high))
+            branches.append((low, below))
+    raise KnapsackTooHard("twenty thousand branches did not settle the exact optimum: use the fractional bound")
+
+
+@allocating
+def relaxed_between(
+    values: Floats, allowance: Allowance, further: Further, low: Counts, high: Counts
+) -> tuple[Floats, bool]:
+    """Return the relaxation with a range of pulls for each arm, and whether there is any solution."""
+    rest, further_rest = allowance._replace(limits=high), further
+    for arm in range(len(low)):
+        if low[arm] > 0:
+            if low[arm] > most_of(arm, rest, further_rest):
+                return low.astype(np.float64), False
+            rest, further_rest = without(rest, further_rest, arm, int(low[arm]))
+    if further_rest.requests < 1.0:
+        return low.astype(np.float64), True
+    pulls = solved_programme(values, rest, further_rest)
+    is_open = further.skip or further.requests == math.inf or total_of(pulls) >= further_rest.requests - _ROUGHLY
+    return pulls + low, is_open
+
+
+@kernel
+def worth_of(values: Floats, counts: Counts | Floats) -> float:
+    """Return what pulls are worth together; added up in the same order in Python and compiled."""
+    worth = 0.0
+    for arm in range(len(values)):
+        worth += values[arm] * counts[arm]
+    return worth
+
+
+@kernel
+def total_of(pulls: Floats) -> float:
+    """Return how many pulls these are."""
+    total = 0.0
+    for arm in range(len(pulls)):
+        total += pulls[arm]
+    return total
+
+
+@kernel
+def is_paid(counts: Counts, allowance: Allowance, further: Further) -> bool:
+    """Tell whether no budget is exceeded, nor the number of requests; exact where prices are whole numbers."""
+    if worth_of(allowance.costs, counts) > allowance.budget or counts.sum() > further.requests:
+        return False
+    for resource in range(len(further.budgets)):
+        if worth_of(further.costs[resource], counts) > further.budgets[resource]:
+            return False
+    return True

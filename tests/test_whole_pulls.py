@@ -1,0 +1,101 @@
+"""The greedy and the exact solution in whole numbers, with requests and several resources."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from budgetbandits.errors import KnapsackTooHard
+from budgetbandits.policies import whole_pulls
+from budgetbandits.policies.relaxation import relaxed_pulls
+from budgetbandits.policies.whole_pulls import exact_pulls, greedy_pulls
+from errands import errands, seen_by_oracle, with_requests
+from reference import Errand, stepwise_greedy
+
+
+def few(most_requests: int) -> st.SearchStrategy[Errand]:
+    """Return problems of which every set can be looked at."""
+    return errands(most_arms=4, most_requests=most_requests, whole=True).filter(
+        lambda errand: np.prod([1.0 + errand.most(i) for i in range(len(errand.values))]) <= 5000
+    )
+
+
+@settings(max_examples=60)
+@given(few(8))
+def test_exact_equals_brute_force(errand: Errand) -> None:
+    counts = exact_pulls(*seen_by_oracle(errand)).tolist()
+    assert errand.is_allowed(counts)
+    assert errand.rank(counts) == pytest.approx(errand.best_rank(), rel=1e-9, abs=1e-9)
+
+
+@given(errands())
+def test_the_greedy_exceeds_nothing_and_leaves_nothing_that_fits(errand: Errand) -> None:
+    counts = greedy_pulls(*seen_by_oracle(errand)).tolist()
+    assert errand.is_allowed(counts, tolerance=1e-9)
+    assert all(count == int(count) for count in counts)
+    for i, value in enumerate(errand.values):
+        one_more = [count + (i == j) for j, count in enumerate(counts)]
+        must_answer = errand.requests is not None and not errand.skip
+        is_worthless = value <= 1e-9 * max(map(abs, errand.values))
+        assert (is_worthless and not must_answer) or not errand.is_allowed(one_more, tolerance=-1e-9)
+
+
+@given(errands(whole=True))
+def test_whole_prices_are_exact(errand: Errand) -> None:
+    assert errand.is_allowed(greedy_pulls(*seen_by_oracle(errand)).tolist())
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_the_greedy_walks_up_the_hull(skip: bool) -> None:
+    chance = random.Random(1979 + skip)
+    mixtures = 0
+    for _ in range(300):
+        arms = chance.randint(1, 8)
+        values = [chance.random() for _ in range(arms)]
+        costs = [chance.randint(1, 40) for _ in range(arms)]
+        requests = chance.randint(1, 60)
+        budget = chance.randint(requests, 20 * requests)
+        found = greedy_pulls(*with_requests(values, [float(cost) for cost in costs], float(budget), requests, skip))
+        assert found.tolist() == stepwise_greedy(values, costs, budget, requests, skip)
+        mixtures += int(np.count_nonzero(found) > 1)
+    assert mixtures > 100  # else these were too easy
+
+
+def test_the_greedy_loses_less_than_a_pull_for_each_constraint() -> None:
+    chance = random.Random(5)
+    for _ in range(30):
+        values = [chance.random() for _ in range(10)]
+        resources = chance.randint(1, 3)
+        costs = [[chance.randint(1, 9) * 1.0 for _ in values] for _ in range(resources)]
+        errand = Errand(values, costs, [400.0] * resources, [None] * 10, 100, skip=True)
+        seen = seen_by_oracle(errand)
+        lost = errand.rank(relaxed_pulls(*seen).tolist())[1] - errand.rank(greedy_pulls(*seen).tolist())[1]
+        assert -1e-9 <= lost < (resources + 1) * max(values)
+
+
+def test_exact_finds_what_the_greedy_misses() -> None:
+    """The greedy takes a pull of the densest arm, beside which nothing fits."""
+    seen = with_requests([70.0, 50.0], [6.0, 5.0], 10.0, 5.0, skip=True)
+    assert (greedy_pulls(*seen).tolist(), exact_pulls(*seen).tolist()) == ([1, 0], [0, 2])
+
+
+def test_large_numbers_of_requests_take_no_longer() -> None:
+    chance = random.Random(6)
+    values = [chance.random() for _ in range(30)]
+    costs = [float(chance.randint(1, 1000)) for _ in values]
+    for requests in (10**3, 10**6, 10**9):
+        seen = with_requests(values, costs, float(300 * requests + 7), requests)
+        best, bound = exact_pulls(*seen), float(relaxed_pulls(*seen) @ seen[0])
+        assert best.sum() == requests
+        assert best @ seen[1].costs <= seen[1].budget
+        assert greedy_pulls(*seen) @ seen[0] - 1e-6 <= best @ seen[0] <= bound * (1 + 1e-12)
+
+
+def test_what_is_too_hard_is_given_up_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_pulls, "_NODES_MAX", 3)
+    chance = random.Random(4)
+    costs = [chance.uniform(1, 2) for _ in range(20)]
+    with pytest.raises(KnapsackTooHard, match="use the fractional bound"):
+        exact_pulls(*with_requests([2 * cost for cost in costs], costs, 100.0, 70.0))
