@@ -747,7 +747,7 @@ class TestPoliciesThatMisbehave:
         message = TestBadTells.refused(learner, PolicyError, lambda learner: learner.ask())
         assert message == (
             "Fixed(answer=0) chose arm 'camera', which costs 4.0 with 1.0 left: "
-            "a policy may choose arms only whose cost, in `arms.cost`, is at most `now.payable`"
+            "a policy may choose arms only whose cost, in `arms.cost`, is at most `now.budget_left`"
         )
 
     @pytest.mark.parametrize(

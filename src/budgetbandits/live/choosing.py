@@ -94,10 +94,10 @@ class Chooser:
         last = books.skip_arm - (0 if books.skip else 1)
         if isinstance(arm, bool) or not (isinstance(arm, int | np.integer) and 0 <= arm <= last):
             raise PolicyError(f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {last}")
-        if not books.can_pull(int(arm)) or (arm < books.skip_arm and self._learning.arms.cost[arm] > now.payable):
+        if not books.can_pull(int(arm)) or (arm < books.skip_arm and self._learning.arms.cost[arm] > now.budget_left):
             raise PolicyError(
                 f"{self._policy!r} chose arm {books.name(int(arm))!r}, which {self._obstacle(int(arm))}: "
-                "a policy may choose arms only whose cost, in `arms.cost`, is at most `now.payable`"
+                "a policy may choose arms only whose cost, in `arms.cost`, is at most `now.budget_left`"
             )
 
     def _obstacle(self, arm: int) -> str:

@@ -16,7 +16,7 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.live.choosing import Chooser
 from budgetbandits.live.learning import Learning
 from budgetbandits.policies import Policy
-from budgetbandits.policies.state import Now, Requested, first_moment, moment_at, payable_price
+from budgetbandits.policies.state import Now, Requested, first_moment, moment_at, payable
 
 __all__ = ["Decision", "Player"]
 
@@ -92,18 +92,18 @@ class Player:
             bill.unit.price(bill.budget),
             self.reward_low,
             self.reward_high,
-            None if requests is None else Requested(float(requests), skip),
+            None if requests is None else Requested(float(requests), float(requests), 0.0, skip),
         )
 
     def now(self) -> Now:
         """Return what the policy is told of the moment."""
         learning, books = self.learning, self.books
-        left, requests_left = books.bill.unit.price(books.left), books.requests_left
+        money, requests_left = books.bill.unit.price(books.left), books.requests_left
         return moment_at(
             self._first,
             pull=learning.memory.next_pull(learning.past, books.pulls + 1),
-            budget_left=left,
-            payable=payable_price(learning.arms, books.bill.prices, books.fallback, left, requests_left),
+            budget_left=payable(learning.arms, books.bill.prices, books.fallback, money, requests_left),
+            money=money,
             requests_left=requests_left,
             arms_tried=learning.tried,
             reward_seen=learning.reward_seen,
@@ -114,9 +114,9 @@ class Player:
         return self._choose(self.now())
 
     def _choose(self, now: Now) -> int | None:
-        if now.requests_left < 1:
+        if self.books.requests_left < 1:
             return None
-        if self.learning.cost_min > now.payable:
+        if self.learning.cost_min > now.budget_left:
             return self.books.skip_arm if self.books.skip else None
         return self._chooser.choose(now, self._draws[self.books.asked])
 

@@ -75,7 +75,7 @@ def best_set_of(player: Player) -> Table[Choice]:
     now = player.now()
     if player.choose() is None:
         return Table()
-    if player.learning.cost_min > now.payable:
+    if player.learning.cost_min > now.budget_left:
         return Table([Choice(SKIP, 1.0, 1.0)])
     weights = player.policy.weights(player.learning.shown, now)
     total = weights.sum()

@@ -11,7 +11,7 @@ from budgetbandits.core.specs import require, require_spec
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.index_policy import arm_drawn, first_fresh, scattered
 from budgetbandits.policies.oracles import DensityGreedy, Fractional, Oracle
-from budgetbandits.policies.state import Arms, Now, allowance_of, select
+from budgetbandits.policies.state import Arms, Now, allowance_of, money_left, select
 
 __all__ = ["KDE", "BGreedy", "EpsilonFirst", "EpsilonGreedy"]
 
@@ -52,7 +52,7 @@ class EpsilonFirst(Policy):
             weights = np.zeros(len(arms.cost), np.int64)
             weights[arm] = 1
             return weights
-        affordable = np.flatnonzero(arms.cost <= now.payable)
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
         return scattered(self.exploit.solve_within(known.mean, allowance_of(known, now)), affordable, len(arms.cost))
 
@@ -61,7 +61,7 @@ class EpsilonFirst(Policy):
         arm = self.next_to_explore(arms, now)
         if arm >= 0:
             return arm
-        affordable = np.flatnonzero(arms.cost <= now.payable)
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
         drawn = self.exploit.draw(known.mean, allowance_of(known, now), uniform)
         return arm_drawn(drawn, affordable, len(arms.cost))
@@ -75,8 +75,8 @@ class EpsilonFirst(Policy):
 
         Since what it can pay only shrinks, that is round-robin, and needs no memory of whose turn it is.
         """
-        budget = share(self.epsilon, now.budget) - (now.budget - now.budget_left)
-        payable = np.flatnonzero(arms.cost <= min(budget, now.payable))
+        budget = share(self.epsilon, now.budget) - (now.budget - money_left(now))
+        payable = np.flatnonzero(arms.cost <= min(budget, now.budget_left))
         return int(payable[np.argmin(arms.pulls[payable])]) if len(payable) > 0 else -1
 
 
@@ -119,7 +119,7 @@ class EpsilonGreedy(Policy):
     def weights(self, arms: Arms, now: Now) -> Floats:
         """Return the probability of each arm."""
         epsilon = min(1.0, self.c * len(arms.cost) / (self.d * self.d * now.pull))
-        affordable = arms.cost <= now.payable
+        affordable = arms.cost <= now.budget_left
         weights = np.where(affordable, epsilon / np.sum(affordable), 0.0)
         means = np.where(arms.pulls > 0, arms.mean, math.inf)
         weights[np.argmax(np.where(affordable, means, -math.inf))] += 1.0 - epsilon
@@ -180,7 +180,7 @@ class BGreedy(Policy):
 @allocating
 def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floats:
     """Return the probability of each arm: with probability epsilon all alike, otherwise the best set by the means."""
-    affordable = np.flatnonzero(arms.cost <= now.payable)
+    affordable = np.flatnonzero(arms.cost <= now.budget_left)
     weights = np.zeros(len(arms.cost))
     weights[affordable] = epsilon / len(affordable)
     fresh = first_fresh(arms, now)

@@ -77,7 +77,7 @@ class IndexPolicy(Policy):
             weights = np.zeros(len(arms.cost), np.int64)
             weights[fresh] = 1
             return weights
-        affordable = np.flatnonzero(arms.cost <= now.payable)
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
         counts = self.oracle.solve_within(self.values(known, now), allowance_of(known, now))
         return scattered(counts, affordable, len(arms.cost))
@@ -87,7 +87,7 @@ class IndexPolicy(Policy):
         fresh = -1 if self.lazy else first_fresh(arms, now)
         if fresh >= 0:
             return fresh
-        is_affordable = arms.cost <= now.payable
+        is_affordable = arms.cost <= now.budget_left
         if is_affordable.all():
             values = self.values(arms, now)
             return self.oracle.draw(values, allowance_of(arms, now), uniform)
@@ -132,7 +132,7 @@ def first_fresh(arms: Arms, now: Now) -> int:
     """Return the lowest arm that is affordable and was never pulled, or -1."""
     if arms.pulls.min() > 0:
         return -1
-    fresh = np.flatnonzero((arms.pulls == 0) & (arms.cost <= now.payable))
+    fresh = np.flatnonzero((arms.pulls == 0) & (arms.cost <= now.budget_left))
     return int(fresh[0]) if len(fresh) > 0 else -1
 
 

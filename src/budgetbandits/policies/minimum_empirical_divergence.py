@@ -38,7 +38,7 @@ class IMED(Policy):
             return fresh
         best, least = -1, math.inf
         for i in range(len(arms.cost)):
-            if arms.pulls[i] > 0 and arms.cost[i] <= now.payable:
+            if arms.pulls[i] > 0 and arms.cost[i] <= now.budget_left:
                 evidence = self.evidence(arm_of(arms, i), now, density)
                 if best < 0 or evidence < least:
                     best, least = i, evidence
@@ -77,7 +77,7 @@ def best_density(arms: Arms, now: Now) -> float:
     """Return ρ, the largest mean over cost of the affordable arms that were pulled; 0 if there is none."""
     best = 0.0
     for i in range(len(arms.cost)):
-        if arms.pulls[i] > 0 and arms.cost[i] <= now.payable:
+        if arms.pulls[i] > 0 and arms.cost[i] <= now.budget_left:
             best = max(best, arms.mean[i] / arms.mean_cost[i])
     return best
 
@@ -87,7 +87,7 @@ def cheapest_fresh(arms: Arms, now: Now, density: float) -> int:
     """Return the cheapest affordable arm, the lower on a tie, that was never pulled and might be denser, or -1."""
     best = -1
     for i in range(len(arms.cost)):
-        is_hopeful = arms.cost[i] <= now.payable and density * arms.mean_cost[i] < now.reward_high
+        is_hopeful = arms.cost[i] <= now.budget_left and density * arms.mean_cost[i] < now.reward_high
         if arms.pulls[i] == 0 and is_hopeful and (best < 0 or arms.mean_cost[i] < arms.mean_cost[best]):
             best = i
     return best

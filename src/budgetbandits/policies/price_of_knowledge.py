@@ -47,7 +47,7 @@ class Poker(Policy):
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm with the highest price."""
-        affordable = np.flatnonzero(arms.cost <= now.payable)
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
         barely_pulled = affordable[arms.pulls[affordable] < 2]
         if np.sum(arms.pulls >= 2) < 2 and len(barely_pulled) > 0:
             return int(barely_pulled[0])

@@ -53,7 +53,7 @@ class AboveAverage(Policy):
         level = self.level(arms)
         densest, most = -1, -math.inf
         for i in range(len(arms.cost)):
-            if arms.cost[i] <= now.payable:
+            if arms.cost[i] <= now.budget_left:
                 if is_good(arms, i, level):
                     return i
                 density = arms.mean[i] / arms.mean_cost[i]
@@ -66,7 +66,7 @@ class AboveAverage(Policy):
         if next_turn(arms, now) < 0:
             level = self.level(arms)
             for i in range(len(arms.cost)):
-                is_in = arms.cost[i] <= now.payable and is_good(arms, i, level)
+                is_in = arms.cost[i] <= now.budget_left and is_good(arms, i, level)
                 arms.notes[i] = _WAITING if is_in else _LEFT_OUT
         arms.notes[arm] = _PULLED
 
@@ -91,7 +91,7 @@ class AboveAverage(Policy):
 def next_turn(arms: Arms, now: Now) -> int:
     """Return the first affordable arm that has its turn in this pass ahead of it, or -1 if the pass is over."""
     for i in range(len(arms.cost)):
-        if arms.notes[i] == _WAITING and arms.cost[i] <= now.payable:
+        if arms.notes[i] == _WAITING and arms.cost[i] <= now.budget_left:
             return i
     return -1
 

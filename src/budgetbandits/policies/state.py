@@ -82,12 +82,23 @@ class Arm(NamedTuple):
 
 
 class Requested(NamedTuple):
-    """How many requests there are in all, and whether they may be declined.
+    """The requests of a run.
 
     Only numbers: compiled code makes a moment for each pull, and would have to count references to arrays.
+
+    Attributes
+    ----------
+    requests, requests_left
+        How many there are in all and from now on, this one included.
+    money_left
+        The price of all that is left of the budget, with what is kept for requests still to come.
+    skip
+        Whether one may be declined. A policy does so by answering with one more than the number of the last arm.
     """
 
     requests: float
+    requests_left: float
+    money_left: float
     skip: bool
 
 
@@ -100,16 +111,11 @@ class Now(NamedTuple):
         t, the number of the pull about to be made, from 1. For a policy that forgets, one more than the pulls that it
         remembers.
     budget, budget_left
-        The prices of the whole budget and of what is left of it.
-    payable
-        The price that an arm may have to be pulled now: `budget_left`, or less where some of it has to be kept for
-        requests still to come.
-    requests, requests_left
-        How many pulls will be asked for, in all and from now on, this one included; infinite where there is no such
-        number.
+        The prices of the whole budget and of what is left of it for this pull: all that is left, but for what has to be
+        kept for requests still to come.
     requested
-        The number of requests and whether one may be declined, in which case a policy does so by answering with one
-        more than the number of the last arm; None with money alone.
+        How many pulls will be asked for, see `Requested`; None where there is no such number, and compiled code is
+        spared all that has to do with it.
     reward_low, reward_high
         The declared range of the rewards.
     arm_count
@@ -125,9 +131,6 @@ class Now(NamedTuple):
     pull: float
     budget: float
     budget_left: float
-    payable: float
-    requests: float
-    requests_left: float
     requested: Requested | None
     reward_low: float
     reward_high: float
@@ -137,11 +140,39 @@ class Now(NamedTuple):
     reward_seen: float
 
 
+# Numba leaves out what is behind `is None`, or what is not: hence a function for each such question.
+
+
 @kernel
 def requests_of(requested: Requested | None) -> float:
     """Return how many requests there are; infinite where there is no such number."""
-    # Numba leaves out what is behind `is None`, or what is not: hence a function for each such question.
     return math.inf if requested is None else requested.requests
+
+
+@kernel
+def requests_left_of(requested: Requested | None) -> float:
+    """Return how many requests are left; infinite where there is no such number."""
+    return math.inf if requested is None else requested.requests_left
+
+
+@kernel
+def money_left(now: Now) -> float:
+    """Return the price of all that is left of the budget."""
+    return money_left_of(now.requested, now.budget_left)
+
+
+@kernel
+def money_left_of(requested: Requested | None, budget_left: float) -> float:
+    """Return the price of all that is left of the budget, if so much of it may be spent on this pull."""
+    return budget_left if requested is None else requested.money_left
+
+
+@kernel
+def requested_at(first: Requested | None, requests_left: float, money: float) -> Requested | None:
+    """Return the same with so many requests and so much money left."""
+    if first is None:
+        return None
+    return first._replace(requests_left=requests_left, money_left=money)
 
 
 @kernel
@@ -156,9 +187,6 @@ def first_moment(
         pull=1,
         budget=budget,
         budget_left=budget,
-        payable=budget,
-        requests=requests_of(requested),
-        requests_left=requests_of(requested),
         requested=requested,
         reward_low=reward_low,
         reward_high=reward_high,
@@ -174,36 +202,39 @@ def moment_at(
     first: Now,
     pull: float,
     budget_left: float,
-    payable: float,
+    money: float,
     requests_left: float,
     arms_tried: int,
     reward_seen: float,
 ) -> Now:
-    """Return a later moment: the first one, with the fields that change."""
+    """Return a later moment: the first one, with the fields that change.
+
+    Of the money left, `budget_left` may be spent on this pull.
+    """
     return first._replace(
         pull=pull,
         budget_left=budget_left,
-        payable=payable,
-        requests_left=requests_left,
+        requested=requested_at(first.requested, requests_left, money),
         arms_tried=arms_tried,
         reward_seen=reward_seen,
     )
 
 
 @kernel
-def payable_price(arms: Arms, prices: Floats, fallback: Fallback, budget_left: float, requests_left: float) -> float:
-    """Return what a pull may cost now, so that the fallback stays affordable for every request still to come.
+def payable(arms: Arms, prices: Floats, fallback: Fallback, money: float, requests_left: float) -> float:
+    """Return how much of the money left a pull may cost, so that every request still to come can be answered.
 
+    For these the price of the fallback is kept.
     Where that cannot be promised, because the budget does not pay its greatest cost throughout, less is kept once it
     is known what it costs; and the fallback itself may always be pulled.
     """
     if fallback.arm < 0:
-        return budget_left
+        return money
     price, later = prices[fallback.arm], requests_left - 1.0
     kept = price * later
     if not fallback.is_certain and arms.told[fallback.arm] > 0:
         kept = min(kept, likely_total(arms, fallback.arm, price, later))
-    return float(min(budget_left, max(budget_left - kept, price)))
+    return float(min(money, max(money - kept, price)))
 
 
 @kernel
@@ -226,16 +257,19 @@ def pulls_ahead(cost: float, times: float, now: Now) -> float:
 
     The money left allows so many or, if that is less, there are no more requests.
     """
-    if cost * now.requests_left <= now.budget_left:
-        return now.requests_left / times
-    return now.budget_left / (cost * times)
+    requests_left = requests_left_of(now.requested)
+    money = money_left(now)
+    if cost * requests_left <= money:
+        return requests_left / times
+    return money / (cost * times)
 
 
 @kernel
 def pulls_in_all(cost: float, arms: float, times: float, now: Now) -> float:
     """Return how many pulls at this cost there can be in all, over a number of arms and of times."""
-    if cost * now.requests <= now.budget:
-        return now.requests / (arms * times)
+    requests = requests_of(now.requested)
+    if cost * requests <= now.budget:
+        return requests / (arms * times)
     return now.budget / (cost * arms * times)
 
 
@@ -307,28 +341,28 @@ arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(a
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
     return Allowance(
-        costs=likely_costs(arms, now.requested),
-        budget=now.budget_left,
+        costs=likely_costs(arms.pulls, arms.cost, arms.mean_cost, now.requested),
+        budget=money_left(now),
         limits=arms.pulls_left,
-        further=further_of(arms, now.requested, now.requests_left),
+        further=further_of(len(arms.cost), now.requested),
     )
 
 
 @allocating
-def likely_costs(arms: Arms, requested: Requested | None) -> Floats:
+def likely_costs(pulls: Counts | Floats, greatest: Floats, mean_costs: Floats, requested: Requested | None) -> Floats:
     """Return what a pull of each arm is taken to cost.
 
     An arm never tried counts with its greatest cost where requests have to be paid with the rest: a dear first try
     costs many cheap answers.
     """
     if requested is None:
-        return arms.mean_cost
-    return np.where(arms.pulls > 0, arms.mean_cost, arms.cost)
+        return mean_costs
+    return np.where(pulls > 0, mean_costs, greatest)
 
 
 @allocating
-def further_of(arms: Arms, requested: Requested | None, requests_left: float) -> Further | None:
-    """Return what limits pulls beside the money, or None."""
+def further_of(size: int, requested: Requested | None) -> Further | None:
+    """Return what limits pulls of so many arms beside the money, or None."""
     if requested is None:
         return None
-    return Further(requests_left, np.empty((0, len(arms.cost))), np.empty(0), requested.skip)
+    return Further(requested.requests_left, np.empty((0, size)), np.empty(0), requested.skip)

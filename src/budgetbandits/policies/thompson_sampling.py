@@ -120,7 +120,7 @@ class PosteriorSampling(Policy):
         key = int(uniform * _BITS)
         best, most = -1, -math.inf
         for i in range(len(arms.cost)):
-            if arms.cost[i] <= now.payable:
+            if arms.cost[i] <= now.budget_left:
                 arm = arm_of(arms, i)
                 density = self.drawn_mean(arm, now, key, i) / self.drawn_cost(arm, now, key, i)
                 if density > most:
@@ -143,7 +143,7 @@ class PosteriorSampling(Policy):
 
     def weights(self, arms: Arms, now: Now) -> Floats:
         """Return an estimate of how likely each arm is, from a thousand decisions; none that is possible has 0."""
-        affordable = np.flatnonzero(arms.cost <= now.payable)
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = [arm_of(arms, int(i)) for i in affordable]
         chance = np.random.default_rng(0)
         shapes = np.array([self.shapes(arm, now) for arm in known])

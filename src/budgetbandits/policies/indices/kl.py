@@ -23,7 +23,7 @@ from budgetbandits.policies.indices.scaled import (
     top_ratio,
     unscaled,
 )
-from budgetbandits.policies.state import Arm, Now, pulls_ahead, pulls_in_all
+from budgetbandits.policies.state import Arm, Now, money_left, pulls_ahead, pulls_in_all, requests_left_of
 
 __all__ = ["KLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
 
@@ -342,6 +342,6 @@ class LearnedRangeKLUCB(ScalarIndex):
         top = highest_seen(now)
         # The first arm has to be tried in any case.
         tries = max(now.arms_tried - 1, 0)
-        of_money = cost * tries / max(self.share * now.budget_left, _NOTHING)
-        used = np.maximum(of_money, tries / max(self.share * now.requests_left, _NOTHING))
+        of_money = cost * tries / max(self.share * money_left(now), _NOTHING)
+        used = np.maximum(of_money, tries / max(self.share * requests_left_of(now.requested), _NOTHING))
         return top + (now.reward_high - top) * np.maximum(1.0 - used, 0.0)

@@ -23,7 +23,7 @@ from budgetbandits.policies.state import (
     learn,
     learn_cost,
     moment_at,
-    payable_price,
+    payable,
     requests_of,
     use_up,
 )
@@ -118,15 +118,13 @@ def may_decline(requested: Requested | None) -> bool:
 @kernel
 def moment(world: World, memory: Memory, state: RunState) -> Now:
     """Return what a policy is told of the moment."""
-    budget_left, requests_left = (
-        rounded_down(state.money[0], state.money[1]),
-        requests_of(world.requested) - state.counts[0] + 1,
-    )
+    money = rounded_down(state.money[0], state.money[1])
+    requests_left = requests_of(world.requested) - state.counts[0] + 1
     return moment_at(
         state.first,
         pull=memory.next_pull(state.past, state.counts[0]),
-        budget_left=budget_left,
-        payable=payable_price(state.arms, world.prices, world.fallback, budget_left, requests_left),
+        budget_left=payable(state.arms, world.prices, world.fallback, money, requests_left),
+        money=money,
         requests_left=requests_left,
         arms_tried=state.counts[2],
         reward_seen=state.earned[2],
@@ -140,9 +138,9 @@ def choice_number(world: World, state: RunState) -> float:
 
 
 @kernel
-def can_pull(world: World, state: RunState, arm: int, payable: float) -> bool:
-    """Tell whether there is such an arm, below its limit, that may be paid at the world's own price."""
-    return 0 <= arm < len(world.prices) and world.prices[arm] <= payable and state.arms.pulls_left[arm] > 0
+def can_pull(world: World, state: RunState, arm: int, budget_left: float) -> bool:
+    """Tell whether there is such an arm, below its limit, that the budget left pays at the world's own price."""
+    return 0 <= arm < len(world.prices) and world.prices[arm] <= budget_left and state.arms.pulls_left[arm] > 0
 
 
 @kernel
@@ -217,14 +215,14 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     arms = state.past.arms
     while goes_on(world, state):
         now = moment(world, memory, state)
-        if state.money[2] > now.payable:  # and so it may be declined
+        if state.money[2] > now.budget_left:  # and so it may be declined
             decline(state)
             continue
         arm = int(policy.choose(arms, now, choice_number(world, state)))
         if arm == len(world.prices) and may_decline(world.requested):
             decline(state)
             continue
-        if not can_pull(world, state, arm, now.payable):
+        if not can_pull(world, state, arm, now.budget_left):
             return finish(world, state, arm)
         learns = policy.learns(arms, now)
         policy.take_note(arms, now, arm)

@@ -149,7 +149,7 @@ def world_of(
         marks=marks,
         stop=stop,
         charges=_charges_of(tables.charges, bill),
-        requested=None if requests is None else Requested(float(requests), skip),
+        requested=None if requests is None else Requested(float(requests), float(requests), budget, skip),
         fallback=fallback_of(bill, tables.limits, requests, skip=skip),
     )
 
