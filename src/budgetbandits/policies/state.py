@@ -224,8 +224,8 @@ def moment_at(
 def payable(arms: Arms, prices: Floats, fallback: Fallback, money: float, requests_left: float) -> float:
     """Return how much of the money left a pull may cost, so that every request still to come can be answered.
 
-X
-    is known what it costs; and the fallback itself may always be pulled.
+    For these the price of the fallback is kept. Where that cannot be promised, because the budget does not pay its
+    greatest cost throughout, less is kept once it is known what it costs; and the fallback itself may always be pulled.
     """
     if fallback.arm < 0:
         return money
