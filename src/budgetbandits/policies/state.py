@@ -144,6 +144,12 @@ class Now(NamedTuple):
 
 
 @kernel
+def has_requests(requested: Requested | None) -> bool:
+    """Tell whether there is a number of requests."""
+    return requested is not None
+
+
+@kernel
 def requests_of(requested: Requested | None) -> float:
     """Return how many requests there are; infinite where there is no such number."""
     return math.inf if requested is None else requested.requests

@@ -23,7 +23,7 @@ from budgetbandits.policies.indices.scaled import (
     top_ratio,
     unscaled,
 )
-from budgetbandits.policies.state import Arm, Now, money_left, pulls_ahead, pulls_in_all, requests_left_of
+from budgetbandits.policies.state import Arm, Now, has_requests, money_left, pulls_ahead, pulls_in_all, requests_left_of
 
 __all__ = ["KLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
 
@@ -167,10 +167,11 @@ def two_moment_bound(arm: Arm, now: Now, level: float, extra: float) -> float:
     """Return the largest mean reward u with D2(u) <= level, and something extra; see `TwoMomentKLUCB`.
 
     Where the cost is random, it is the mean cost times the largest ratio of that to a mean cost y, with
-    D2(u) + D2(y) <= level.
+    D2(u) + D2(y) <= level. But with a number of requests it is not a ratio that counts: rewards and costs enter the
+    best mixture each for themselves, and mean costs are the better guess.
     """
     mean, variance = scaled_mean(arm, now), scaled_variance(arm, now)
-    if not is_random(arm):
+    if not is_random(arm) or has_requests(now.requested):
         return extra + unscaled(two_moment_upper(mean, variance, level), now)
     saved, saved_now = saving(arm), saving_range(arm, now)
     reward_span, cost_span = now.reward_high - now.reward_low, arm.cost - arm.cost_low
