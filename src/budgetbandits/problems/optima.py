@@ -11,25 +11,50 @@ the budget B is worth λ B, and so no policy earns more than
 
 whatever λ is. The least of these is the value of a linear programme, in which a pull may be divided among arms and left
 out in part. If nothing changes, it is B times the best density, as above.
+
+With a number of requests T the relaxation has Σ x_a = T or, where they may be declined, Σ x_a <= T; see
+`policies.relaxation` and `Requests`. The bound for changing rewards then ends at T, too.
 """
 
 import itertools
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.knapsack import exact_counts, relaxed_value
+from budgetbandits.policies.relaxation import relaxed_pulls
+from budgetbandits.policies.whole_pulls import exact_pulls
 from budgetbandits.problems.laws.changing import Schedules
 
-__all__ = ["changing_optimum", "exact_optimum", "upper_optimum"]
+__all__ = ["Requests", "changing_optimum", "exact_optimum", "exact_optimum_of_requests", "upper_optimum"]
 
 _ENTRIES: Final = 2**19  # of the table of means, which is what the time goes into
 _POINTS: Final = (2**8, 2**17)  # at which means are looked at, at least and at most
 _STEPS: Final = 200  # towards the least value; a few dozen are enough
 _CLOSE: Final = 1e-13
+
+
+class Requests(NamedTuple):
+    """A number of requests, as optima see it.
+
+    Attributes
+    ----------
+    number
+        How many there are.
+    is_answered
+        Whether every policy answers all of them or, where the budget is too small, as many as it can pay: then a policy
+        must not leave some out to have more money for the others.
+    may_wait
+        Whether a request may be declined while there is money for it.
+    """
+
+    number: float
+    is_answered: bool
+    may_wait: bool
 
 
 def exact_optimum(
@@ -40,21 +65,52 @@ def exact_optimum(
     return float(counts @ means)
 
 
+def exact_optimum_of_requests(means: Floats, costs: Floats, budget: float, limits: Counts, requests: Requests) -> float:
+    """Return the value of the exact solution on the means with a number of requests."""
+    further = _further(requests, len(means))
+    counts = exact_pulls(means, Allowance(costs, budget, limits, further), further)
+    return float(counts @ means)
+
+
 def upper_optimum(
-    means: Floats, schedules: Schedules, costs: Floats, budget: float, limits: Counts, least_cost: float
+    means: Floats,
+    schedules: Schedules,
+    costs: Floats,
+    budget: float,
+    limits: Counts,
+    least_cost: float,
+    requests: Requests | None = None,
 ) -> float:
     """Return what no policy exceeds: the relaxation of the knapsack or, where rewards change, the bound above.
 
     Random costs enter by their means; `least_cost` is the least that any pull can cost.
     """
     if len(schedules.begins) == 0:
-        return relaxed_value(means, costs, budget, limits)
+        return _relaxed_optimum(means, costs, budget, limits, requests)
     # One bound takes changes into account, and the other one limits: both hold, and so does the lower.
     highest = np.maximum.reduceat(schedules.means.max(axis=1), schedules.begins[:-1])
-    with_limits = relaxed_value(highest, costs, budget, limits)
-    if not least_cost > 0.0:
-        return with_limits  # for there is no end to the number of pulls
-    return min(changing_optimum(schedules, costs, budget, budget / least_cost), with_limits)
+    with_limits = _relaxed_optimum(highest, costs, budget, limits, requests)
+    pulls = budget / least_cost if least_cost > 0.0 else math.inf
+    if requests is not None:
+        # Who declines can wait for better times: then the last request may be answered however little there is.
+        pulls = requests.number if requests.may_wait else min(requests.number, pulls)
+    if pulls == math.inf:
+        return with_limits
+    return min(changing_optimum(schedules, costs, budget, pulls), with_limits)
+
+
+def _relaxed_optimum(means: Floats, costs: Floats, budget: float, limits: Counts, requests: Requests | None) -> float:
+    if requests is None:
+        return relaxed_value(means, costs, budget, limits)
+    if not requests.number > 0.0:
+        return 0.0
+    further = _further(requests, len(means))
+    return float(relaxed_pulls(means, Allowance(costs, budget, limits, further), further) @ means)
+
+
+def _further(requests: Requests, arms: int) -> Further:
+    """Return the requests as oracles see them; whoever need not answer them may as well decline."""
+    return Further(requests.number, np.empty((0, arms)), np.empty(0), skip=not requests.is_answered)
 
 
 def changing_optimum(schedules: Schedules, costs: Floats, budget: float, pulls: float) -> float:

@@ -12,7 +12,16 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Floats
-from budgetbandits.core.checks import ArmName, Limits, check_pulls, check_range, check_whole, limits_of, named_costs
+from budgetbandits.core.checks import (
+    ArmName,
+    Limits,
+    check_pulls,
+    check_range,
+    check_requests,
+    check_whole,
+    limits_of,
+    named_costs,
+)
 from budgetbandits.core.money import Amount, CostRange, PriceList, drawn_price, price_list
 from budgetbandits.core.registry import Registry
 from budgetbandits.core.streams import CHARGE, REWARD, uniform
@@ -21,7 +30,6 @@ from budgetbandits.problems.laws.base import SteadyLaw, within
 from budgetbandits.problems.laws.changing import ChangingLaw, Law, changing_reward, mean_at, tabulate_schedules
 from budgetbandits.problems.laws.empirical import Empirical
 from budgetbandits.problems.laws.table import check_laws, tabulate
-from budgetbandits.problems.optima import exact_optimum
 from budgetbandits.problems.tables import ChargeTables, Tables, tables_of
 
 __all__ = ["FAMILIES", "Family", "Problem"]
@@ -258,17 +266,36 @@ class Problem:
         """
         return self.tables.price_list(budget, self.names)
 
-    def optimum(self, budget: Amount) -> float:
+    def optimum(self, budget: Amount, *, requests: int | None = None, skip: bool = False) -> float:
         """Return what the best policy earns on average that knows all means: the exact knapsack on the means.
 
-        Arms with limits make it a bounded knapsack.
+        Arms with limits make it a bounded knapsack. With a number of requests it is the exact solution for so many.
+
+        Parameters
+        ----------
+        budget
+            What there is to spend.
+        requests
+            How many pulls there may be; None for as many as the budget pays.
+        skip
+            Whether a request may be declined. If not, as many are answered as can be.
 
         Raises
         ------
         InvalidInput
             If costs are random, since which pull is best then depends on what the pulls before have cost; or if rewards
             change.
+
+        Examples
+        --------
+        Ten questions and 25 to spend: the dear model can answer five of them if the cheap one answers the others.
+
+        >>> import budgetbandits as bb
+        >>> problem = bb.Problem({"cheap": 1, "dear": 4}, [bb.Bernoulli(0.5), bb.Bernoulli(0.9)])
+        >>> problem.optimum(25), problem.optimum(25, requests=10)
+        (12.5, 7.0)
         """
+        count = check_requests(requests, skip)
         if self.has_random_costs or self.is_changing:
             what = "costs are random" if self.has_random_costs else "rewards change"
             raise InvalidInput(
@@ -276,9 +303,9 @@ class Problem:
                 "exceeds on average"
             )
         bill = self.price_list(budget)
-        return exact_optimum(self.means, bill.prices, bill.unit.price(bill.budget), self.limits)
+        return self.tables.exact_optimum(bill, None if count is None else self.tables.requests(bill, count, skip))
 
-    def fractional_optimum(self, budget: Amount) -> float:
+    def fractional_optimum(self, budget: Amount, *, requests: int | None = None, skip: bool = False) -> float:
         """Return what no policy exceeds on average: the optimum if pulls could be divided.
 
         That is budget * best density, or with limits the relaxation of the bounded knapsack. Where rewards change, it
@@ -287,15 +314,32 @@ class Problem:
         With random costs no policy earns more on average, either: whatever it pulls, its mean reward is at most the
         best density times its mean cost, and all costs together are never more than the budget.
 
+        With a number of requests T it is the value of a linear programme: max Σ x_a μ_a with Σ x_a c_a <= B,
+        x_a <= limit_a and Σ x_a = T or, where requests may be declined, Σ x_a <= T. If the budget does not pay T pulls
+        of the cheapest arm, as many are answered as it pays. If in that case a policy may as well run out of money
+        sooner, because costs are random or the cheapest arm has a limit, the bound is the one with Σ x_a <= T.
+
+        Parameters
+        ----------
+        budget, requests, skip
+            As in `optimum`.
+
         Examples
         --------
         >>> import budgetbandits as bb
         >>> law = bb.laws.Switching([(1, bb.Bernoulli(0)), (51, bb.Bernoulli(1))])
         >>> bb.Problem([1, 1], [bb.Bernoulli(0.5), law]).fractional_optimum(100)
         75.0
+        >>> problem = bb.Problem({"cheap": 1, "dear": 4}, [bb.Bernoulli(0.1), bb.Bernoulli(0.9)])
+        >>> round(problem.fractional_optimum(24, requests=10), 9)
+        4.733333333
+        >>> round(problem.fractional_optimum(24, requests=10, skip=True), 9)
+        5.4
         """
+        count = check_requests(requests, skip)
         bill = self.price_list(budget)
-        return self.tables.fractional_optimum(bill, bill.unit.amount(bill.budget))
+        wanted = None if count is None else self.tables.requests(bill, count, skip)
+        return self.tables.fractional_optimum(bill, bill.unit.amount(bill.budget), wanted)
 
     def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0, pull: int | None = None) -> float:
         """Return what an arm, by name or number, pays at its pull number `count`, from 0.

@@ -1,16 +1,18 @@
 """A problem as arrays: what the engine plays and what optima are computed from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.books import fallback_of
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.money import Amount, CostRange, PriceList, price_list
+from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.problems.laws.changing import STEADY, Schedules
 from budgetbandits.problems.laws.table import LawTable
-from budgetbandits.problems.optima import upper_optimum
+from budgetbandits.problems.optima import Requests, exact_optimum, exact_optimum_of_requests, upper_optimum
 
 __all__ = ["ChargeTables", "Tables", "is_changing", "tables_of"]
 
@@ -84,11 +86,39 @@ class Tables(NamedTuple):
         least = float((bill.prices if bill.least is None else bill.least).min())
         return least if bill.unit.base == 2 else bill.unit.amount(int(least))
 
-    def fractional_optimum(self, bill: PriceList, budget: float) -> float:
+    def requests(self, bill: PriceList, count: int, skip: bool) -> Requests:
+        """Return a number of requests as optima see it: whether every policy has to answer them.
+
+        It has to where the budget pays the fallback for all of them: the arm that is kept affordable for the requests
+        to come. Where it does not, but only arms as cheap as that one may be pulled then, it has to answer as many as
+        it can. Otherwise it may leave some out by running out of money, and no more than that can be said.
+        """
+        if skip:
+            return Requests(float(count), is_answered=False, may_wait=True)
+        arm, is_certain = fallback_of(bill, self.limits, count, skip=False)
+        if not is_certain and arm >= 0:
+            costs = self.mean_costs(bill)
+            is_left = bill.prices <= bill.prices[arm]
+            is_certain = bool(np.all(costs[is_left] == costs.min()) and np.all(self.limits[is_left] >= count))
+        return Requests(float(count), is_answered=is_certain, may_wait=False)
+
+    def fractional_optimum(self, bill: PriceList, budget: float, requests: Requests | None = None) -> float:
         """Return what no policy exceeds on average with a budget, at most that of the price list."""
         return upper_optimum(
-            self.means, self.schedules, self.mean_costs(bill), budget, self.limits, self.least_cost(bill)
+            self.means, self.schedules, self.mean_costs(bill), budget, self.limits, self.least_cost(bill), requests
         )
+
+    def exact_optimum(
+        self, bill: PriceList, requests: Requests | None = None, solve: Callable[..., Counts] = exact_counts
+    ) -> float:
+        """Return what the best policy earns on average; costs have to be known, and rewards steady.
+
+        Without a number of requests `solve` may be a compiled `exact_counts`.
+        """
+        budget = bill.unit.price(bill.budget)
+        if requests is None:
+            return exact_optimum(self.means, bill.prices, budget, self.limits, solve)
+        return exact_optimum_of_requests(self.means, bill.prices, budget, self.limits, requests)
 
 
 def is_changing(tables: Tables) -> bool:
