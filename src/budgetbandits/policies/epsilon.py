@@ -190,5 +190,6 @@ def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floa
     known = select(arms, affordable)
     counts = exploit.solve_within(known.mean, allowance_of(known, now))
     total = float(np.cumsum(counts)[-1])  # not by `sum`, which adds up in another order when compiled
-    weights[affordable] += (1.0 - epsilon) * (counts / total)
+    if total > 0.0:  # nothing is worth an answer where requests may be declined; weights cannot say so
+        weights[affordable] += (1.0 - epsilon) * (counts / total)
     return weights
