@@ -199,7 +199,7 @@ def _restore_costs(player: Player, cost_sum: list[float], cost_squares: list[flo
     arms.cost_sum[:], arms.cost_squares[:] = cost_sum, cost_squares
     known = np.flatnonzero(arms.told)
     means = arms.cost_sum[known] / arms.told[known]
-    arms.mean_cost[known] = np.minimum(np.maximum(means, arms.cost_low[known]), prices[known])
+    arms.mean_cost[known] = np.maximum(np.minimum(means, prices[known]), arms.cost_low[known])
     is_sane = (
         (arms.cost_sum >= 0)
         & (arms.cost_sum <= arms.told * prices * (1 + 1e-9))

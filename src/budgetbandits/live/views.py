@@ -46,7 +46,7 @@ class Choice:
     Attributes
     ----------
     arm
-        Its name.
+        Its name; `SKIP` for declining the request.
     count
         How often it stands in the best set.
     probability
@@ -80,7 +80,7 @@ def best_set_of(player: Player) -> Table[Choice]:
     weights = player.policy.weights(player.learning.shown, now)
     total = weights.sum()
     choices = [
-        Choice(player.books.names[int(arm)], weights[arm].item(), float(weights[arm] / total))
+        Choice(player.books.name(int(arm)), weights[arm].item(), float(weights[arm] / total))
         for arm in np.flatnonzero(weights)
     ]
     return Table(sorted(choices, key=lambda choice: -choice.probability))

@@ -21,7 +21,10 @@ class Policy(Spec):
     """
 
     def weights(self, arms: Arms, now: Now) -> Counts | Floats:
-        """Return numbers in proportion to which the arms may be pulled next: 0 for each unaffordable one."""
+        """Return numbers in proportion to which the arms may be pulled next: 0 for each unaffordable one.
+
+        Where a request may be declined (`now.requested`), there may be one number more: that of declining it.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define weights(self, arms, now)")
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:

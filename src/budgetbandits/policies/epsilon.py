@@ -11,7 +11,17 @@ from budgetbandits.core.specs import require, require_spec
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.index_policy import arm_drawn, first_fresh, scattered
 from budgetbandits.policies.oracles import DensityGreedy, Fractional, Oracle
-from budgetbandits.policies.state import Arms, Now, allowance_of, money_left, select
+from budgetbandits.policies.state import (
+    Arms,
+    Now,
+    allowance_of,
+    declined,
+    may_decline,
+    money_left,
+    requests_answered,
+    requests_of,
+    select,
+)
 
 __all__ = ["KDE", "BGreedy", "EpsilonFirst", "EpsilonGreedy"]
 
@@ -22,7 +32,8 @@ class EpsilonFirst(Policy):
 
     Exploration goes round-robin over the arms that the exploration budget left can pay, and ends when it can pay
     none. All that is left is spent on the best set by the means of the rewards that exploration brought; later
-    rewards do not change them.
+    rewards do not change them. With a number of requests, no more than the same share of them is explored with, nor
+    less than one: arms may be free.
 
     Parameters
     ----------
@@ -54,7 +65,8 @@ class EpsilonFirst(Policy):
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        return scattered(self.exploit.solve_within(known.mean, allowance_of(known, now)), affordable, len(arms.cost))
+        counts = self.exploit.solve_within(known.mean, allowance_of(known, now))
+        return scattered(counts, affordable, len(arms.cost), now.requested)
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the next arm to explore, or one drawn from the best set, or one past the last to decline."""
@@ -75,6 +87,8 @@ class EpsilonFirst(Policy):
 
         Since what it can pay only shrinks, that is round-robin, and needs no memory of whose turn it is.
         """
+        if requests_answered(now.requested) >= max(self.epsilon * requests_of(now.requested), 1.0):
+            return -1
         budget = share(self.epsilon, now.budget) - (now.budget - money_left(now))
         payable = np.flatnonzero(arms.cost <= min(budget, now.budget_left))
         return int(payable[np.argmin(arms.pulls[payable])]) if len(payable) > 0 else -1
@@ -181,7 +195,7 @@ class BGreedy(Policy):
 def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floats:
     """Return the probability of each arm: with probability epsilon all alike, otherwise the best set by the means."""
     affordable = np.flatnonzero(arms.cost <= now.budget_left)
-    weights = np.zeros(len(arms.cost))
+    weights = np.zeros(len(arms.cost) + (1 if may_decline(now.requested) else 0))
     weights[affordable] = epsilon / len(affordable)
     fresh = first_fresh(arms, now)
     if fresh >= 0:
@@ -190,6 +204,9 @@ def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floa
     known = select(arms, affordable)
     counts = exploit.solve_within(known.mean, allowance_of(known, now))
     total = float(np.cumsum(counts)[-1])  # not by `sum`, which adds up in another order when compiled
-    if total > 0.0:  # nothing is worth an answer where requests may be declined; weights cannot say so
-        weights[affordable] += (1.0 - epsilon) * (counts / total)
+    unanswered = declined(total, now.requested)
+    total += unanswered
+    weights[affordable] += (1.0 - epsilon) * (counts / total)
+    if unanswered > 0.0:
+        weights[-1] = (1.0 - epsilon) * (unanswered / total)
     return weights

@@ -15,7 +15,7 @@ from budgetbandits.errors import PolicyError
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices import UCB1, Index
 from budgetbandits.policies.oracles import DensityGreedy, Oracle
-from budgetbandits.policies.state import Arms, Now, allowance_of, select
+from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, declined, may_decline, select
 
 __all__ = ["IndexPolicy"]
 
@@ -80,7 +80,7 @@ class IndexPolicy(Policy):
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
         counts = self.oracle.solve_within(self.values(known, now), allowance_of(known, now))
-        return scattered(counts, affordable, len(arms.cost))
+        return scattered(counts, affordable, len(arms.cost), now.requested)
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm that the oracle draws, or one past the last to decline the request."""
@@ -142,8 +142,15 @@ def arm_drawn(drawn: int, affordable: Counts, size: int) -> int:
     return int(affordable[drawn]) if drawn < len(affordable) else size
 
 
-def scattered(counts: Counts | Floats, affordable: Counts, size: int) -> Counts | Floats:
-    """Return the counts of the affordable arms as weights of all arms."""
-    weights: NDArray[Any] = np.zeros(size, np.asarray(counts).dtype)
+def scattered(
+    counts: Counts | Floats, affordable: Counts, size: int, requested: Requested | None = None
+) -> Counts | Floats:
+    """Return the counts of the affordable arms as weights of all arms and, where that is allowed, of declining."""
+    dtype = np.asarray(counts).dtype
+    if may_decline(requested):
+        size, dtype = size + 1, np.dtype(np.float64)
+    weights: NDArray[Any] = np.zeros(size, dtype)
     weights[affordable] = counts
+    if may_decline(requested):
+        weights[-1] = declined(float(counts.sum()), requested)
     return weights

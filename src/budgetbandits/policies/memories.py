@@ -109,7 +109,7 @@ def divide(past: Past, arm: int) -> None:
     arms.mean[arm] = arms.reward_sum[arm] / told if told > 0.0 else past.reward_low
     if past.is_random:
         cost = arms.cost_sum[arm] / told if told > 0.0 else arms.cost_low[arm]
-        arms.mean_cost[arm] = min(max(cost, arms.cost_low[arm]), past.prices[arm])
+        arms.mean_cost[arm] = max(min(cost, past.prices[arm]), arms.cost_low[arm])
 
 
 @kernel
@@ -395,7 +395,7 @@ def _is_sane(past: Past, reward_high: float) -> bool:
         & (arms.reward_squares >= -slack * reward_high)
         & (arms.reward_squares < np.inf)
         & (arms.mean_cost >= arms.cost_low)
-        & (arms.mean_cost <= past.prices)
+        & (arms.mean_cost <= np.maximum(past.prices, arms.cost_low))  # less than what a free arm counts with
         & (arms.cost_squares < np.inf)
     )
     return bool(is_sane.all() and abs(past.pulls[0] - arms.pulls.sum()) <= 1e-6 * (1 + past.pulls[0]))

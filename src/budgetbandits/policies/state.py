@@ -19,6 +19,7 @@ __all__ = ["Arm", "Arms", "Now", "Requested"]
 
 _FEW: Final = 30  # costs told
 _LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
+_FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
 
 
 class Arms(NamedTuple):
@@ -41,7 +42,8 @@ class Arms(NamedTuple):
     reward_sum, reward_squares
         The sum of these rewards and of their squares.
     cost_low
-        The least price of a pull, and at least a millionth of the greatest; the price where costs are known.
+        The least price of a pull, and at least a millionth of the greatest; the price where costs are known. Never 0,
+        since it is divided by: a free arm, which there may be with a number of requests, has next to nothing.
     mean_cost
         The mean of the costs told with these rewards, and `cost_low` while there are none; the price where costs are
         known.
@@ -121,7 +123,7 @@ class Now(NamedTuple):
     arm_count
         K, the number of all arms, affordable or not.
     cost_high
-        The greatest price of any of them.
+        The greatest price of any of them; 1 if all are free.
     arms_tried
         How many of them were pulled at least once, whether that is remembered or not.
     reward_seen
@@ -162,6 +164,24 @@ def requests_left_of(requested: Requested | None) -> float:
 
 
 @kernel
+def requests_answered(requested: Requested | None) -> float:
+    """Return how many requests were answered or declined so far; 0 where there is no such number."""
+    return 0.0 if requested is None else requested.requests - requested.requests_left
+
+
+@kernel
+def may_decline(requested: Requested | None) -> bool:
+    """Tell whether a request may be declined."""
+    return False if requested is None else requested.skip
+
+
+@kernel
+def declined(answered: float, requested: Requested | None) -> float:
+    """Return how many of the requests left an oracle declines that answers so many; 0 where none may be declined."""
+    return max(requests_left_of(requested) - answered, 0.0) if may_decline(requested) else 0.0
+
+
+@kernel
 def money_left(now: Now) -> float:
     """Return the price of all that is left of the budget."""
     return money_left_of(now.requested, now.budget_left)
@@ -197,7 +217,7 @@ def first_moment(
         reward_low=reward_low,
         reward_high=reward_high,
         arm_count=len(prices),
-        cost_high=float(prices.max()),
+        cost_high=float(prices.max()) or 1.0,
         arms_tried=0,
         reward_seen=reward_low,
     )
@@ -235,7 +255,7 @@ def payable(arms: Arms, prices: Floats, fallback: Fallback, money: float, reques
     """
     if fallback.arm < 0:
         return money
-    price, later = prices[fallback.arm], requests_left - 1.0
+    price, later = prices[fallback.arm], max(requests_left - 1.0, 0.0)
     kept = price * later
     if not fallback.is_certain and arms.told[fallback.arm] > 0:
         kept = min(kept, likely_total(arms, fallback.arm, price, later))
@@ -260,11 +280,11 @@ def likely_total(arms: Arms, arm: int, price: float, pulls: float) -> float:
 def pulls_ahead(cost: float, times: float, now: Now) -> float:
     """Return how many pulls at this cost are still to come, over a number of times.
 
-    The money left allows so many or, if that is less, there are no more requests.
+    The money left allows so many or, if that is less, there are no more requests. A free arm needs no money.
     """
     requests_left = requests_left_of(now.requested)
     money = money_left(now)
-    if cost * requests_left <= money:
+    if cost * requests_left <= money or is_free(cost, now):
         return requests_left / times
     return money / (cost * times)
 
@@ -273,9 +293,15 @@ def pulls_ahead(cost: float, times: float, now: Now) -> float:
 def pulls_in_all(cost: float, arms: float, times: float, now: Now) -> float:
     """Return how many pulls at this cost there can be in all, over a number of arms and of times."""
     requests = requests_of(now.requested)
-    if cost * requests <= now.budget:
+    if cost * requests <= now.budget or is_free(cost, now):
         return requests / (arms * times)
     return now.budget / (cost * arms * times)
+
+
+@kernel
+def is_free(cost: float, now: Now) -> bool:
+    """Tell whether a mean cost is that of a free arm, or no more than that; without requests there is none."""
+    return now.requested is not None and cost <= _FREE_SHARE * now.cost_high
 
 
 @allocating
@@ -283,6 +309,7 @@ def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, r
     """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
     size = len(prices)
     cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices.copy()
+    cost_low = np.where(prices > 0.0, cost_low, _FREE_SHARE * (float(prices.max()) or 1.0))
     return Arms(
         cost=prices.copy(),
         pulls_left=limits.copy(),
@@ -358,11 +385,11 @@ def likely_costs(pulls: Counts | Floats, greatest: Floats, mean_costs: Floats, r
     """Return what a pull of each arm is taken to cost.
 
     An arm never tried counts with its greatest cost where requests have to be paid with the rest: a dear first try
-    costs many cheap answers.
+    costs many cheap answers. A free arm costs nothing at all.
     """
     if requested is None:
         return mean_costs
-    return np.where(pulls > 0, mean_costs, greatest)
+    return np.where(pulls > 0, np.minimum(mean_costs, greatest), greatest)
 
 
 @allocating

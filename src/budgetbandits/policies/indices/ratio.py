@@ -368,7 +368,7 @@ class PrimalDual(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        rate = max(math.log(now.arm_count * now.budget / arm.mean_cost), 0.0) / arm.pulls
+        rate = log_plus(now.arm_count * now.budget / arm.mean_cost) / arm.pulls
         lower = cost - math.sqrt(rate * cost) - rate
         if lower <= 0.0:
             return math.inf

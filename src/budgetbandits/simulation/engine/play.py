@@ -17,11 +17,11 @@ from budgetbandits.policies.memories import Memory, Past
 from budgetbandits.policies.state import (
     Arms,
     Now,
-    Requested,
     first_moment,
     fresh_arms,
     learn,
     learn_cost,
+    may_decline,
     moment_at,
     payable,
     requests_of,
@@ -107,12 +107,6 @@ def goes_on(world: World, state: RunState) -> bool:
     """Tell whether there is another request, which can be paid or declined, and the run was not stopped."""
     can_answer = state.money[2] <= rounded_down(state.money[0], state.money[1]) or may_decline(world.requested)
     return bool(can_answer and state.counts[0] <= requests_of(world.requested) and world.stop[0] == 0)
-
-
-@kernel
-def may_decline(requested: Requested | None) -> bool:
-    """Tell whether a request may be declined."""
-    return False if requested is None else requested.skip
 
 
 @kernel
