@@ -11,15 +11,15 @@ from budgetbandits.testing import AskTellContract
 
 
 class TestLearner(AskTellContract):
-    def start(self, policy: bb.Policy, costs: Any, budget: Any, *, limits: Any = None) -> bb.AskTell:
-        return bb.Learner(policy, costs, budget, (0, 1), 7, limits=limits)
+    def start(self, policy: bb.Policy, costs: Any, budget: Any, **further: Any) -> bb.AskTell:
+        return bb.Learner(policy, costs, budget, (0, 1), 7, **further)
 
 
 class TestRestoredLearner(TestLearner):
     """The same, but a copy takes over at the beginning of each call."""
 
-    def start(self, policy: bb.Policy, costs: Any, budget: Any, *, limits: Any = None) -> bb.AskTell:
-        return Relay(bb.Learner(policy, costs, budget, (0, 1), 7, limits=limits))
+    def start(self, policy: bb.Policy, costs: Any, budget: Any, **further: Any) -> bb.AskTell:
+        return Relay(bb.Learner(policy, costs, budget, (0, 1), 7, **further))
 
 
 class TestCampaign(AskTellContract):
@@ -30,10 +30,10 @@ class TestCampaign(AskTellContract):
         with bb.open_store(f"sqlite:///{tmp_path}/a.db") as self.store:
             yield
 
-    def start(self, policy: bb.Policy, costs: Any, budget: Any, *, limits: Any = None) -> bb.AskTell:
+    def start(self, policy: bb.Policy, costs: Any, budget: Any, **further: Any) -> bb.AskTell:
         name = f"campaign {len(self.store.list())}"
         return self.store.create(
-            name, policy=policy, costs=costs, budget=budget, reward_range=(0, 1), seed=7, limits=limits
+            name, policy=policy, costs=costs, budget=budget, reward_range=(0, 1), seed=7, **further
         )
 
     def test_what_a_client_directed_is_verified_too(self) -> None:
@@ -44,6 +44,17 @@ class TestCampaign(AskTellContract):
             arms.tell(pull, 0.5)
         assert [row.kind for row in arms.history()] == ["directed", "asked", "directed", "told", "told", "told"]
         assert arms.verify().spent == 5
+
+    def test_a_journal_of_declined_requests_is_verified_too(self) -> None:
+        arms = self.start(bb.kube(), {"a": 1, "b": 2}, 3, requests=7, skip=True)
+        assert isinstance(arms, bb.Campaign)
+        directed, *others = [*arms.ask(arm=bb.SKIP, n=1), *arms.ask(n=9)]
+        arms.cancel(others[0])
+        for pull in [directed, *others[1:]]:
+            arms.tell(pull, 0.5)
+        assert next(arms.history()).arm == bb.SKIP
+        assert arms.requests_left == 1
+        arms.verify()
 
 
 class Relay(bb.Learner):

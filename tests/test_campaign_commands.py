@@ -58,6 +58,24 @@ def test_show(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "closed" in capsys.readouterr().out
 
 
+def test_show_requests(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with bb.open_store(url) as store:
+        ads = new_campaign(store, "asked", requests=20, skip=True)
+        ads.ask(n=2)
+        ads.ask(arm=bb.SKIP)
+    assert main(["campaign", "show", url, "asked"]) == 0
+    output = capsys.readouterr().out
+    assert "\n20 requests, which may be declined: left 17\n3 pulls, rewards of 0\n" in output
+    assert " skip " in output.splitlines()[-1]
+    assert main(["campaign", "export", url, "asked", str(tmp_path / "x.jsonl")]) == 0
+    assert json.loads((tmp_path / "x.jsonl").read_text().splitlines()[-1])["arm"] == bb.SKIP
+    assert main(["campaign", "export", url, "asked", str(tmp_path / "x.parquet")]) == 0
+    assert pq.read_table(tmp_path / "x.parquet").to_pylist()[-1]["arm"] == bb.SKIP
+    assert main(["campaign", "verify", url, "asked"]) == 0
+    assert main(["campaign", "show", url, "spring"]) == 0
+    assert " requests" not in capsys.readouterr().out
+
+
 def test_verify(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["campaign", "verify", url, "spring"]) == 0
     assert capsys.readouterr().out == "spring: ok, 5 entries, spent 0.10 of 10.00\n"

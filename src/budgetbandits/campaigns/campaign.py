@@ -258,6 +258,16 @@ class Campaign:
         return self._clerk.look(lambda ledger: ledger.player.books.pulls)
 
     @property
+    def requests(self) -> int | None:
+        """How many pulls may be asked for in all; None for as many as there is money."""
+        return self._settings.requests
+
+    @property
+    def skip(self) -> bool:
+        """Whether a request may be declined."""
+        return self._settings.skip
+
+    @property
     def requests_left(self) -> int | None:
         """How many more pulls may be asked for; None where there is no number of requests."""
         if self._settings.requests is None:
@@ -334,7 +344,8 @@ class Campaign:
         settings = self._settings
         return (
             f"<Campaign {self.name!r} with {settings.policy!r}: {len(settings.names)} arms, "
-            f"a budget of {settings.unit.decimal(settings.budget)}>"
+            f"a budget of {settings.unit.decimal(settings.budget)}"
+            f"{'' if settings.requests is None else f' for {settings.requests} requests'}>"
         )
 
     def _lease_row(self, pull: Reservation, lease: Lease, now: int) -> LeaseRow:

@@ -97,8 +97,8 @@ class CampaignSettings:
             raise InvalidInput(f"policy is {policy!r}: give a policy such as recommended()")
         if on_expire not in get_args(OnExpire):
             raise InvalidInput(f"on_expire is {on_expire!r}: give 'charge', or 'release' if you know better")
-        requests = check_requests(requests, skip)
         names, bill = _decimal_bill(costs, budget, unit, may_be_free=requests is not None)
+        requests = check_requests(requests, skip, names)
         settings = cls(
             policy,
             names,
@@ -183,7 +183,7 @@ class CampaignSettings:
             data["on_expire"],
             _limits(data.get("limits"), data["names"]),
             _least(data.get("least")),
-            check_requests(data.get("requests"), data.get("skip", False)),
+            check_requests(data.get("requests"), data.get("skip", False), data["names"]),
             data.get("skip", False),
         )
 

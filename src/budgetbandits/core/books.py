@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts
-from budgetbandits.core.checks import ArmName, is_whole
+from budgetbandits.core.checks import SKIP, ArmName, is_whole
 from budgetbandits.core.money import Amount, PriceList
 from budgetbandits.errors import (
     InvalidAmount,
@@ -46,9 +46,6 @@ __all__ = [
     "fallback_of",
     "warn_if_tight",
 ]
-
-SKIP: Final = "skip"
-"""The arm of a request that is declined: free, and worth nothing."""
 
 _LONGEST_KEY: Final = 255
 _MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile

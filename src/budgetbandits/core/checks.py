@@ -12,6 +12,7 @@ from budgetbandits.core.money import Amount, CostRange
 from budgetbandits.errors import InvalidAmount, InvalidInput
 
 __all__ = [
+    "SKIP",
     "ArmName",
     "Cost",
     "Costs",
@@ -24,6 +25,9 @@ __all__ = [
     "limits_of",
     "named_costs",
 ]
+
+SKIP: Final = "skip"
+"""The arm of a request that is declined: free, and worth nothing."""
 
 _REWARD_MAX: Final = 1e100  # squares of rewards and their sums stay finite
 _PULLS_MOST: Final = 2**53  # float64 counts so far
@@ -163,7 +167,7 @@ def check_pulls(value: object, what: str, least: int = 1) -> int:
     return int(value)
 
 
-def check_requests(requests: int | None, skip: bool) -> int | None:
+def check_requests(requests: int | None, skip: bool, names: Sequence[ArmName]) -> int | None:
     """Return a number of requests, or None if there is none, or raise."""
     if not isinstance(skip, bool):
         raise InvalidInput(f"skip is {skip!r}: give True, if a request may be declined, or False")
@@ -171,6 +175,10 @@ def check_requests(requests: int | None, skip: bool) -> int | None:
         if skip:
             raise InvalidInput("skip is True without a number of requests: give requests=..., or leave skip out")
         return None
+    if skip and SKIP in names:
+        raise InvalidInput(
+            f"an arm is named {SKIP!r}, as a request is that is declined: give the arm another name, or leave skip out"
+        )
     return check_pulls(requests, "requests")
 
 

@@ -348,6 +348,16 @@ class Learner:
         return self._player.books.pulls
 
     @property
+    def requests(self) -> int | None:
+        """How many pulls may be asked for in all; None for as many as there is money."""
+        return self._player.books.requests
+
+    @property
+    def skip(self) -> bool:
+        """Whether a request may be declined."""
+        return self._player.books.skip
+
+    @property
     def requests_left(self) -> int | None:
         """How many more pulls may be asked for; None where there is no number of requests."""
         books = self._player.books
@@ -377,9 +387,10 @@ class Learner:
             return best_set_of(self._player)
 
     def __repr__(self) -> str:
-        money = self.money
+        money, requests = self.money, self._player.books.requests
         return (
-            f"<Learner with {self.policy!r}: {len(self._player.books.names)} arms, {self.pulls} pulls, "
+            f"<Learner with {self.policy!r}: {len(self._player.books.names)} arms, {self.pulls} pulls"
+            f"{'' if requests is None else f' of {requests}'}, "
             f"{float(money.spent):g} spent and {float(money.reserved):g} reserved of {float(money.budget):g}>"
         )
 

@@ -81,7 +81,7 @@ class Player:
         self.reward_low, self.reward_high = check_range(reward_range)
         self.seed = check_whole(seed, "seed", SEED_BITS)
         self.run = check_whole(run, "run", 32)
-        self.books = Books(names, bill.owned(), limits, check_requests(requests, skip), skip=skip)
+        self.books = Books(names, bill.owned(), limits, check_requests(requests, skip, names), skip=skip)
         self.learning = Learning(policy, self.books, self.reward_low, self.reward_high)
         self.reward_total = 0.0
         self.decisions: dict[int, Decision] = {}

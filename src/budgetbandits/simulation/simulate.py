@@ -210,7 +210,7 @@ def _plan(
         arm_pulls,
         check_whole(trace, "trace", 20),
         exact_optimum,
-        check_requests(requests, skip),
+        check_requests(requests, skip, problem.names if isinstance(problem, Problem) else ()),
         skip,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from budgetbandits.core.books import Pull
+from budgetbandits.core.books import SKIP, Pull
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import (
     InvalidAmount,
@@ -17,6 +17,7 @@ from budgetbandits.errors import (
     InvalidReward,
     KeyReused,
     PullAlreadySettled,
+    TightBudgetWarning,
     UnknownPull,
 )
 from budgetbandits.live.protocol import AskTell
@@ -32,7 +33,9 @@ class AskTellContract(ABC):
     """What everything does that follows `budgetbandits.AskTell`. Derive from it, and define `start`."""
 
     @abstractmethod
-    def start(self, policy: Policy, costs: Any, budget: Any, *, limits: Any = None) -> AskTell:
+    def start(
+        self, policy: Policy, costs: Any, budget: Any, *, limits: Any = None, requests: Any = None, skip: Any = False
+    ) -> AskTell:
         """Return what has handed out nothing yet; its rewards lie in (0, 1), its seed is 7, nothing expires."""
 
     @pytest.fixture
@@ -191,6 +194,125 @@ class AskTellContract(ABC):
             assert arms.money.left >= 0
             assert arms.money.budget == arms.money.spent + arms.money.reserved + arms.money.left
         assert arms.money.left < Decimal("0.10")
+
+    # A number of requests
+
+    def test_no_more_pulls_than_requests(self) -> None:
+        arms = self.start(kube(), COSTS, 10, requests=4)
+        assert arms.requests_left == 4
+        pulls = arms.ask(n=9)
+        assert (len(pulls), arms.requests_left) == (4, 0)
+        assert (arms.ask(), arms.ask(n=2), arms.ask(arm="a"), arms.best_set()) == (None, [], None, ())
+        arms.tell(pulls[0], 0.5)
+        assert (arms.ask(), arms.requests_left) == (None, 0)
+        arms.cancel(pulls[1])
+        assert (arms.requests_left, len(arms.ask(n=9)), arms.requests_left) == (1, 1, 0)
+
+    def test_without_a_number_of_requests_none_are_left_to_count(self, arms: AskTell) -> None:
+        arms.ask()
+        assert arms.requests_left is None
+
+    @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+    @pytest.mark.parametrize("budget", ["2.00", "5.37", "30"])
+    def test_every_request_is_answered_if_the_budget_pays_the_cheapest_arm_throughout(
+        self, policy: Policy, budget: str
+    ) -> None:
+        chance, arms, count = Random(1), self.start(policy, COSTS, budget, requests=20), 0
+        while pull := arms.ask():
+            count += 1
+            assert arms.requests_left == 20 - count
+            assert arms.money.left >= Decimal("0.10") * (20 - count)
+            if chance.random() < 0.7:
+                arms.tell(chance.choice(arms.pending), chance.random())
+            elif chance.random() < 0.2:
+                arms.cancel(pull)
+                count -= 1
+        assert (count, arms.pulls, arms.requests_left) == (20, 20, 0)
+
+    def test_a_budget_that_does_not_pay_the_cheapest_arm_throughout_goes_as_far_as_it_lasts(self) -> None:
+        with pytest.warns(TightBudgetWarning, match="pays 5 of 6 requests for certain: the cheapest arm, 'a', costs"):
+            arms = self.start(kube(), COSTS, "0.55", requests=6)
+        assert [pull.arm for pull in arms.ask(n=9)] == ["a"] * 5
+        assert arms.requests_left == 1
+
+    def test_costs_that_come_cheaper_let_a_tight_budget_last(self) -> None:
+        with pytest.warns(TightBudgetWarning, match="costs at most 0.2"):
+            arms = self.start(kube(), {"a": ("0.05", "0.25"), "b": 1}, 2, requests=10)
+        while pull := arms.ask():
+            arms.tell(pull, 0.5, "0.06" if pull.arm == "a" else 1)
+        assert arms.requests_left == 0
+
+    def test_an_arm_may_be_free_if_there_is_a_number_of_requests(self) -> None:
+        arms = self.start(kube(), {"a": 0, "b": 1}, 2, requests=9)
+        while pull := arms.ask():
+            arms.tell(pull, 0.5 if pull.arm == "b" else 0.25)
+        assert (arms.requests_left, [row.cost for row in arms.arms]) == (0, [0, 1])
+        assert arms.arms[0].density is None
+        with pytest.raises(InvalidAmount, match="cost of arm 'a' is 0: a cost must be greater than 0, unless there is"):
+            self.start(kube(), {"a": 0, "b": 1}, 2)
+
+    @pytest.mark.parametrize("requests", [0, -1, 1.5, True, "5", 2**53 + 1])
+    def test_requests_are_a_number_of_pulls(self, requests: Any) -> None:
+        with pytest.raises(InvalidInput, match=f"requests is {requests!r}: give a whole number of pulls from 1 to"):
+            self.start(kube(), COSTS, 10, requests=requests)
+
+    def test_skip_needs_requests_and_a_name_of_its_own(self) -> None:
+        with pytest.raises(InvalidInput, match=r"skip is True without a number of requests: give requests="):
+            self.start(kube(), COSTS, 10, skip=True)
+        with pytest.raises(InvalidInput, match="skip is 'yes': give True"):
+            self.start(kube(), COSTS, 10, requests=5, skip="yes")
+        with pytest.raises(InvalidInput, match="an arm is named 'skip', as a request is that is declined"):
+            self.start(kube(), {"a": 1, SKIP: 2}, 10, requests=5, skip=True)
+        assert _asked(self.start(kube(), {SKIP: 1}, 10, requests=5), arm=SKIP).cost == 1
+
+    # Requests that may be declined
+
+    def test_a_request_that_is_declined_is_a_free_pull(self) -> None:
+        arms = self.start(kube(), COSTS, 10, requests=4, skip=True)
+        pull = _asked(arms, arm=SKIP)
+        assert (pull.arm, pull.cost, pull.number, arms.requests_left) == (SKIP, Decimal(0), 1, 3)
+        assert (list(arms.pending), _amounts(arms)) == ([pull], ("0.00", "0.00", "10.00"))
+        arms.tell(pull, 0)
+        assert (arms.pulls, arms.pending, arms.reward_total, _amounts(arms)[2]) == (1, (), 0, "10.00")
+        assert [(row.name, row.pulls) for row in arms.arms] == [("a", 0), ("b", 0), ("c", 0)]
+        with pytest.raises(PullAlreadySettled):
+            arms.cancel(pull)
+        other = _asked(arms, arm=SKIP, key="k")
+        assert (arms.ask(key="k"), arms.ask(key="k", arm=SKIP)) == (other, other)
+        with pytest.raises(KeyReused, match="the key 'k' was used for a pull of arm 'skip', and now for 'a'"):
+            arms.ask(key="k", arm="a")
+        with pytest.raises(InvalidAmount, match=r"it must be at most 0.00, which was reserved"):
+            arms.tell(other, 0, "0.01")
+        with pytest.raises(InvalidReward, match="reward of arm 'skip' is 2"):
+            arms.tell(other, 2)
+        arms.cancel(other)
+        assert (arms.pulls, arms.requests_left, arms.ask(key="k")) == (1, 3, other)
+        assert len(arms.ask(arm=SKIP, n=9)) == 3
+
+    def test_only_where_that_is_allowed(self) -> None:
+        for arms in (self.start(kube(), COSTS, 10), self.start(kube(), COSTS, 10, requests=4)):
+            with pytest.raises(InvalidInput, match="there is no arm 'skip': give the name of an arm, such as 'a'"):
+                arms.ask(arm=SKIP)
+
+    def test_what_the_budget_does_not_pay_is_declined(self) -> None:
+        arms = self.start(kube(), COSTS, "0.05", requests=3, skip=True)
+        assert [(choice.arm, choice.probability) for choice in arms.best_set()] == [(SKIP, 1)]
+        assert [pull.arm for pull in arms.ask(n=9)] == [SKIP] * 3
+        assert arms.best_set() == ()
+
+    @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+    def test_every_request_is_answered_or_declined(self, policy: Policy) -> None:
+        chance, arms = Random(1), self.start(policy, COSTS, "2.00", requests=30, skip=True)
+        pulls, expected = 0, {choice.arm for choice in arms.best_set()}
+        while pull := arms.ask():
+            pulls += 1
+            assert (pull.number, pull.arm in expected) == (pulls, True)
+            if chance.random() < 0.8:
+                settled = chance.choice(arms.pending)
+                arms.tell(settled, 0 if settled.arm == SKIP else chance.random())
+            expected = {choice.arm for choice in arms.best_set()}
+        assert (pulls, arms.requests_left) == (30, 0)
+        assert arms.money.left >= 0
 
     def test_the_best_set_says_what_may_come_next(self, arms: AskTell) -> None:
         for pull in arms.ask(n=3):

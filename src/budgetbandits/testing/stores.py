@@ -15,6 +15,7 @@ from budgetbandits.campaigns.backend import Backend, Totals
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.campaigns.store import Store
+from budgetbandits.core.books import SKIP
 from budgetbandits.errors import (
     CampaignClosed,
     CampaignExists,
@@ -97,7 +98,17 @@ class StoreContract(ABC):
         assert store.list() == ()
 
     def test_what_cannot_be_a_campaign_is_not_written(self, store: Store) -> None:
-        bad: list[dict[str, Any]] = [{"costs": {}}, {"budget": -1}, {"costs": {"a": 1 / 3}}, {"lease": "soon"}]
+        bad: list[dict[str, Any]] = [
+            {"costs": {}},
+            {"budget": -1},
+            {"costs": {"a": 1 / 3}},
+            {"lease": "soon"},
+            {"requests": 0},
+            {"requests": "5"},
+            {"skip": True},
+            {"costs": {SKIP: 1}, "requests": 5, "skip": True},
+            {"costs": {"a": 0}},
+        ]
         for changed in bad:
             with pytest.raises(InvalidInput):
                 new_campaign(store, **changed)
@@ -342,6 +353,55 @@ class StoreContract(ABC):
         assert ads.ask() is None
         ads.verify()
 
+    def test_requests_are_counted_for_all_who_ask(self, store: Store, tmp_path: Path, clock: HandClock) -> None:
+        ads = new_campaign(store, requests=3)
+        first, second = ads.ask(n=2, key="k")
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            assert (other.requests, other.skip, other.requests_left) == (3, False, 1)
+            assert len(other.ask(n=9)) == 1
+            assert ads.ask(n=2, key="k") == [first, second]
+            assert (ads.ask(), ads.requests_left) == (None, 0)
+            other.cancel(first)
+            assert (ads.requests_left, len(ads.ask(n=9)), other.requests_left) == (1, 1, 0)
+            ads.tell(second, 0.5)
+            assert other.ask() is None
+        ads.verify()
+
+    def test_an_expired_request_counts_unless_it_is_released(self, store: Store, clock: HandClock) -> None:
+        charged = new_campaign(store, "charged", requests=2)
+        released = new_campaign(store, "released", requests=2, on_expire="release")
+        for ads in (charged, released):
+            ads.ask(n=2)
+        clock.advance(60)
+        assert (charged.ask(), charged.requests_left) == (None, 0)
+        assert (len(released.ask(n=9)), released.requests_left) == (2, 0)
+        released.tell(1, 0.5)  # one too many was asked for then
+        assert (released.pulls, released.requests_left, released.ask()) == (3, 0, None)
+        for ads in (charged, released):
+            ads.verify()
+
+    def test_a_declined_request_is_written_like_any_other(self, store: Store, tmp_path: Path, clock: HandClock) -> None:
+        ads = new_campaign(store, budget="0.10", requests=6, skip=True, on_expire="release")
+        declined = ads.ask(arm=SKIP, n=3, key="k")
+        assert [pull.arm for pull in ads.ask(n=9)] == ["a", SKIP, SKIP]
+        ads.tell(declined[0], 0)
+        ads.cancel(declined[1])
+        ads.renew(declined[2])
+        assert [row.arm for row in ads.leases] == [SKIP, "a", SKIP, SKIP]
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            assert (other.ask(n=3, key="k"), other.requests_left) == (declined, 1)
+            clock.advance(60)
+            assert (len(other.ask(n=9)), other.requests_left) == (5, 0)
+            other.tell(declined[2], 0.5)  # late
+            assert (other.pulls, other.reward_total) == (7, 0.5)
+        rows = [(row.kind, row.arm, row.amount) for row in ads.history()]
+        assert rows[0] == ("directed", SKIP, Decimal(0))
+        assert rows[6] == ("told", SKIP, Decimal(0))
+        assert rows[-1] == ("told", SKIP, Decimal(0))
+        ads.verify()
+
     def test_without_a_lease_nothing_expires(self, store: Store, clock: HandClock) -> None:
         ads = new_campaign(store, lease=None)
         pull = ads.ask()
@@ -352,11 +412,12 @@ class StoreContract(ABC):
 
     # Crowds
 
+    @pytest.mark.parametrize("has_requests", [False, True])
     def test_a_restored_campaign_goes_on_exactly_as_the_one_that_was_not_interrupted(
-        self, store: Store, tmp_path: Path, clock: HandClock
+        self, store: Store, tmp_path: Path, clock: HandClock, has_requests: bool
     ) -> None:
-        policy = epsilon_greedy(50, 0.5)
-        straight, interrupted = (new_campaign(store, name, policy=policy) for name in ("straight", "interrupted"))
+        settings: dict[str, Any] = {"policy": epsilon_greedy(50, 0.5), "requests": 25 if has_requests else None}
+        straight, interrupted = (new_campaign(store, name, **settings) for name in ("straight", "interrupted"))
         for step in range(30):
             with self.open_store(tmp_path, clock) as again:
                 for ads in (straight, again.open("interrupted")):
