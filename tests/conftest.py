@@ -4,6 +4,7 @@ Builds are repeatable: the same examples each time. To look further, run ``pytes
 """
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,16 @@ from old_sqlite import pretend_old_sqlite
 settings.register_profile("workshop", deadline=None, derandomize=True)
 settings.register_profile("wide", deadline=None, max_examples=2000)
 settings.load_profile("workshop")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let all processes of the tests share bytecode where none may be written beside the sources.
+
+    Otherwise each of hundreds of processes would compile NumPy, Numba and all else that it imports once more.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(config.rootpath / ".pytest_cache" / "bytecode")
+        sys.dont_write_bytecode = False
 
 
 @pytest.fixture

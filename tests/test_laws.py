@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from budgetbandits.core import special as own_special
-from budgetbandits.core.compiled import MARKED, kernel
+from budgetbandits.core.compiled import MARKED
 from budgetbandits.errors import InvalidInput
 from budgetbandits.problems.laws import (
     Bernoulli,
@@ -35,7 +35,7 @@ from budgetbandits.problems.laws import (
 )
 from budgetbandits.problems.laws.base import BuiltInLaw
 from budgetbandits.problems.laws.table import BUILT_IN, LawTable, draw_from, draw_many, tabulate
-from budgetbandits.simulation.engine.dispatch import call
+from entries import compiled_for_tests
 
 # Imported by name, so that the types check with and without stubs for SciPy.
 special = importlib.import_module("scipy.special")
@@ -441,7 +441,6 @@ def test_compilable_functions_use_only_what_can_be_compiled() -> None:
         assert set(function.__code__.co_names) <= known
 
 
-@kernel
 def fill(table: LawTable, levels: NDArray[np.float64], out: NDArray[np.float64]) -> int:
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -456,6 +455,6 @@ def test_compiled_draws_have_the_same_bits() -> None:
     levels = np.concatenate([LEVELS, 2.0 ** -np.arange(1.0, 54.0), 1.0 - 2.0 ** -np.arange(1.0, 54.0), random])
     expected = np.array([quantiles(law, levels) for law in laws])
     out = np.empty_like(expected)
-    call(fill, (), tabulate(laws), levels, out)
+    compiled_for_tests(fill)(tabulate(laws), levels, out)
     differ = [(laws[i], levels[j]) for i, j in np.argwhere(out.view(np.int64) != expected.view(np.int64))]
     assert differ == []

@@ -1,9 +1,7 @@
 """The kinetic tournament against a look at every arm: whoever is ahead, at any clock value, after any change."""
 
-import hashlib
 import math
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -13,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.compiled import allocating
-from budgetbandits.simulation.engine import compiler
 from budgetbandits.simulation.engine.tournament import (
     FAN,
     Tree,
@@ -28,6 +24,7 @@ from budgetbandits.simulation.engine.tournament import (
     play_all,
     play_path,
 )
+from entries import compiled_for_tests
 
 CHANGE, LEAVE, BEST, BEST_WITHIN, PLAY_ALL = range(5)
 
@@ -42,7 +39,6 @@ class Script(NamedTuple):
     clocks: Floats
 
 
-@allocating
 def act(tree: Tree, script: Script) -> Counts:
     """Follow a script, and return the winner after each question; -2 stands where nothing was asked."""
     answers = np.full(len(script.verbs), -2)
@@ -88,9 +84,7 @@ def brute_force(prices: Floats, script: Script, *, is_blind: bool) -> list[int]:
 
 @pytest.fixture(scope="module")
 def compiled() -> Callable[[Tree, Script], Counts]:
-    # Under a digest of this file, too: a cached `act` must not outlive a change of it.
-    digest = compiler.digest_of_sources() + hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    return compiler._entry(act, digest, True)
+    return compiled_for_tests(act)
 
 
 # Lines that tie: 1 / sqrt(n) over a whole price is the same for n = 144 at price 1, 36 at 2, 16 at 3, 9 at 4, 1 at 12.
