@@ -248,8 +248,9 @@ def largest_mean(divergence: Callable[[float], float], start: float, level: floa
     low, high = start, 1.0
     if divergence(high) <= level:
         return high
-    for _ in range(100):
-        middle = (low + high) / 2
+    if level == 0:
+        return start  # a divergence so near to it that it is rounded to 0 is none
+    while low < (middle := (low + high) / 2) < high:  # as long as there is a number between
         low, high = (middle, high) if divergence(middle) <= level else (low, middle)
     return low
 

@@ -49,7 +49,7 @@ class TestDecimal:
         assert bill.prices.tolist() == prices
         assert bill.budget == units
 
-    @given(st.one_of(whole_money(), decimal_money()))
+    @given(st.one_of(st.composite(whole_money)(), st.composite(decimal_money)()))
     def test_nothing_is_rounded(self, money: tuple[list[Given], Given]) -> None:
         costs, budget = money
         bill = bill_of(costs, budget)
@@ -121,7 +121,7 @@ class TestReal:
         assert Fraction(float(price)) >= exact
         assert Fraction(math.nextafter(price, 0)) < exact
 
-    @given(real_money())
+    @given(st.composite(real_money)())
     def test_nothing_is_rounded_but_the_last_place_of_the_budget(self, money: tuple[list[Given], Given]) -> None:
         costs, budget = money
         bill = bill_of(costs, budget)
