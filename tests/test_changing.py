@@ -17,6 +17,7 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.problems import optima
 from budgetbandits.problems.laws.changing import Law, mean_at, tabulate_schedules
 from budgetbandits.simulation.engine.dispatch import play_run
+from shared_policies import BY_CEILINGS, BY_SCAN, DISCOUNTED, KUBE, WINDOWED, WITH_A_PLAN
 from test_play import GO_ON, NO_MARKS, assert_equal, scanned, world_of
 
 probabilities = st.floats(0, 1)
@@ -292,11 +293,12 @@ PROBLEM = bb.Problem(
     },
 )
 POLICIES = {
-    "KUBE": bb.kube(0.3),
-    "recommended": bb.recommended(),
-    "eps-first": bb.epsilon_first(0.2),
-    "sliding window": bb.Forgetful(bb.kube(0.3), bb.memories.Window(40)),
-    "discounted": bb.Forgetful(bb.fractional_kube(0.3), bb.memories.Discount(0.95)),
+    "KUBE": KUBE,
+    "recommended": BY_CEILINGS,
+    "Thompson": BY_SCAN,
+    "eps-first": WITH_A_PLAN,
+    "sliding window": WINDOWED,
+    "discounted": DISCOUNTED,
 }
 
 
@@ -371,7 +373,7 @@ class TestProblem:
 
     def test_forgetting_earns_more_where_rewards_switch(self) -> None:
         problem = bb.Problem([1, 1], [switched(0.9, 0.1, 1001), switched(0.1, 0.9, 1001)])
-        policies = {"plain": bb.kube(0.3), "window": bb.Forgetful(bb.kube(0.3), bb.memories.Window(200))}
+        policies = {"plain": bb.recommended(), "window": bb.Forgetful(bb.recommended(), bb.memories.Window(200))}
         runs = bb.simulate(problem, policies, 2000, runs=20, seed=5)
         plain, forgetful = bb.regret(runs, against="fractional")
         assert forgetful.high < plain.low

@@ -21,6 +21,7 @@ from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.errors import InvalidInput, JournalDamaged, PolicyError
 from budgetbandits.policies.knapsack import exact, fractional, greedy, relaxation
 from budgetbandits.simulation.engine.dispatch import play_run, solve_exactly
+from shared_policies import BY_CEILINGS, BY_SCAN, KUBE, WITH_A_PLAN
 from states import asked
 from test_play import GO_ON, NO_MARKS, assert_equal, scanned, some_budget, some_problem, world_of
 
@@ -292,11 +293,11 @@ class TestCampaign:
 
 # Simulations
 
-# By ceilings and by the plain scan. Every one costs seconds of compilation.
 POLICIES: list[bb.Policy] = [
-    bb.kube(0.3),
-    bb.recommended(),
-    bb.epsilon_first(0.2),
+    KUBE,
+    BY_CEILINGS,
+    BY_SCAN,
+    WITH_A_PLAN,
     bb.policies.poker(),
     bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact()),
 ]

@@ -19,12 +19,12 @@ from budgetbandits.simulation.engine.play import play_any
 from states import asked
 from test_play import GO_ON, NO_MARKS, assert_equal, played_live, some_budget, some_problem, world_of
 
-# By ceilings and by the plain scan. Every pair costs seconds of compilation.
+# By ceilings and by the plain scan, some with notes of their own. Every pair costs seconds of compilation.
 PAIRS: list[tuple[bb.Policy, bb.memories.Memory]] = [
     (bb.kube(0.3), bb.memories.Window(30)),
     (bb.recommended(), bb.memories.Window(1)),
-    (bb.policies.kde(5), bb.memories.Window(30)),
-    (bb.fractional_kube(0.3), bb.memories.Discount(0.95)),
+    (bb.policies.above_average(), bb.memories.Window(30)),
+    (bb.recommended(), bb.memories.Discount(0.95)),
     (bb.thompson(), bb.memories.Discount(0.95)),
 ]
 
@@ -53,7 +53,7 @@ def test_ceilings_of_a_window_decide_as_the_scan(policy: bb.Policy) -> None:
         assert_equal(fast, call(play_any, (policy, memory), policy, memory, world_of(problem, bill, 7, run)))
 
 
-@pytest.mark.parametrize("policy", [bb.kube(0.3), bb.policies.kde(5)], ids=repr)
+@pytest.mark.parametrize("policy", [bb.kube(0.3), bb.recommended(), bb.policies.above_average()], ids=repr)
 def test_a_window_that_holds_everything_forgets_nothing(policy: bb.Policy) -> None:
     """To the last bit, if sums of rewards are exact: multiples of a quarter are."""
     problem = bb.Problem([1, 2, 3], [bb.Empirical([0, 0.25, 0.5]), bb.Bernoulli(0.5), bb.Empirical([0.5, 1])])

@@ -28,7 +28,7 @@ from test_play import GO_ON, NO_MARKS, played_live, some_budget, some_problem
         bb.policies.kde(5),
         bb.policies.above_average(),
         bb.policies.above_average(x=0.3),
-        bb.Forgetful(bb.policies.above_average(), bb.memories.Window(20)),
+        bb.Forgetful(bb.policies.above_average(0.3), bb.memories.Window(20)),
         bb.Forgetful(bb.thompson(coin=True), bb.memories.Discount(0.9)),
     ],
     ids=repr,

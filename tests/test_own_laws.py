@@ -25,6 +25,7 @@ from budgetbandits.studies.leaderboard.suite import read_suite
 from budgetbandits.studies.own_study.run import run_study
 from budgetbandits.studies.own_study.study_file import CASE, read
 from own_laws import Rising, Shifted, Spelled, rising
+from shared_policies import BY_SCAN
 
 LEVELS = [2.0**-53, 1e-9, 0.1, 0.25, 0.5, 0.7, 0.99, 1 - 2.0**-53]
 SHIFTED = [
@@ -109,7 +110,7 @@ class TestSimulations:
     def test_costs_are_the_twins(self) -> None:
         problem = bb.Problem([Rising(1, 3)], [bb.Bernoulli(0.5)])
         assert problem.tables.price_list(10).unit.base == 2
-        runs = runs_of(problem, bb.kube(0.3))
+        runs = runs_of(problem, BY_SCAN)
         for run in range(3):
             costs = [rising(1, 3, uniform(7, CHARGE, run, 0, count)) for count in range(int(runs["pulls"][run]))]
             assert runs["spent"][run] == pytest.approx(math.fsum(costs), rel=1e-9)
@@ -117,9 +118,9 @@ class TestSimulations:
     def test_a_run_is_the_live_learners(self) -> None:
         costs: list[SteadyLaw | float] = [Rising(1, 3), 2]
         problem = bb.Problem(costs, [Rising(0, 1), Shifted(bb.Uniform(0, 0.5), 1, True)])
-        runs = runs_of(problem, bb.kube(0.3))
+        runs = runs_of(problem, BY_SCAN)
         for run in range(3):
-            learner = bb.Learner.for_problem(problem, bb.kube(0.3), 60, seed=7, run=run)
+            learner = bb.Learner.for_problem(problem, BY_SCAN, 60, seed=7, run=run)
             done = Counter[int]()
             total = 0.0
             while pull := learner.ask():
@@ -163,10 +164,10 @@ class TestSimulations:
             bb.laws.Drifting(Spelled(0, 1), bb.Uniform(0, 0.5), start=5, end=30),
             bb.laws.Seasonal(bb.Bernoulli(0.2), Spelled(0.5, 1), period=12),
         ]
-        runs = runs_of(bb.Problem([1, 1, 1], changing), bb.kube(0.3))
+        runs = runs_of(bb.Problem([1, 1, 1], changing), BY_SCAN)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SlowLawWarning)
-            assert rows_of(runs) == rows_of(runs_of(bb.Problem([1, 1, 1], slow), bb.kube(0.3)))
+            assert rows_of(runs) == rows_of(runs_of(bb.Problem([1, 1, 1], slow), BY_SCAN))
 
 
 @dataclass(frozen=True)
@@ -306,7 +307,7 @@ def test_a_list_of_a_leaderboard_imports_as_well(folder: Path) -> None:
 
 
 def test_a_changed_module_is_another_study(folder: Path) -> None:
-    text = 'problem.family = "climbers"\n'
+    text = 'problem.family = "bernoulli"\n'  # whose laws need no compilation of their own
     study(folder, text)
     run_study(folder / "mine.toml", folder / "out")
     (folder / "own_module_of_a_test.py").write_text(MODULE + "\n")

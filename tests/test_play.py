@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 import numpy as np
@@ -19,6 +20,7 @@ from budgetbandits.simulation.engine.live import CompiledChoice
 from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import grow
 from budgetbandits.simulation.engine.world import Outcome, World
+from shared_policies import DISCOUNTED
 
 NO_MARKS = np.zeros(0)
 GO_ON = np.zeros(1, np.int64)
@@ -73,6 +75,14 @@ def some_budget(chance: Random, problem: bb.Problem) -> float:
     return round(chance.uniform(0, most), chance.choice([0, 2]))
 
 
+@cache
+def some_problems(seed: int, count: int, most_arms: int) -> list[tuple[bb.Problem, PriceList]]:
+    """Return problems with the price lists of budgets for them: all policies play the same ones."""
+    chance = Random(seed)
+    problems = [some_problem(chance, most_arms) for _ in range(count)]
+    return [(problem, problem.price_list(some_budget(chance, problem))) for problem in problems]
+
+
 def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int, run: int) -> bb.Learner:
     learner = bb.Learner(policy, problem.tables.amounts, budget, problem.reward_range, seed, run=run)
     done = Counter[str | int]()
@@ -115,11 +125,7 @@ def test_a_compiled_run_is_the_live_learners(policy: bb.Policy) -> None:
 
 @pytest.mark.parametrize("policy", BY_TOURNAMENT, ids=repr)
 def test_the_tournament_decides_as_the_scan(policy: bb.Policy) -> None:
-    chance = Random(2)
-    for run in range(600):
-        problem = some_problem(chance, 150)
-        budget = some_budget(chance, problem)
-        bill = problem.price_list(budget)
+    for run, (problem, bill) in enumerate(some_problems(2, 600, 150)):
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
         plain = scanned(policy, world_of(problem, bill, 7, run))
         assert_equal(fast, plain)
@@ -189,7 +195,7 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
         bb.policies.variance_aware_thompson(),
         bb.epsilon_first(0.1),
         bb.policies.poker(),
-        bb.Forgetful(bb.recommended(), bb.memories.Discount(0.99)),
+        DISCOUNTED,
     ],
     ids=repr,
 )

@@ -15,6 +15,7 @@ from scipy import stats
 import budgetbandits as bb
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
 from budgetbandits.simulation.engine.dispatch import has_ceilings, play_run
+from shared_policies import BY_CEILINGS, BY_SCAN, KUBE, WITH_A_PLAN
 from states import arms_of, asked, now_of
 from test_play import GO_ON, NO_MARKS, assert_equal, scanned, world_of
 
@@ -53,9 +54,9 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
 @pytest.mark.parametrize(
     "policy",
     [
-        bb.recommended(),
-        bb.kube(0.3),
-        bb.epsilon_first(0.2),
+        BY_CEILINGS,
+        KUBE,
+        WITH_A_PLAN,
         bb.policies.omega_ucb(),
         bb.policies.kl_ucb_sc(),
         bb.policies.ucb_bv2(),
@@ -64,7 +65,7 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
         bb.policies.m_ucb(a=0.5),
         bb.policies.b_greedy(),
         bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True),
-        bb.thompson(),
+        BY_SCAN,
         bb.thompson(coin=True),
         bb.policies.imed(),
     ],
@@ -86,7 +87,7 @@ def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, problem: bb.Prob
     [
         bb.recommended(),
         bb.policies.omega_ucb(),
-        bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.CostBlind(), clip=True, lazy=True),
+        bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.CostBlind(), clip=True, lazy=True),
         bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True),
     ],
     ids=repr,
