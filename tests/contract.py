@@ -6,21 +6,23 @@ cancelled. Half of the costs are random: known by their range, and told with the
 in fractions, apart from the learner's own books.
 """
 
+import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from random import Random
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits import Learner, Policy, Pull
+from budgetbandits.errors import KnapsackTooHard
 from reference import Account, Given, GivenCost, Index, ReferenceLearner, Twin, forgetful, open_account
 from twins import INDEX_TWINS, MOST_ARMS, MOST_PULLS, POLICY_TWINS, Variant, made_like
 
@@ -100,7 +102,7 @@ class Situation:
         rows = enumerate(zip(self.exact_costs(), self.limits, strict=True))
         return [i for i, (cost, limit) in rows if cost <= left and (limit is None or times[i] < limit)]
 
-    @cached_property
+    @functools.cached_property
     def account(self) -> Account:
         """What is asked again and again at every step; to be looked at, not to be changed."""
         return open_account(self.costs, self.budget, self.reward_range)
@@ -280,11 +282,26 @@ def follow(learner: Learner, situation: Situation, story: list[Step]) -> Iterato
     yield Step("ask", 0, 0.0), None
 
 
+def unless_too_hard(test: Callable[..., None]) -> Callable[..., None]:
+    """Leave out situations in which the oracle `Exact` gives up, as it says that it may: costs of next to nothing."""
+
+    @functools.wraps(test)
+    def wrapped(self: "PolicyContract", case: Case, **drawn: Any) -> None:
+        try:
+            test(self, case, **drawn)
+        except KnapsackTooHard:
+            assert "Exact()" in str(case)
+            reject()
+
+    return wrapped
+
+
 class PolicyContract:
     """The tests that each policy passes; a class that inherits them says for which cases."""
 
     @contract_settings
     @given(situations, stories)
+    @unless_too_hard
     def test_spends_no_more_than_the_budget_and_stops_no_earlier(
         self, case: Case, situation: Situation, story: list[Step]
     ) -> None:
@@ -313,6 +330,7 @@ class PolicyContract:
 
     @contract_settings
     @given(situations, stories)
+    @unless_too_hard
     def test_agrees_with_its_twin(self, case: Case, situation: Situation, story: list[Step]) -> None:
         situation = situation.cut(*case.limits)
         situation = situation if case.random_costs else situation.with_known_costs()
@@ -341,6 +359,7 @@ class PolicyContract:
 
     @contract_settings
     @given(situations, stories, st.integers(0, 3 * MOST_PULLS))
+    @unless_too_hard
     def test_goes_on_from_its_json_as_if_nothing_had_happened(
         self, case: Case, situation: Situation, story: list[Step], cut: int
     ) -> None:
@@ -358,6 +377,7 @@ class PolicyContract:
 
     @contract_settings
     @given(situations, st.integers(0, 10**6))
+    @unless_too_hard
     def test_the_order_of_tells_and_cancels_does_not_change_the_money(
         self, case: Case, situation: Situation, order: int
     ) -> None:
@@ -390,6 +410,7 @@ class PolicyContract:
 
     @contract_settings
     @given(situations, stories)
+    @unless_too_hard
     def test_its_best_set_says_what_may_come(self, case: Case, situation: Situation, story: list[Step]) -> None:
         learner = situation.learner(case.policy)
         best_set = learner.best_set()
@@ -404,6 +425,7 @@ class PolicyContract:
 
     @contract_settings
     @given(situations, st.integers(0, 99))
+    @unless_too_hard
     def test_asks_for_nothing_when_the_budget_is_less_than_every_cost(
         self, case: Case, situation: Situation, percent: int
     ) -> None:

@@ -287,7 +287,7 @@ class TestCampaign:
         ledger = Ledger(plain)
         ledger.advance(1)
         ledger.ask(3)
-        with pytest.raises(JournalDamaged, match="it has reached its limit"):
+        with pytest.raises(JournalDamaged, match="have reached their limit"):
             replay(limited, ledger.unsaved)
 
 

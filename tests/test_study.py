@@ -1,5 +1,6 @@
 """Simulations as a user runs them: rows, workers, interruptions, bad use, and what is computed from the rows."""
 
+import inspect
 import json
 import os
 import re
@@ -306,6 +307,9 @@ def test_ctrl_c_ends_a_simulation_and_keeps_what_was_finished() -> None:
     assert f"{bb.simulate(FAMILY, POLICIES['KUBE'], 300_000, runs=1, seed=3)['reward'][0]}" in output
 
 
+STOP = list(inspect.signature(play_run).parameters).index("stop") - 1  # of what follows the policy
+
+
 def test_after_ctrl_c_no_further_policy_is_compiled_or_played(monkeypatch: pytest.MonkeyPatch) -> None:
     plans: list[Plan] = []
     played: list[bb.Policy] = []
@@ -316,7 +320,7 @@ def test_after_ctrl_c_no_further_policy_is_compiled_or_played(monkeypatch: pytes
 
     def interrupted(policy: bb.Policy, *arguments: Any) -> Any:
         played.append(policy)
-        arguments[-1][0] = 1  # as Ctrl-C does
+        arguments[STOP][0] = 1  # as Ctrl-C does
         return play_run(policy, *arguments)
 
     monkeypatch.setattr("budgetbandits.simulation.simulate.play_run_of_plan", noted)
