@@ -127,6 +127,9 @@ class Account:
     book: dict[str, list[int]] = field(default_factory=dict)
     """What a twin writes down for itself."""
 
+    excess: list[float] = field(default_factory=list)
+    """How much dearer than a pacer's target each pull was, in shares of it."""
+
     def affordable(self) -> list[int]:
         return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left and arm.made < arm.limit]
 
@@ -1056,6 +1059,112 @@ class AboveAverageTwin(Twin):
         affordable = account.affordable()
         good = [i for i in affordable if account.arms[i].pulls == 0 or densities[i] >= level]
         return good or [max(affordable, key=lambda i: (densities[i], -i))]
+
+
+def logarithm_of_pulls(account: Account) -> float:
+    """Return ln(K T), with T the budget in units of the greatest cost: no requests are known of."""
+    greatest = max(arm.price for arm in account.arms)
+    return max(math.log(max(len(account.arms) * (account.price(account.budget) / greatest), 1e-100)), 0.0)
+
+
+def confidence(mean: float, rate: float) -> float:
+    """Return Agrawal and Devanur's radius, which is Kleinberg's, too, from the rate gamma / n."""
+    return math.sqrt(rate * mean) + rate
+
+
+def cost_below(account: Account, i: int, mean: float, doubt: float) -> float:
+    """Return a known cost, or the mean on the scale from 0 to 1 less the doubt, as a price of at least the least."""
+    arm, greatest = account.arms[i], max(arm.price for arm in account.arms)
+    return max((mean - doubt) * greatest, arm.floor()) if arm.is_random() else arm.price
+
+
+@twin("ucb_bwk", Variant(asks=25), Variant({"w": 0.05}))
+@dataclass
+class UcbBwkTwin(Twin):
+    """Agrawal and Devanur (2014) where money is all there is: the largest upper reward over lower cost."""
+
+    w: float = 1.0
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        densities = {i: self.upper(account, i) / self.lower(account, i) for i in account.affordable()}
+        best = max(densities.values())
+        return {i for i, density in densities.items() if density >= best * (1 - 1e-12)}
+
+    def rate(self, account: Account, i: int) -> float:
+        return self.w * logarithm_of_pulls(account) / (account.arms[i].pulls + 1)
+
+    def upper(self, account: Account, i: int) -> float:
+        told = account.arms[i].told
+        m = scaled_mean(account, i) * told / (told + 1)
+        return in_units_of_rewards(account, min(1.0, m + 2 * confidence(m, self.rate(account, i))))
+
+    def lower(self, account: Account, i: int) -> float:
+        arm = account.arms[i]
+        m = arm.mean_cost() / max(arm.price for arm in account.arms) * arm.told / (arm.told + 1)
+        return cost_below(account, i, m, 2 * confidence(m, self.rate(account, i)))
+
+
+@twin("primal_dual_bwk", Variant({"w": 0.1}))
+@dataclass
+class PrimalDualBwkTwin(Twin):
+    """Badanidiyuru, Kleinberg and Slivkins (2013), algorithm 2, with one resource: each once, then the best ratio."""
+
+    w: float = 1.0
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        fresh = [i for i in affordable if account.arms[i].pulls == 0]
+        if fresh:
+            return {fresh[0]}
+        ratios = {i: self.upper(account, i) / self.lower(account, i) for i in affordable}
+        return {i for i, ratio in ratios.items() if ratio >= max(ratios.values()) * (1 - 1e-12)}
+
+    def rate(self, account: Account, i: int) -> float:
+        return self.w * logarithm_of_pulls(account) / account.arms[i].pulls
+
+    def upper(self, account: Account, i: int) -> float:
+        m = scaled_mean(account, i)
+        return in_units_of_rewards(account, min(1.0, m + confidence(m, self.rate(account, i))))
+
+    def lower(self, account: Account, i: int) -> float:
+        m = account.arms[i].mean_cost() / max(arm.price for arm in account.arms)
+        return cost_below(account, i, m, confidence(m, self.rate(account, i)))
+
+
+@twin("pacer", Variant({"step": 0.5, "smoothing": 1.0, "most": 0.7, "w": 0.3}))
+@dataclass
+class PacerTwin(Twin):
+    """The upper bound less the multiplier times the cost; the multiplier is found anew from all pulls so far."""
+
+    step: float = 0.05
+    smoothing: float = 0.05
+    most: float = 5.0
+    w: float = 0.1
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        affordable = account.affordable()
+        fresh = [i for i in affordable if account.arms[i].pulls == 0]
+        if fresh:
+            return {fresh[0]}
+        scores = {i: self.score(account, i) for i in affordable}
+        return {i for i, score in scores.items() if score >= max(scores.values()) - 1e-12}
+
+    def score(self, account: Account, i: int) -> float:
+        arm, greatest = account.arms[i], max(arm.price for arm in account.arms)
+        bonus = self.w * math.sqrt(2 * math.log(account.pull)) / math.sqrt(arm.pulls)
+        return scaled_mean(account, i) + bonus - self.multiplier(account) * arm.mean_cost() / greatest
+
+    def multiplier(self, account: Account) -> float:
+        """Go through all pulls: by how much each was dearer than the target."""
+        smoothed = multiplier = 0.0
+        for excess in account.excess:
+            smoothed += self.smoothing * (excess - smoothed)
+            multiplier = min(max(multiplier + self.step * smoothed, 0.0), self.most)
+        return multiplier
+
+    def note(self, account: Account, arm: int) -> None:
+        costs = [known.mean_cost() for known in account.arms]
+        account.excess.append(costs[arm] / (total(costs) / len(costs)) - 1)
 
 
 def running_mean(numbers: Iterable[float]) -> float:

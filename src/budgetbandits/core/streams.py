@@ -22,6 +22,7 @@ __all__ = [
     "COIN",
     "COST",
     "MEAN",
+    "MIXTURE",
     "POSTERIOR",
     "REWARD",
     "Draws",
@@ -40,6 +41,7 @@ MEAN: Final = 3  # an instance's mean rewards
 POSTERIOR: Final = 4  # the means that a policy draws; seed = the bits of its choice number
 CHARGE: Final = 5  # what a pull costs, where that is random; count = the arm's pull, from 0
 COIN: Final = 6  # the coins that a policy tosses; seed = the bits of its choice number
+MIXTURE: Final = 7  # which arm of a mixture of its draws a policy takes; seed = the bits of its choice number
 
 _MASK: Final = 0xFFFFFFFF
 _SCALE: Final = 2.0**-52

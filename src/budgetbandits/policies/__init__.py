@@ -23,6 +23,7 @@ from budgetbandits.policies.price_of_knowledge import *
 from budgetbandits.policies.soaav import *
 from budgetbandits.policies.state import *
 from budgetbandits.policies.thompson_sampling import *
+from budgetbandits.policies.with_knapsacks import *
 
 register, catalogue = POLICIES.register, POLICIES.catalogue
 

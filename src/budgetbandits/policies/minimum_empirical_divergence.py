@@ -5,12 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts
-from budgetbandits.core.compiled import kernel
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.kl import bernoulli_divergence, two_moment_divergence
 from budgetbandits.policies.indices.scaled import scaled_mean, scaled_variance
-from budgetbandits.policies.state import Arm, Arms, Now, arm_of
+from budgetbandits.policies.mixing import arm_in_mixture, pulls_in_mixture
+from budgetbandits.policies.relaxation import needed_values
+from budgetbandits.policies.state import Arm, Arms, Now, Requested, allowance_of, arm_of, select
 
 __all__ = ["IMED", "TwoMomentIMED"]
 
@@ -24,6 +27,10 @@ class IMED(Policy):
     against it and comes first, the cheapest before the others; one that would need a mean of 1 or more is not tried,
     which relies on a true upper end of the reward range. Without a budget it is asymptotically optimal for 0/1
     rewards; with one, no proof is known.
+
+    With a number of requests, the relaxation is solved on the means, and the mean that an arm would need is the one
+    with which it would have a share in that mixture (`needed_values`), in place of ρ c. An arm is drawn from the
+    mixture, and pulled unless one outside has less evidence against it than ln n of the drawn one.
     """
 
     def divergence(self, arm: Arm, now: Now, target: float) -> float:
@@ -32,6 +39,16 @@ class IMED(Policy):
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm with the least evidence against it."""
+        return self.chosen(arms, now, now.requested, uniform)
+
+    def chosen(self, arms: Arms, now: Now, requested: Requested | None, uniform: float) -> int:
+        """Return that arm; compiled, what `requested` rules out is left out."""
+        if requested is not None:
+            affordable = np.flatnonzero(arms.cost <= now.budget_left)
+            known = select(arms, affordable)
+            allowance = allowance_of(known, now)
+            drawn = arm_in_mixture(known.mean, allowance, affordable, len(arms.cost), uniform)
+            return self.least_evident(arms, now, affordable, needed_by(known, allowance, allowance.further), drawn)
         density = best_density(arms, now)
         fresh = cheapest_fresh(arms, now, density)
         if fresh >= 0:
@@ -52,11 +69,47 @@ class IMED(Policy):
             evidence += arm.pulls * self.divergence(arm, now, target)
         return evidence
 
-    def weights(self, arms: Arms, now: Now) -> Counts:
-        """Return 1 for the arm to pull."""
-        weights = np.zeros(len(arms.cost), np.int64)
-        weights[self.choose(arms, now, 0.5)] = 1
-        return weights
+    def least_evident(self, arms: Arms, now: Now, affordable: Counts, needed: Floats, drawn: int) -> int:
+        """Return the arm to pull if the mixture gives this one, which may be one past the last."""
+        fresh = -1
+        for place in range(len(affordable)):
+            arm = int(affordable[place])
+            is_hopeful = arms.pulls[arm] == 0 and needed[place] < now.reward_high
+            if is_hopeful and (fresh < 0 or arms.cost[arm] < arms.cost[fresh]):
+                fresh = arm
+        if fresh >= 0:
+            return fresh
+        best = drawn
+        least = math.log(arms.pulls[drawn] if drawn < len(arms.cost) else now.pull)
+        for place in range(len(affordable)):
+            arm = int(affordable[place])
+            if arms.pulls[arm] > 0 and arms.mean[arm] < needed[place]:
+                target = (needed[place] - now.reward_low) / (now.reward_high - now.reward_low)
+                known = arm_of(arms, arm)
+                evidence = math.log(known.pulls) + known.pulls * self.divergence(known, now, target)
+                if evidence < least:
+                    best, least = arm, evidence
+        return best
+
+    def weights(self, arms: Arms, now: Now) -> Counts | Floats:
+        """Return 1 for the arm to pull or, with requests, how often each comes from the mixture."""
+        size = len(arms.cost)
+        if now.requested is None:
+            weights = np.zeros(size, np.int64)
+            weights[self.choose(arms, now, 0.5)] = 1
+            return weights
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
+        known = select(arms, affordable)
+        allowance = allowance_of(known, now)
+        needed = needed_by(known, allowance, allowance.further)
+        pulls = pulls_in_mixture(known.mean, allowance, affordable, size)
+        answers = np.zeros(size + 1)
+        for drawn in np.flatnonzero(pulls):
+            answers[self.least_evident(arms, now, affordable, needed, int(drawn))] += pulls[drawn]
+        declined = now.requested.requests_left - pulls.sum()
+        if now.requested.skip and declined > 0.0:
+            answers[self.least_evident(arms, now, affordable, needed, size)] += declined
+        return answers[:size]
 
 
 @dataclass(frozen=True)
@@ -70,6 +123,12 @@ class TwoMomentIMED(IMED):
     def divergence(self, arm: Arm, now: Now, target: float) -> float:
         """Return D2(m, v, target)."""
         return two_moment_divergence(scaled_mean(arm, now), scaled_variance(arm, now), target)
+
+
+@allocating
+def needed_by(arms: Arms, allowance: Allowance, further: Further | None) -> Floats:
+    """Return the mean that each arm would need for a share in the mixture."""
+    return arms.mean if further is None else needed_values(arms.mean, allowance, further)
 
 
 @kernel

@@ -12,6 +12,7 @@ from budgetbandits.policies.minimum_empirical_divergence import IMED, TwoMomentI
 from budgetbandits.policies.price_of_knowledge import Poker
 from budgetbandits.policies.soaav import AboveAverage
 from budgetbandits.policies.thompson_sampling import Thompson, VarianceAwareThompson
+from budgetbandits.policies.with_knapsacks import Pacer, PrimalDualBwK, UCBBwK
 
 
 @POLICIES.register(by=indices.UCB1, source="Tran-Thanh et al. 2012", proof="logarithmic for width 1")
@@ -364,6 +365,54 @@ def primal_dual() -> IndexPolicy:
     return IndexPolicy(indices.PrimalDual(), oracles.Fractional())
 
 
+@POLICIES.register(
+    by=PrimalDualBwK,
+    source="Badanidiyuru et al. 2013",
+    proof="of the order of a root of T, with requests",
+    random_costs=True,
+)
+def primal_dual_bwk(w: float = 1.0) -> PrimalDualBwK:
+    """Primal-dual bandits with knapsacks with time as a resource (Badanidiyuru et al. 2013); see `PrimalDualBwK`.
+
+    Without requests it is nearly `primal_dual`.
+
+    Examples
+    --------
+    >>> primal_dual_bwk()
+    PrimalDualBwK(w=1.0)
+    """
+    return PrimalDualBwK(w)
+
+
+@POLICIES.register(
+    by=UCBBwK,
+    source="Agrawal and Devanur 2014",
+    proof="of the order of a root of T, with requests",
+    random_costs=True,
+)
+def ucb_bwk(w: float = 1.0) -> UCBBwK:
+    """UCB for bandits with knapsacks (Agrawal and Devanur 2014): an LP on upper rewards and lower costs; see `UCBBwK`.
+
+    Examples
+    --------
+    >>> ucb_bwk()
+    UCBBwK(w=1.0)
+    """
+    return UCBBwK(w)
+
+
+@POLICIES.register(by=Pacer, source="Balseiro and Gur 2019", random_costs=True)
+def pacer(step: float = 0.05, smoothing: float = 0.05, most: float = 5.0, w: float = 0.1) -> Pacer:
+    """Pace the spending: a multiplier on cost, driven by spending against the budget per request; see `Pacer`.
+
+    Examples
+    --------
+    >>> pacer()
+    Pacer(step=0.05, smoothing=0.05, most=5.0, w=0.1)
+    """
+    return Pacer(step, smoothing, most, w)
+
+
 @POLICIES.register(by=indices.TwoMomentKLUCB)
 def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:
     """Two-moment KL-UCB with the budget as horizon: this project's own, without a proof; see `TwoMomentKLUCB`.
@@ -421,7 +470,8 @@ def two_moment_imed() -> TwoMomentIMED:
 def thompson(lazy: bool = False, coin: bool = False) -> Thompson:
     """Budgeted Thompson sampling (Xia et al. 2015): the densest of means drawn from Beta laws; see `Thompson`.
 
-    With `coin` it is as published, also for rewards other than 0 and 1.
+    With `coin` it is as published, also for rewards other than 0 and 1. With a number of requests it is Thompson
+    sampling with a linear programme (Ferreira, Simchi-Levi and Wang 2018).
 
     Examples
     --------

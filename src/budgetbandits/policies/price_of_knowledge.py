@@ -9,7 +9,8 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require
 from budgetbandits.policies.base import Policy
-from budgetbandits.policies.state import Arms, Now, pulls_ahead
+from budgetbandits.policies.mixing import arm_in_mixture, pulls_in_mixture
+from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, pulls_ahead, select
 
 __all__ = ["Poker"]
 
@@ -22,6 +23,8 @@ class Poker(Policy):
     the pulls still to come. The arm with the largest mean + δ H P(its true mean ≥ best mean + δ) is pulled, the
     probability by a normal law with the arm's own mean and deviation; where an arm has too few rewards for them, the
     average over the others stands in. Two arms are pulled twice first, so that there is something to average.
+
+    With a number of requests, an arm is drawn from the best mixture by these prices of knowledge, the relaxation.
 
     Parameters
     ----------
@@ -39,20 +42,24 @@ class Poker(Policy):
             at_least=0,
         )
 
-    def weights(self, arms: Arms, now: Now) -> Counts:
-        """Return 1 for the arm to pull."""
+    def weights(self, arms: Arms, now: Now) -> Counts | Floats:
+        """Return 1 for the arm to pull or, with requests, how often each stands in the mixture."""
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
+        first = barely_pulled(arms, affordable)
+        if now.requested is not None and first < 0:
+            allowance = allowance_of(select(arms, affordable), now)
+            return pulls_in_mixture(self.bounds(arms, now)[affordable], allowance, affordable, len(arms.cost))
         weights = np.zeros(len(arms.cost), np.int64)
         weights[self.choose(arms, now, 0.5)] = 1
         return weights
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
-        """Return the arm with the highest price."""
+        """Return the arm with the highest price or, with requests, one of the best mixture."""
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
-        barely_pulled = affordable[arms.pulls[affordable] < 2]
-        if np.sum(arms.pulls >= 2) < 2 and len(barely_pulled) > 0:
-            return int(barely_pulled[0])
-        prices = self.bounds(arms, now)
-        return int(affordable[np.argmax(prices[affordable])])
+        first = barely_pulled(arms, affordable)
+        if first >= 0:
+            return first
+        return dearest_or_mixed(self.bounds(arms, now)[affordable], arms, affordable, now, now.requested, uniform)
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return each arm's price: its mean and what could be learned from it."""
@@ -74,6 +81,23 @@ class Poker(Policy):
             error = deviation / math.sqrt(max(arms.pulls[i], 1))
             prices[i] = mean + gain * max(pulls_left, 0.0) * chance_above(ranked[0] + gain, mean, error)
         return prices
+
+
+@allocating
+def barely_pulled(arms: Arms, affordable: Counts) -> int:
+    """Return the first affordable arm with fewer than two pulls while fewer than two arms have them, or -1."""
+    found = affordable[arms.pulls[affordable] < 2]
+    return int(found[0]) if np.sum(arms.pulls >= 2) < 2 and len(found) > 0 else -1
+
+
+@allocating
+def dearest_or_mixed(
+    prices: Floats, arms: Arms, affordable: Counts, now: Now, requested: Requested | None, uniform: float
+) -> int:
+    """Return the affordable arm with the highest price or, with requests, one of the best mixture."""
+    if requested is None:
+        return int(affordable[np.argmax(prices)])
+    return arm_in_mixture(prices, allowance_of(select(arms, affordable), now), affordable, len(arms.cost), uniform)
 
 
 @allocating

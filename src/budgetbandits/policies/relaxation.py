@@ -10,6 +10,7 @@ small linear programme, whose solution divides at most one arm more than there a
 """
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.hull import finite, neighbours
 from budgetbandits.policies.linear_programme import simplex
 
-__all__ = ["mixture_of_two", "relaxed_pulls", "solved_programme"]
+__all__ = ["mixture_of_two", "needed_values", "relaxed_pulls", "solved_programme"]
+
+_LESS: Final = 1e-11  # of the requests
 
 
 @allocating
@@ -66,8 +69,71 @@ def is_within_limit(arm: int, share: float, allowance: Allowance, further: Furth
 
 
 @allocating
+def needed_values(values: Floats, allowance: Allowance, further: Further) -> Floats:
+    """Return what each arm would have to be worth to have a share in the relaxation; for one that has, its value.
+
+    That is what the money and the request that a pull takes are worth elsewhere: with one resource, the line through
+    the two arms of the mixture, at the cost of the arm. It is infinite for an arm that is too dear whatever it is
+    worth, since fewer requests could be answered.
+
+    Examples
+    --------
+    Money for three each. The line goes from 0.8 at a cost of 1 to 0.9 at a cost of 5:
+
+    >>> further = Further(requests=100.0, costs=np.empty((0, 3)), budgets=np.empty(0), skip=False)
+    >>> allowance = Allowance(np.array([1.0, 4.0, 5.0]), 300.0, np.array([1000, 1000, 1000]), further)
+    >>> needed_values(np.array([0.8, 0.85, 0.9]), allowance, further).round(6).tolist()
+    [0.8, 0.875, 0.9]
+    """
+    cheap, dear, _ = mixture_of_two(values, allowance, further)
+    if cheap < 0:
+        return needed_in_programme(values, allowance, further)
+    worth, costs, size = finite(values), allowance.costs, len(values)
+    value, cost, slope = 0.0, 0.0, 0.0
+    if cheap < size:
+        value, cost = float(worth[cheap]), float(costs[cheap])
+    if cheap != dear and costs[dear] > cost:
+        slope = (worth[dear] - value) / (costs[dear] - cost)
+    needed = np.maximum(value + slope * (costs - cost), worth)
+    if cheap == dear and cheap < size and cost * further.requests > allowance.budget:
+        needed = np.where(costs > cost, math.inf, needed)
+    if cheap < size:
+        needed[cheap] = worth[cheap]
+    if dear < size:
+        needed[dear] = worth[dear]
+    return needed
+
+
+@allocating
+def needed_in_programme(values: Floats, allowance: Allowance, further: Further) -> Floats:
+    """Return the same where it takes the simplex: what an arm is worth, less what its column gains in the end."""
+    tableau, upper, total = programme(values, allowance, further)
+    size, rows = len(values), len(tableau) - 2
+    fills_first = further.requests < math.inf and not further.skip
+    pulls = simplex(tableau, upper, fills_first)[:size] * total
+    worth = finite(values)
+    needed = np.maximum(worth - tableau[rows, :size] * scale_of(worth), worth)
+    if fills_first:
+        needed = np.where(tableau[rows + 1, :size] < -_LESS, math.inf, needed)
+    return np.where(pulls > 0.0, worth, needed)
+
+
+@allocating
 def solved_programme(values: Floats, allowance: Allowance, further: Further) -> Floats:
     """Return the pulls of the relaxation, by the simplex."""
+    tableau, upper, total = programme(values, allowance, further)
+    return simplex(tableau, upper, further.requests < math.inf and not further.skip)[: len(values)] * total
+
+
+@allocating
+def scale_of(worth: Floats) -> float:
+    """Return the greatest value without its sign, or 1 if all are 0."""
+    return max(float(worth.max()), -float(worth.min())) or 1.0
+
+
+@allocating
+def programme(values: Floats, allowance: Allowance, further: Further) -> tuple[Floats, Floats, float]:
+    """Return the tableau of the relaxation, the most of each column, and how many pulls a 1 stands for."""
     size, resources = len(values), 1 + len(further.budgets)
     has_requests = further.requests < math.inf
     count = resources + int(has_requests)
@@ -85,10 +151,10 @@ def solved_programme(values: Floats, allowance: Allowance, further: Further) -> 
         tableau[row, size + row] = 1.0
         tableau[row, -1] = room[row] / total if row < resources else 1.0
     worth = finite(values)
-    tableau[count, :size] = worth / (max(float(worth.max()), -float(worth.min())) or 1.0)
+    tableau[count, :size] = worth / scale_of(worth)
     if has_requests:
         tableau[resources, :size] = 1.0
         tableau[count + 1, :size] = 1.0
     upper = np.full(size + count, math.inf)
     upper[:size] = allowance.limits / total
-    return simplex(tableau, upper, has_requests and not further.skip)[:size] * total
+    return tableau, upper, total

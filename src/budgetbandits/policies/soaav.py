@@ -6,11 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts
-from budgetbandits.core.compiled import kernel
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require
+from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.base import Policy
-from budgetbandits.policies.state import Arms, Now
+from budgetbandits.policies.relaxation import needed_values
+from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, select
 
 __all__ = ["AboveAverage"]
 
@@ -34,6 +36,12 @@ class AboveAverage(Policy):
     of which no pull counts or is remembered is in the next pass, and one whose rewards are not told yet counts with
     the low end of their range.
 
+    With a number of requests, what counts in place of the density is by how much an arm's mean misses what it would
+    need for a share in the best mixture, the relaxation on the means (`needed_values`): an arm is in the next pass if
+    it misses no more than the average of the last pass, over 1 + x. The arms of the mixture miss nothing. Since the
+    relaxation is solved anew with what is left, passes over two arms keep to the budget without being drawn in
+    proportion. Where none would be pulled because declining is better, the request is declined.
+
     Parameters
     ----------
     x
@@ -48,8 +56,20 @@ class AboveAverage(Policy):
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm whose turn it is, in this pass or the next."""
         turn = next_turn(arms, now)
-        if turn >= 0:
-            return turn
+        return turn if turn >= 0 else self.first_of_next(arms, now, now.requested)
+
+    def first_of_next(self, arms: Arms, now: Now, requested: Requested | None) -> int:
+        """Return the arm with which the next pass begins; compiled, what `requested` rules out is left out."""
+        if requested is not None:
+            missing = misses(arms, now)
+            closest = int(missing.argmin())
+            if requested.skip and missing[closest] > 0.0:
+                return len(arms.cost)
+            level = self.miss_level(arms, missing)
+            for i in range(len(arms.cost)):
+                if missing[i] <= level and missing[i] < math.inf:
+                    return i
+            return closest
         level = self.level(arms)
         densest, most = -1, -math.inf
         for i in range(len(arms.cost)):
@@ -64,11 +84,30 @@ class AboveAverage(Policy):
     def take_note(self, arms: Arms, now: Now, arm: int) -> None:
         """Note who is in the pass, if one begins, and that this arm has had its turn."""
         if next_turn(arms, now) < 0:
+            self.begin_pass(arms, now, now.requested)
+        arms.notes[arm] = _PULLED
+
+    def begin_pass(self, arms: Arms, now: Now, requested: Requested | None) -> None:
+        """Note who is in the next pass."""
+        if requested is not None:
+            missing = misses(arms, now)
+            level = self.miss_level(arms, missing)
+            for i in range(len(arms.cost)):
+                arms.notes[i] = _WAITING if missing[i] <= level and missing[i] < math.inf else _LEFT_OUT
+        else:
             level = self.level(arms)
             for i in range(len(arms.cost)):
                 is_in = arms.cost[i] <= now.budget_left and is_good(arms, i, level)
                 arms.notes[i] = _WAITING if is_in else _LEFT_OUT
-        arms.notes[arm] = _PULLED
+
+    def miss_level(self, arms: Arms, missing: Floats) -> float:
+        """Return how much an arm may miss to be in the next pass."""
+        average, count = 0.0, 0
+        for i in range(len(missing)):
+            if arms.notes[i] == _PULLED and arms.pulls[i] > 0 and missing[i] < math.inf:
+                count += 1
+                average += (missing[i] - average) / count
+        return average / (1.0 + self.x)
 
     def level(self, arms: Arms) -> float:
         """Return the density from which on an arm is in the next pass."""
@@ -82,9 +121,29 @@ class AboveAverage(Policy):
 
     def weights(self, arms: Arms, now: Now) -> Counts:
         """Return 1 for the arm to pull."""
-        weights = np.zeros(len(arms.cost), np.int64)
+        weights = np.zeros(len(arms.cost) + 1, np.int64)  # one more for declining
         weights[self.choose(arms, now, 0.5)] = 1
-        return weights
+        return weights[:-1]
+
+
+@allocating
+def misses(arms: Arms, now: Now) -> Floats:
+    """Return by how much each arm's mean misses a share in the best mixture; one never pulled misses nothing.
+
+    It is infinite for an arm that cannot be paid.
+    """
+    affordable = np.flatnonzero(arms.cost <= now.budget_left)
+    known = select(arms, affordable)
+    allowance = allowance_of(known, now)
+    missing = np.full(len(arms.cost), math.inf)
+    missing[affordable] = np.where(known.pulls > 0, missed(known, allowance, allowance.further), 0.0)
+    return missing
+
+
+@allocating
+def missed(arms: Arms, allowance: Allowance, further: Further | None) -> Floats:
+    """Return by how much the means of affordable arms miss what is needed."""
+    return arms.mean - arms.mean if further is None else needed_values(arms.mean, allowance, further) - arms.mean
 
 
 @kernel

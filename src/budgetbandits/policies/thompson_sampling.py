@@ -3,6 +3,10 @@
 For each arm a mean is drawn from a Beta law, and the arm with the largest drawn mean over its cost is pulled; a random
 cost is drawn likewise. All numbers come from the one uniform number of the decision: its bits are the key of a stream
 of random numbers.
+
+With a number of requests, the arm is drawn from the best mixture for the drawn means and costs instead, the relaxation
+solved anew at each pull with what is left: Thompson sampling with a linear programme (Ferreira, Simchi-Levi and
+Wang 2018).
 """
 
 import math
@@ -15,10 +19,11 @@ from budgetbandits.core.arrays import Floats
 from budgetbandits.core.compiled import kernel
 from budgetbandits.core.special import inverse_normal
 from budgetbandits.core.specs import require, require_flag
-from budgetbandits.core.streams import COIN, POSTERIOR, uniform_pair
+from budgetbandits.core.streams import COIN, MIXTURE, POSTERIOR, uniform_pair
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.scaled import is_random, spending, spending_range, unscaled
-from budgetbandits.policies.state import Arm, Arms, Now, arm_of
+from budgetbandits.policies.mixing import allowance_for, arm_in_mixture, pulls_in_mixture
+from budgetbandits.policies.state import Arm, Arms, Now, Requested, arm_of
 
 __all__ = ["PosteriorSampling", "Thompson", "VarianceAwareThompson"]
 
@@ -116,8 +121,13 @@ class PosteriorSampling(Policy):
         raise NotImplementedError(f"{type(self).__name__} must define shapes(self, arm, now)")
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
-        """Return the affordable arm with the densest draw."""
-        key = int(uniform * _BITS)
+        """Return the affordable arm with the densest draw or, with requests, one of the best mixture of draws."""
+        return self.chosen(arms, now, now.requested, int(uniform * _BITS))
+
+    def chosen(self, arms: Arms, now: Now, requested: Requested | None, key: int) -> int:
+        """Return that arm; compiled, what `requested` rules out is left out."""
+        if requested is not None:
+            return self.mixed(arms, now, key)
         best, most = -1, -math.inf
         for i in range(len(arms.cost)):
             if arms.cost[i] <= now.budget_left:
@@ -126,6 +136,20 @@ class PosteriorSampling(Policy):
                 if density > most:
                     best, most = i, density
         return best
+
+    def mixed(self, arms: Arms, now: Now, key: int) -> int:
+        """Return an arm of the best mixture of the draws, by one more number from the stream of the same key."""
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
+        values, costs = np.empty(len(affordable)), np.empty(len(affordable))
+        for place in range(len(affordable)):
+            number = int(affordable[place])
+            arm = arm_of(arms, number)
+            values[place] = self.drawn_mean(arm, now, key, number)
+            # As for all policies with requests: a dear first try costs many cheap answers.
+            is_dear = self.lazy and arm.pulls == 0
+            costs[place] = arm.cost if is_dear else self.drawn_cost(arm, now, key, number)
+        share, _ = uniform_pair(key, MIXTURE, 0, 0, 0)
+        return arm_in_mixture(values, allowance_for(arms, affordable, now, costs), affordable, len(arms.cost), share)
 
     def drawn_mean(self, arm: Arm, now: Now, key: int, number: int) -> float:
         """Return a mean that an arm may have, in the units of the rewards."""
@@ -158,8 +182,16 @@ class PosteriorSampling(Policy):
             costs[:, random] += shares * (high - low)[random]
         if self.lazy:
             fresh = arms.pulls[affordable] == 0
-            values[:, fresh], costs[:, fresh] = now.reward_high, low[fresh]
-        wins = np.bincount(np.argmax(values / costs, axis=1), minlength=len(known))
+            values[:, fresh] = now.reward_high
+            costs[:, fresh] = low[fresh] if now.requested is None else high[fresh]
+        if now.requested is None:
+            wins = np.bincount(np.argmax(values / costs, axis=1), minlength=len(known)).astype(np.float64)
+        else:
+            wins = np.zeros(len(known))
+            for drawn, spent in zip(values, costs, strict=True):
+                allowance = allowance_for(arms, affordable, now, spent)
+                pulls = pulls_in_mixture(drawn, allowance, affordable, len(arms.cost))[affordable]
+                wins += pulls / max(now.requested.requests_left, 1.0)
         weights = np.zeros(len(arms.cost))
         weights[affordable] = np.maximum(wins, _RARE)
         return weights

@@ -1,0 +1,34 @@
+"""The relaxation for policies that are no index with an oracle: an arm drawn from the best mixture by their own values.
+
+Where a policy without requests looks for the densest arm, with requests it draws one of these.
+"""
+
+import numpy as np
+
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating
+from budgetbandits.policies.allowance import Allowance
+from budgetbandits.policies.oracles import draw_fractional, fractional_pulls
+from budgetbandits.policies.state import Arms, Now, allowance_of, select
+
+__all__ = ["allowance_for", "arm_in_mixture", "pulls_in_mixture"]
+
+
+@allocating
+def allowance_for(arms: Arms, affordable: Counts, now: Now, costs: Floats) -> Allowance:
+    """Return what is left to spend on the affordable arms, if a pull of each is taken to cost so much."""
+    return allowance_of(select(arms, affordable), now)._replace(costs=costs)
+
+
+@allocating
+def arm_in_mixture(values: Floats, allowance: Allowance, affordable: Counts, size: int, uniform: float) -> int:
+    """Return an arm of the best mixture of the affordable arms, or one past the last to decline the request."""
+    drawn = draw_fractional(values, allowance, allowance.further, uniform)
+    return int(affordable[drawn]) if drawn < len(affordable) else size
+
+
+def pulls_in_mixture(values: Floats, allowance: Allowance, affordable: Counts, size: int) -> Floats:
+    """Return how often each of all arms stands in that mixture."""
+    pulls = np.zeros(size)
+    pulls[affordable] = fractional_pulls(values, allowance, allowance.further)
+    return pulls

@@ -1,0 +1,165 @@
+"""Policies that know how many requests there are: what they draw from, and that every request is answered."""
+
+import math
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import budgetbandits as bb
+from budgetbandits.core.streams import MIXTURE, uniform
+from budgetbandits.policies import Arms, Now, Requested
+from budgetbandits.policies.relaxation import needed_values, relaxed_pulls
+from budgetbandits.policies.state import first_moment
+from budgetbandits.simulation.engine.dispatch import play_run
+from errands import errands, seen_by_oracle
+from reference import Errand, best_pair
+from states import arms_of
+from test_play import GO_ON, NO_MARKS
+
+MIXED = [
+    bb.thompson(),
+    bb.policies.variance_aware_thompson(),
+    bb.policies.imed(),
+    bb.policies.two_moment_imed(),
+    bb.policies.poker(),
+]
+
+
+def now_with(arms: Arms, money: float, requests: float, skip: bool = False) -> Now:
+    """Return a moment with so much money and so many requests left, of twice as much of both."""
+    first = first_moment(arms.cost, 2 * money, 0.0, 1.0, Requested(2 * requests, requests, money, skip))
+    return first._replace(budget_left=money, pull=requests + 1, arms_tried=len(arms.cost))
+
+
+def shares(policy: bb.Policy, arms: Arms, now: Now) -> list[float]:
+    """Return how often each arm is chosen, and how often the request is declined."""
+    chance = Random(1)
+    chosen = Counter(policy.choose(arms, now, chance.random()) for _ in range(3000))
+    return [chosen[i] / 3000 for i in range(len(arms.cost) + 1)]
+
+
+class TestMixtures:
+    """Four arms of which nearly all is known: 0.5 for 1, 0.9 for 5, and below the hull 0.55 for 2 or 4.
+
+    A frequency of 3000 misses 0.02 by more than 5 standard deviations in no more than one case of a million.
+    """
+
+    arms = arms_of([1.0, 2.0, 5.0, 4.0], [0.5, 0.55, 0.9, 0.55], [10**8] * 4)
+
+    @pytest.mark.parametrize("policy", MIXED, ids=repr)
+    def test_two_neighbours_on_the_hull(self, policy: bb.Policy) -> None:
+        now = now_with(self.arms, money=400.0, requests=100.0)
+        assert shares(policy, self.arms, now) == pytest.approx([0.25, 0.0, 0.75, 0.0, 0.0], abs=0.05)
+        weights = policy.weights(self.arms, now)
+        assert (weights / weights.sum()).tolist() == pytest.approx([0.25, 0.0, 0.75, 0.0], abs=1e-3)
+
+    @pytest.mark.parametrize("policy", MIXED, ids=repr)
+    def test_declining_is_part_of_it(self, policy: bb.Policy) -> None:
+        now = now_with(self.arms, money=50.0, requests=100.0, skip=True)
+        assert shares(policy, self.arms, now) == pytest.approx([0.5, 0.0, 0.0, 0.0, 0.5], abs=0.05)
+
+    @pytest.mark.parametrize("policy", MIXED, ids=repr)
+    def test_money_enough_buys_the_best(self, policy: bb.Policy) -> None:
+        assert shares(policy, self.arms, now_with(self.arms, 500.0, 100.0)) == [0.0, 0.0, 1.0, 0.0, 0.0]
+
+    def test_above_average_makes_passes_over_the_arms_of_the_hull(self) -> None:
+        policy = bb.policies.above_average()
+        arms = self.arms._replace(notes=np.array([1.0, 1.0, 1.0, 1.0]))
+        now = now_with(arms, 400.0, 100.0)
+        chosen = []
+        for _ in range(6):
+            chosen.append(policy.choose(arms, now, 0.5))
+            policy.take_note(arms, now, chosen[-1])
+        # 0.55 for 2 misses 0.05: less than the average of the first pass, and more than that of the second.
+        assert chosen == [0, 1, 2, 0, 2, 0]
+
+    def test_above_average_declines_where_all_is_worth_less_than_nothing(self) -> None:
+        arms = arms_of([1.0, 2.0], [-0.5, -0.2], [5, 5])._replace(notes=np.array([1.0, 1.0]))
+        assert bb.policies.above_average().choose(arms, now_with(arms, 50.0, 100.0, skip=True), 0.5) == 2
+
+
+@given(st.floats(0.001, 0.999))
+def test_thompson_sampling_draws_from_the_best_mixture_of_its_draws(number: float) -> None:
+    arms = arms_of([1.0, 2.0, 5.0, 4.0], [0.5, 0.6, 0.9, 0.55], [3, 4, 2, 5])
+    now, policy, key = now_with(arms, 300.0, 100.0), bb.thompson(), int(number * 2**52)
+    drawn = [policy.drawn_mean(bb.policies.state.arm_of(arms, i), now, key, i) for i in range(4)]
+    best = best_pair(drawn, arms.cost.tolist(), 3.0, False)
+    arm = policy.choose(arms, now, number)
+    # The arm stands in a best pair, on that side of its share on which the second number falls.
+    share = uniform(key, MIXTURE, 0, 0, 0)
+    pairs = [(i, j) for i in range(4) for j in range(i, 4) if worth(drawn, arms.cost.tolist(), i, j) >= best - 1e-12]
+    assert any(arm in pair for pair in pairs)
+    assert any(arm == (i if i == j or share < part(arms.cost.tolist(), i, j) else j) for i, j in pairs)
+
+
+def part(costs: list[float], i: int, j: int) -> float:
+    """Return the share of the lower of two arms if 3 are spent on average; 1 or 0 if the money pays both, or none."""
+    return min(max((costs[j] - 3.0) / (costs[j] - costs[i]), 0.0), 1.0) if costs[i] != costs[j] else 1.0
+
+
+def worth(values: list[float], costs: list[float], i: int, j: int) -> float:
+    if i == j:
+        return values[i] if costs[i] <= 3.0 else -math.inf
+    lower = part(costs, i, j)
+    spent = lower * costs[i] + (1 - lower) * costs[j]
+    return lower * values[i] + (1 - lower) * values[j] if spent <= 3.0 + 1e-12 else -math.inf
+
+
+@given(errands(affordable=True), st.data())
+def test_an_arm_has_a_share_just_when_it_is_worth_what_it_needs(errand: Errand, data: st.DataObject) -> None:
+    values, allowance, further = seen_by_oracle(errand)
+    if errand.requests is None:
+        return
+    needed, pulls = needed_values(values, allowance, further), relaxed_pulls(values, allowance, further)
+    assert np.all(needed >= values - 1e-9)
+    assert np.all(needed[pulls > 1e-6] <= values[pulls > 1e-6] + 1e-9)
+    arm = data.draw(st.integers(0, len(values) - 1))
+    if pulls[arm] > 0 or needed[arm] == math.inf:
+        return
+    less = values.copy()
+    less[arm] = needed[arm] - 1e-3
+    if less[arm] > values[arm]:
+        assert relaxed_pulls(less, allowance, further)[arm] <= 1e-6
+
+
+def answered(policy: bb.Policy, skip: bool) -> tuple[int, bool]:
+    """Return how many requests were answered, and whether no more was spent than there is."""
+    costs: dict[str, int | bb.CostRange] = {"a": 1, "b": bb.CostRange(1, 4), "c": 10, "d": bb.CostRange(0, 3)}
+    learner = bb.Learner(policy, costs, "62.00", (0, 1), seed=11, requests=30, skip=skip)
+    chance = Random(2)
+    while pull := learner.ask():
+        is_known = pull.arm in ("a", "c") or pull.arm == bb.SKIP
+        learner.tell(pull, 0 if pull.arm == bb.SKIP else chance.random(), None if is_known else chance.randint(1, 3))
+    return learner.pulls, learner.money.spent <= 62
+
+
+@pytest.mark.parametrize("name", list(bb.policies.POLICIES))
+def test_every_request_is_answered_and_nothing_overspent(name: str) -> None:
+    policy = bb.policies.POLICIES[name].example()
+    assert answered(policy, skip=False) == (30, True)
+    assert answered(policy, skip=True)[1]
+
+
+def test_a_compiled_run_with_requests_is_the_live_learners() -> None:
+    costs: list[float | bb.laws.SteadyLaw] = [bb.Uniform(1, 3), 4, bb.Uniform(2, 10), 3]
+    problem = bb.Problem(costs, [bb.Bernoulli(mean) for mean in (0.5, 0.7, 0.95, 0.2)])
+    policy = bb.policies.imed()
+    for run, (budget, skip) in enumerate([(250, False), (150, True), (800, False)]):
+        bill = problem.price_list(budget)
+        outcome = play_run(policy, problem.tables, bill, 5, run, NO_MARKS, GO_ON, 60, skip)
+        learner = bb.Learner.for_problem(problem, policy, budget, 5, run=run, requests=60, skip=skip)
+        done = Counter[str | int]()
+        while pull := learner.ask():
+            if pull.arm == bb.SKIP:
+                learner.tell(pull, 0)
+                continue
+            is_random = pull.arm in (0, 2)
+            cost = problem.cost(pull.arm, done[pull.arm], seed=5, run=run) if is_random else None
+            learner.tell(pull, problem.reward(pull.arm, done[pull.arm], seed=5, run=run), cost)
+            done[pull.arm] += 1
+        assert outcome.pulls.tolist() == [row.pulls for row in learner.arms]
+        assert outcome.reward == learner.reward_total
