@@ -295,7 +295,7 @@ class Problem:
         >>> problem.optimum(25), problem.optimum(25, requests=10)
         (12.5, 7.0)
         """
-        count = check_requests(requests, skip)
+        count = check_requests(requests, skip, self.names)
         if self.has_random_costs or self.is_changing:
             what = "costs are random" if self.has_random_costs else "rewards change"
             raise InvalidInput(
@@ -336,7 +336,7 @@ class Problem:
         >>> round(problem.fractional_optimum(24, requests=10, skip=True), 9)
         5.4
         """
-        count = check_requests(requests, skip)
+        count = check_requests(requests, skip, self.names)
         bill = self.price_list(budget)
         wanted = None if count is None else self.tables.requests(bill, count, skip)
         return self.tables.fractional_optimum(bill, bill.unit.amount(bill.budget), wanted)
