@@ -251,8 +251,8 @@ def price_list(
     for cost, name in zip(amounts, names, strict=True):
         # As a float, since what is too small for one would have an infinite density.
         if not 0 < float(cost) < math.inf and not (may_be_free and cost == 0):
-            above = "0 or more" if may_be_free else "greater than 0, unless there is a number of requests"
-            rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else above
+            least = "0 or more" if may_be_free else "greater than 0"
+            rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else least
             raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be {rule}")
     lows = None if least == amounts else least
     details = [_plain(amount, "amount") for amount in also]

@@ -38,6 +38,7 @@ from budgetbandits.simulation.engine.compiler import (
 )
 from budgetbandits.simulation.engine.laws import laws_in
 from budgetbandits.simulation.engine.lines import play_lines
+from budgetbandits.simulation.engine.mixtures import play_mixtures
 from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import Tree, grow
 from budgetbandits.simulation.engine.world import Outcome, World, is_changing, usual, usual_counts, world_of
@@ -90,6 +91,8 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
 
 def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
     if world.requested is not None:  # the best arm alone does not decide
+        if is_mixed(policy) and isinstance(memory, Everything) and not np.any(world.limits < UNLIMITED):
+            return _call(play_mixtures, (policy, memory), world, policy, policy.index, memory, world, world.requested)
         return _call(play_any, (policy, memory), world, policy, memory, world)
     if is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
         is_blind = isinstance(policy.oracle, CostBlind)
@@ -124,6 +127,11 @@ def is_best_first(policy: Policy) -> TypeGuard[IndexPolicy]:
     """Tell whether a policy has an index, and an oracle that begins with the best arm by it."""
     # Exactly this class: a user's subclass may do anything.
     return type(policy) is IndexPolicy and takes_best_first(policy.oracle)
+
+
+def is_mixed(policy: Policy) -> TypeGuard[IndexPolicy]:
+    """Tell whether a policy mixes arms by an index of single arms."""
+    return type(policy) is IndexPolicy and type(policy.oracle) is Fractional and has_ceilings(policy.index)
 
 
 @functools.cache

@@ -1,0 +1,257 @@
+"""Runs with a number of requests, for policies that mix arms by an index: few arms are evaluated at each pull.
+
+`Fractional` mixes the two arms on either side of the money left per request left on the upper hull of (cost, value). No
+arm below the line through them matters, however many there are. So a few arms near the line are *candidates*: they are
+evaluated at every pull. Of all others only ceilings are kept, values that they do not exceed for a while, and of these
+only the hull. As long as that stays below the line through the candidates' mixture, the mixture is that of all arms.
+Otherwise, and wherever a tie or rounding could matter, the policy itself is asked, as in `play_any`.
+"""
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.policies import IndexPolicy
+from budgetbandits.policies.hull import neighbours
+from budgetbandits.policies.indices import ScalarIndex
+from budgetbandits.policies.memories import Memory
+from budgetbandits.policies.state import Arms, Now, Requested, likely_costs, money_left, requests_left_of
+from budgetbandits.simulation.engine.ceilings import worth
+from budgetbandits.simulation.engine.play import begin, choice_number, decline, finish, goes_on, moment, pull_arm
+from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World
+
+__all__ = ["play_mixtures"]
+
+_CANDIDATES: Final = 2.0  # times the root of the number of arms: then a pull takes as long as its part of a screening
+_MARGIN: Final = 1e-9  # relative: values are computed to within less
+_SHORTEST: Final = 16  # how many pulls ceilings hold at least
+_SHARE: Final = 32  # later on, this part of the pulls so far
+_UNSURE: Final = -1
+
+
+class Screening(NamedTuple):
+    """Which arms are looked at, and what is known of the others; arrays of which the beginning is used.
+
+    Attributes
+    ----------
+    order
+        All arms, the cheapest first.
+    arms
+        The candidates, by number.
+    far_costs, far_values
+        The corners of the hull of the others' ceilings, the cheapest first.
+    sizes
+        How many candidates and how many corners there are.
+    ends
+        Up to which pull number, which budget left for a pull and which greatest reward seen it holds.
+    """
+
+    order: Counts
+    arms: Counts
+    far_costs: Floats
+    far_values: Floats
+    sizes: Counts
+    ends: Floats
+
+
+@allocating
+def play_mixtures(
+    policy: IndexPolicy, index: ScalarIndex, memory: Memory, world: World, requested: Requested
+) -> Outcome:
+    """Play a run of a policy with this index and the oracle `Fractional`, without limits and with a perfect memory.
+
+    `requested` is that of the world, where Numba sees that it is not None.
+    """
+    state = begin(world, memory)
+    arms, size = state.past.arms, len(world.prices)
+    screening = Screening(
+        order=np.argsort(world.prices),
+        arms=np.empty(size, np.int64),
+        far_costs=np.empty(size),
+        far_values=np.empty(size),
+        sizes=np.zeros(2, np.int64),
+        ends=np.zeros(3),
+    )
+    values, costs, numbers = np.empty(size), np.empty(size), np.empty(size, np.int64)
+    while goes_on(world, state):
+        now = moment(world, memory, state)
+        if state.money[2] > now.budget_left:
+            decline(state)
+            continue
+        number = choice_number(world, state)
+        arm = _UNSURE
+        if policy.lazy or now.arms_tried == size:
+            if is_over(screening, now):
+                if world.charges.is_random:
+                    screening.order[:] = np.argsort(likely_costs(arms.pulls, arms.cost, arms.mean_cost, requested))
+                screen(screening, policy, index, arms, now, requested.skip)
+            count = evaluate(screening, policy, index, arms, now, values, costs, numbers)
+            money = money_left(now) / requests_left_of(now.requested)
+            arm = drawn(screening, values[:count], costs[:count], numbers, money, requested.skip, number)
+        if arm == _UNSURE:
+            arm = int(policy.choose(arms, now, number))
+            screening.ends[0] = 0.0
+        if arm == size:
+            decline(state)
+            continue
+        memory.begin(state.past, arm, state.counts[0])
+        pull_arm(policy, world, memory, state, arm, True)
+    return finish(world, state, NO_ARM)
+
+
+@kernel
+def is_over(screening: Screening, now: Now) -> bool:
+    """Tell whether a screening holds no longer."""
+    pull, budget_left, reward_seen = screening.ends
+    return bool(now.pull >= pull or now.budget_left > budget_left or now.reward_seen > reward_seen)
+
+
+@kernel
+def cost_of(arms: Arms, arm: int) -> float:
+    """Return what a pull of an arm is taken to cost, as `likely_costs` says it."""
+    return float(arms.mean_cost[arm] if arms.pulls[arm] > 0 else arms.cost[arm])
+
+
+@kernel
+def evaluate(
+    screening: Screening,
+    policy: IndexPolicy,
+    index: ScalarIndex,
+    arms: Arms,
+    now: Now,
+    values: Floats,
+    costs: Floats,
+    numbers: Counts,
+) -> int:
+    """Write the values and costs of the affordable candidates, and their numbers; return how many there are."""
+    count = 0
+    for i in range(screening.sizes[0]):
+        arm = screening.arms[i]
+        if arms.cost[arm] <= now.budget_left:
+            values[count], costs[count] = worth(policy, index, arms, arm, now), cost_of(arms, arm)
+            numbers[count] = arm
+            count += 1
+    return count
+
+
+@allocating
+def drawn(
+    screening: Screening, values: Floats, costs: Floats, numbers: Counts, money: float, skip: bool, number: float
+) -> int:
+    """Return the arm that `Fractional` draws, one past the last to decline, or that this is not sure."""
+    size = len(screening.arms)
+    if len(values) == 0:
+        return _UNSURE
+    cheap, dear, share = neighbours(values, costs, money, skip)
+    if not is_sure(screening, values, costs, money, cheap, dear):
+        return _UNSURE
+    first, second, first_share = (cheap, dear, 1.0 - share) if cheap < dear else (dear, cheap, share)
+    chosen = first if number < first_share else second
+    return int(numbers[chosen]) if chosen < len(values) else size
+
+
+@kernel
+def is_sure(screening: Screening, values: Floats, costs: Floats, money: float, cheap: int, dear: int) -> bool:
+    """Tell whether no other arm can be part of the best mixture, not even by rounding."""
+    value, cost = (values[dear], costs[dear]) if dear < len(values) else (0.0, 0.0)
+    if not math.isfinite(value):
+        return False
+    if cheap == dear and cost > money:  # the cheapest arm, because even that costs too much
+        return is_cheapest(screening, costs, dear)
+    slope = 0.0
+    if cheap != dear:
+        cheap_value, cheap_cost = (values[cheap], costs[cheap]) if cheap < len(values) else (0.0, 0.0)
+        slope = (value - cheap_value) / (cost - cheap_cost)
+    height = value - slope * cost
+    height -= _MARGIN * (abs(value) + slope * cost)
+    for i in range(len(values)):
+        if i != cheap and i != dear and not values[i] - slope * costs[i] < height:
+            return False
+    return bool(far_height(screening, slope) < height)
+
+
+@kernel
+def is_cheapest(screening: Screening, costs: Floats, arm: int) -> bool:
+    """Tell whether all others cost more."""
+    for i in range(len(costs)):
+        if i != arm and costs[i] <= costs[arm]:
+            return False
+    return screening.sizes[1] == 0 or bool(screening.far_costs[0] > costs[arm])
+
+
+@kernel
+def far_height(screening: Screening, slope: float) -> float:
+    """Return how far above a line of this slope the hull of the other arms reaches."""
+    costs, values = screening.far_costs, screening.far_values
+    low, high = 0, screening.sizes[1] - 1
+    if high < 0:
+        return -math.inf
+    while low < high:  # the first corner after which the hull rises less
+        middle = (low + high) // 2
+        if values[middle + 1] - values[middle] > slope * (costs[middle + 1] - costs[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return float(values[low] - slope * costs[low])
+
+
+@allocating
+def screen(screening: Screening, policy: IndexPolicy, index: ScalarIndex, arms: Arms, now: Now, skip: bool) -> None:
+    """Choose the candidates anew, and find the hull of the others' ceilings."""
+    end = now.pull + max(_SHORTEST, now.pull // _SHARE)
+    later = now._replace(pull=end)
+    screening.ends[0], screening.ends[1], screening.ends[2] = end, now.budget_left, now.reward_seen
+    size = len(arms.cost)
+    costs, ceilings = np.empty(size), np.full(size, -math.inf)
+    for arm in range(size):
+        costs[arm] = cost_of(arms, arm)
+        if arms.cost[arm] <= now.budget_left:
+            ceiling = worth(policy, index, arms, arm, later)
+            ceilings[arm] = ceiling + _MARGIN * abs(ceiling)
+    heights = heights_over_mixture(ceilings, costs, money_left(now) / requests_left_of(now.requested), skip)
+    place = max(size - int(_CANDIDATES * math.sqrt(size)), 0)
+    least = np.partition(heights, place)[place]
+    cheapest = costs[ceilings > -math.inf].min()
+    is_candidate = (ceilings > -math.inf) & ((heights >= least) | (costs == cheapest))
+    chosen = np.flatnonzero(is_candidate)
+    screening.arms[: len(chosen)] = chosen
+    screening.sizes[0] = len(chosen)
+    ceilings[chosen] = -math.inf
+    screening.sizes[1] = upper_hull(costs, ceilings, screening)
+
+
+@allocating
+def heights_over_mixture(ceilings: Floats, costs: Floats, money: float, skip: bool) -> Floats:
+    """Return how far each arm is above a line like that through the best mixture of the ceilings."""
+    payable = np.flatnonzero(ceilings > -math.inf)
+    values, prices = ceilings[payable], costs[payable]
+    cheap, dear, _ = neighbours(values, prices, money, skip)
+    slope = 0.0
+    if cheap != dear and math.isfinite(values[dear]):
+        cheap_value, cheap_cost = (values[cheap], prices[cheap]) if cheap < len(values) else (0.0, 0.0)
+        slope = (values[dear] - cheap_value) / (prices[dear] - cheap_cost)
+    return ceilings - slope * costs
+
+
+@kernel
+def upper_hull(costs: Floats, values: Floats, screening: Screening) -> int:
+    """Write the corners of the upper hull of all arms with a value, the cheapest first; return how many there are."""
+    hull_costs, hull_values, count = screening.far_costs, screening.far_values, 0
+    for arm in screening.order:
+        cost, value = costs[arm], values[arm]
+        if value == -math.inf:
+            continue
+        if count > 0 and cost == hull_costs[count - 1]:
+            if value <= hull_values[count - 1]:
+                continue
+            count -= 1
+        while count > 1 and (value - hull_values[count - 2]) * (hull_costs[count - 1] - hull_costs[count - 2]) >= (
+            hull_values[count - 1] - hull_values[count - 2]
+        ) * (cost - hull_costs[count - 2]):
+            count -= 1
+        hull_costs[count], hull_values[count] = cost, value
+        count += 1
+    return count
