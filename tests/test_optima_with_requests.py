@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
@@ -54,6 +54,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 
 @given(problems(), st.integers(0, 25), st.integers(1, 7), st.booleans())
+@example(Problem([2, 3], [Bernoulli(0.1), Bernoulli(0.9)]), 9, 7, False)  # the money left over buys nothing
 def test_no_policy_earns_more(problem: Problem, budget: int, requests: int, skip: bool) -> None:
     most = best_by_the_rules(problem, budget, requests, skip)
     optimum = problem.optimum(budget, requests=requests, skip=skip)

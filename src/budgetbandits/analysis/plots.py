@@ -15,13 +15,15 @@ from budgetbandits.simulation.runs import Runs
 if TYPE_CHECKING:
     from budgetbandits.analysis.shown import ShownFigure
 
-__all__ = ["curves", "plot_regret", "plot_trace"]
+__all__ = ["curves", "plot_regret", "plot_trace", "regret_axis"]
 
 
 def plot_regret(
     runs: Runs, *, against: Against = "optimum", per_log: bool = False, title: str | None = None
 ) -> "ShownFigure":
     """Draw the mean regret of every policy over the budget, with 95% intervals.
+
+    Where each budget has its own number of requests, it is drawn over that.
 
     Parameters
     ----------
@@ -41,14 +43,14 @@ def plot_regret(
     """
     shown = curves(runs, {name: name for name in runs.policy_names}, against, per_log=per_log)
     # There is no caption to say it in.
-    x_label = "budget B (policies side by side)" if len(shown) > 1 else "budget B"
+    x_label = regret_axis(runs) + (" (policies side by side)" if len(shown) > 1 else "")
     y_label = "mean regret / ln(B / c_min)" if per_log else "mean regret"
     title = f"Regret over {run_count(runs)} runs" if title is None else title
     return regret_figure([Panel("", shown)], title=title, y_label=y_label, x_label=x_label)
 
 
 def plot_trace(runs: Runs, budget: float | None = None, *, title: str | None = None) -> "ShownFigure":
-    """Draw the mean regret of every policy along the spending, with 95% intervals.
+    """Draw the mean regret of every policy along the spending or the requests, with 95% intervals.
 
     Parameters
     ----------
@@ -71,11 +73,21 @@ def plot_trace(runs: Runs, budget: float | None = None, *, title: str | None = N
     budget = runs.budgets[-1] if budget is None else budget
     panel = Panel("", [_trace(runs, name, budget) for name in runs.policy_names])
     title = f"Regret with a budget of {budget:g}, over {run_count(runs)} runs" if title is None else title
-    return regret_figure([panel], title=title, y_label="mean regret", x_label="spent", x_scale="linear")
+    x_label = "spent" if runs.requests is None else "requests"
+    return regret_figure([panel], title=title, y_label="mean regret", x_label=x_label, x_scale="linear")
+
+
+def regret_axis(runs: Runs) -> str:
+    """Return what regret is drawn over: the budget or, where each has its own number of requests, that number."""
+    return "requests T" if _is_over_requests(runs) else "budget B"
+
+
+def _is_over_requests(runs: Runs) -> bool:
+    return runs.requests is not None and len(set(runs.requests)) == len(runs.requests) > 1
 
 
 def curves(runs: Runs, labels: Mapping[str, str], against: Against, *, per_log: bool) -> list[Curve]:
-    """Return the regret of some policies over the budget, ready to be drawn.
+    """Return the regret of some policies over the budget, or what `regret_axis` says, ready to be drawn.
 
     Parameters
     ----------
@@ -93,7 +105,8 @@ def curves(runs: Runs, labels: Mapping[str, str], against: Against, *, per_log: 
         # Rounding is no regret: drawn as one it would stretch a logarithmic axis by ten decades.
         means = [0.0 if is_no_regret(runs, name, row.budget, row.mean) else row.mean for row in mine]
         budgets, lows, highs = ([getattr(row, column) for row in mine] for column in ("budget", "low", "high"))
-        found.append(Curve(label, budgets, means, lows, highs))
+        places = list(runs.requests or ()) if _is_over_requests(runs) else budgets
+        found.append(Curve(label, places, means, lows, highs))
     return found
 
 
@@ -103,7 +116,8 @@ def run_count(runs: Runs) -> int:
 
 
 def _trace(runs: Runs, policy: str, budget: float) -> Curve:
-    spent, missed = (runs.of(column, policy, budget) for column in ("trace_spent", "trace_regret"))
+    along = "trace_spent" if runs.requests is None else "trace_requests"
+    spent, missed = (runs.of(column, policy, budget) for column in (along, "trace_regret"))
     lows, highs = zip(*map(mean_interval, missed.T), strict=True)
     return Curve(policy, _means(spent), _means(missed), lows, highs)
 

@@ -5,7 +5,7 @@ expectation as that of the rewards themselves and less noise.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from budgetbandits.simulation.runs import Runs
 __all__ = [
     "BoundRow",
     "ComparisonRow",
+    "RegretOfRequestsRow",
     "RegretRow",
     "is_no_regret",
     "paired_regret",
@@ -60,6 +61,19 @@ class RegretRow:
     median: float
     p95: float
     worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class RegretOfRequestsRow(RegretRow):
+    """The regret of one policy with one budget for a number of requests.
+
+    Attributes
+    ----------
+    requests
+        How many there were.
+    """
+
+    requests: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +131,8 @@ def regrets(runs: Runs, policy: str, budget: float, *, against: Against = "optim
     policy, budget
         Which rows.
     against
-        The exact optimum, or the fractional one: budget * best density, which is a little higher.
+        The exact optimum, or the fractional one: budget * best density, which is a little higher. Where there is a
+        number of requests, both are for so many.
     per_log
         Whether to divide by ln(budget / least cost), as the paper's figure does.
     """
@@ -146,6 +161,8 @@ def regret(
 ) -> Table[RegretRow]:
     """Return the regret of every policy and budget, with its interval.
 
+    Where there is a number of requests, each row says it, too.
+
     Parameters
     ----------
     runs
@@ -166,26 +183,32 @@ def regret(
     policy  budget  runs     mean ...
     KUBE       100    50 ...
     KUBE       200    50 ...
+
+    How regret grows with the number of requests, at the same money for each:
+
+    >>> runs = bb.simulate(problem, bb.recommended(), [15, 150], requests=[10, 100], runs=5)
+    >>> [row.requests for row in bb.regret(runs) if isinstance(row, RegretOfRequestsRow)]
+    [10, 100]
     """
     _check_runs(runs)
     rows = []
+    requests = dict(zip(runs.budgets, runs.requests or (), strict=bool(runs.requests)))
     for policy in runs.policy_names:
         for budget in runs.budgets:
             sample = regrets(runs, policy, budget, against=against, per_log=per_log)
             low, high = mean_interval(sample, interval=interval, level=level)
-            rows.append(
-                RegretRow(
-                    policy,
-                    budget,
-                    len(sample),
-                    float(sample.mean()),
-                    low,
-                    high,
-                    float(np.median(sample)),
-                    float(np.quantile(sample, 0.95)),
-                    float(sample.max()),
-                )
+            row = RegretRow(
+                policy,
+                budget,
+                len(sample),
+                float(sample.mean()),
+                low,
+                high,
+                float(np.median(sample)),
+                float(np.quantile(sample, 0.95)),
+                float(sample.max()),
             )
+            rows.append(RegretOfRequestsRow(**asdict(row), requests=requests[budget]) if requests else row)
     return Table(rows)
 
 
@@ -255,6 +278,11 @@ def regret_bounds(
         Which form of the bounds, see `budgetbandits.analysis.bounds`.
     """
     _check_runs(runs)
+    if runs.requests is not None:
+        raise InvalidInput(
+            f"these runs have a number of requests, {runs.requests[0]}: the paper's bounds are for a budget alone; "
+            "simulate without requests to have them"
+        )
     source = runs.source if problem is None else problem
     if not isinstance(source, Problem | Family):
         raise InvalidInput("these runs do not know their problem: give it as `problem`")

@@ -118,7 +118,11 @@ class Tables(NamedTuple):
         budget = bill.unit.price(bill.budget)
         if requests is None:
             return exact_optimum(self.means, bill.prices, budget, self.limits, solve)
-        return exact_optimum_of_requests(self.means, bill.prices, budget, self.limits, requests)
+        cheapest = bill.prices.min()
+        is_short = requests.is_answered and requests.number * cheapest > budget
+        # Where the money is short, nothing may be pulled that costs more than the cheapest arm.
+        arms = bill.prices == cheapest if is_short else np.full(len(self.means), True)
+        return exact_optimum_of_requests(self.means[arms], bill.prices[arms], budget, self.limits[arms], requests)
 
 
 def is_changing(tables: Tables) -> bool:

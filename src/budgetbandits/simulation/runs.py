@@ -40,7 +40,8 @@ COLUMNS: Final = (
     "cost_min",
 )
 _ROWS_SHOWN: Final = 10  # in a notebook
-_LISTS: Final = ("arm_pulls", "trace_spent", "trace_regret")
+_OF_REQUESTS: Final = ("requests", "declined")
+_LISTS: Final = ("arm_pulls", "trace_requests", "trace_spent", "trace_regret")
 
 
 class Runs:
@@ -48,7 +49,9 @@ class Runs:
 
     The columns are run, policy, budget, reward, expected_reward (the sum of the true means of what was pulled), pulls,
     spent, optimum (exact), fractional_optimum and cost_min; on request also arm_pulls (the pulls of each arm) and
-    trace_spent with trace_regret (against the best density, along the spending).
+    trace_spent with trace_regret (against the best density, along the spending). Where there is a number of requests,
+    it is the column requests and, where they may be declined, declined says how many were; a trace then has
+    trace_requests, too, along which it goes.
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ class Runs:
     def __repr__(self) -> str:
         return (
             f"<Runs: {len(self)} rows, {len(np.unique(self['run']))} runs, "
-            f"{len(self.policy_names)} policies, {len(self.budgets)} budgets>"
+            f"{len(self.policy_names)} policies, {len(self.budgets)} budgets{_told_of_requests(self)}>"
         )
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -114,6 +117,18 @@ class Runs:
         """The budgets, rising."""
         return tuple(np.unique(self["budget"]).tolist())
 
+    @property
+    def requests(self) -> tuple[int, ...] | None:
+        """How many requests there were with each of `budgets`; None where there was no such number."""
+        if "requests" not in self._columns:
+            return None
+        return tuple(int(self["requests"][self["budget"] == budget][0]) for budget in self.budgets)
+
+    @property
+    def skip(self) -> bool:
+        """Whether requests may be declined."""
+        return "declined" in self._columns
+
     def of(self, column: str, policy: str, budget: float) -> NDArray[Any]:
         """Return a column for one policy and one budget, in the order of the runs."""
         if policy not in self.policies:
@@ -141,6 +156,9 @@ class Runs:
 
     def plot(self, *, against: "Against" = "optimum", per_log: bool = False, title: str | None = None) -> "ShownFigure":
         """Draw the mean regret of every policy over the budget, with 95% intervals.
+
+        Where each budget has its own number of requests, as in a study at fixed money per request, it is drawn over
+        that number.
 
         Both axes are logarithmic. A regret of 0 or less is a hollow marker at the lower edge, and the legend says so.
         Points of several policies with one budget stand side by side, so that they do not hide each other.
@@ -171,7 +189,7 @@ class Runs:
         return plot_regret(self, against=against, per_log=per_log, title=title)
 
     def plot_trace(self, budget: float | None = None, *, title: str | None = None) -> "ShownFigure":
-        """Draw the mean regret of every policy along the spending; simulate with `trace` to have it.
+        """Draw the mean regret of every policy along the spending, or the requests; simulate with `trace` to have it.
 
         Parameters
         ----------
@@ -193,7 +211,7 @@ class Runs:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first rows."""
-        names = [name for name in COLUMNS if name in self._columns]
+        names = [name for name in (*COLUMNS, *_OF_REQUESTS) if name in self._columns]
         rows = [[cell_text(self[name][row].item()) for name in names] for row in range(min(len(self), _ROWS_SHOWN))]
         rest = f"<p>and {len(self) - _ROWS_SHOWN} more rows</p>" if len(self) > _ROWS_SHOWN else ""
         return f"<p>{html.escape(repr(self))}</p>{html_table(names, rows)}{rest}"
@@ -203,13 +221,14 @@ class Runs:
         require("parquet")
         import pyarrow as pa
 
-        arrays = {name: self._columns[name] for name in COLUMNS if name != "policy"}
+        asked = [name for name in _OF_REQUESTS if name in self._columns]
+        arrays = {name: self._columns[name] for name in (*COLUMNS, *asked) if name != "policy"}
         columns: dict[str, Any] = {name: pa.array(array) for name, array in arrays.items()}
         columns["policy"] = pa.array(self["policy"].tolist(), pa.string()).dictionary_encode()
         for name in _LISTS:
             if name in self._columns:
                 columns[name] = _list_column(self._columns[name])
-        table = pa.table({name: columns[name] for name in (*COLUMNS, *_LISTS) if name in columns})
+        table = pa.table({name: columns[name] for name in (*COLUMNS, *asked, *_LISTS) if name in columns})
         facts = {
             "format": _FORMAT,
             "version": _VERSION,
@@ -285,10 +304,15 @@ class Runs:
         return self.to_arrow().to_pandas()
 
     def __add__(self, other: "Runs") -> "Runs":
-        """Return these runs and others of the same policies and budgets."""
+        """Return these runs and others of the same policies, budgets and requests."""
         mine = (self.policies, self.seed, self._columns.keys(), self.budgets)
         if mine != (other.policies, other.seed, other._columns.keys(), other.budgets):
             raise InvalidInput("only runs of the same policies, budgets, seed and columns can be put together")
+        if self.requests != other.requests:
+            raise InvalidInput(
+                f"one side has {_numbers(self.requests)} requests and the other {_numbers(other.requests)}: only runs "
+                "with the same number can be put together"
+            )
         if self.source is not None and other.source is not None and self.source != other.source:
             raise InvalidInput("these runs are of different problems: only runs of the same one can be put together")
         shared = np.intersect1d(self["run"], other["run"])
@@ -297,6 +321,17 @@ class Runs:
         order = np.argsort(np.concatenate([self["run"], other["run"]]), kind="stable")
         columns = {name: _joined(array, other[name])[order] for name, array in self._columns.items()}
         return Runs(columns, self.policies, self.seed, self.source)
+
+
+def _told_of_requests(runs: Runs) -> str:
+    if not runs.requests:
+        return ""
+    return f", {_numbers(runs.requests)} requests" + (" that may be declined" if runs.skip else "")
+
+
+def _numbers(counts: tuple[int, ...] | None) -> str:
+    least, most = min(counts or (0,)), max(counts or (0,))
+    return str(least) if least == most else f"{least} to {most}"
 
 
 def _list_column(rows: NDArray[Any]) -> "pa.Array[Any]":

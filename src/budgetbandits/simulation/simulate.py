@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.checks import check_requests, check_whole
+from budgetbandits.core.checks import ArmName, check_requests, check_whole
 from budgetbandits.core.money import Amount, PriceList
 from budgetbandits.core.optional import require
 from budgetbandits.core.progress import Progress, advancing
 from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, SimulationInterrupted
 from budgetbandits.policies import Policy
 from budgetbandits.policies.knapsack import exact_counts
-from budgetbandits.problems.optima import exact_optimum
+from budgetbandits.problems.optima import Requests
 from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.problems.tables import Tables, is_changing
@@ -63,7 +63,7 @@ def simulate(
     progress: Progress = None,
     first_run: int = 0,
     exact_optimum: bool = True,
-    requests: int | None = None,
+    requests: int | Sequence[int] | None = None,
     skip: bool = False,
 ) -> Runs:
     """Play every policy with every budget in every run.
@@ -88,7 +88,9 @@ def simulate(
     arm_pulls
         Whether to keep the number of pulls of each arm.
     trace
-        At how many points, evenly spread over the spending, to keep the regret so far; 0 for none.
+        At how many points, evenly spread over the spending, to keep the regret so far; 0 for none. With a number of
+        requests they are spread over these, and the regret is against the fractional optimum for the requests so far
+        at the same money per request: who spends early has a regret below 0 by then, and pays for it later.
     progress
         Whether to show a bar with the time left, by default on a terminal only; or a function that is called with 1
         after each run, for a bar of your own.
@@ -98,9 +100,11 @@ def simulate(
         Whether to solve for the exact optimum; without, and where costs are random or rewards change, that column is
         NaN, and regret is against the fractional one.
     requests
-        How many pulls there may be in each run; None for as many as the budget pays.
+        How many pulls there may be in each run; None for as many as the budget pays. One number for all budgets, or one
+        for each of them in the same order, such as requests=[100, 1000] with budgets=[250, 2500]. Regret is then
+        against the best that can be done with so many.
     skip
-        Whether a request may be declined.
+        Whether a request may be declined; a column says how many were.
 
     Returns
     -------
@@ -119,6 +123,12 @@ def simulate(
     >>> runs = bb.simulate(problem, {"recommended": bb.recommended(), "KUBE": bb.kube()}, [50, 100], runs=10, seed=1)
     >>> len(runs), runs.policy_names, runs.budgets
     (40, ('recommended', 'KUBE'), (50.0, 100.0))
+
+    At the same money per request, with more and more of them:
+
+    >>> runs = bb.simulate(problem, bb.recommended(), [15, 60], requests=[10, 40], runs=5)
+    >>> runs, runs.requests
+    (<Runs: 10 rows, 5 runs, 1 policies, 2 budgets, 10 to 40 requests>, (10, 40))
     """
     require("simulate")
     plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum, requests, skip)
@@ -142,7 +152,7 @@ class Plan:
     arm_pulls: bool
     trace: int
     exact_optimum: bool
-    requests: int | None = None
+    requests: tuple[int, ...] | None = None
     skip: bool = False
 
     def tables(self, run: int) -> Tables:
@@ -174,7 +184,7 @@ def _plan(
     trace: int,
     first_run: int,
     exact_optimum: bool,
-    requests: int | None,
+    requests: int | Sequence[int] | None,
     skip: bool,
 ) -> Plan:
     if not isinstance(problem, Problem | Family):
@@ -210,9 +220,26 @@ def _plan(
         arm_pulls,
         check_whole(trace, "trace", 20),
         exact_optimum,
-        check_requests(requests, skip, problem.names if isinstance(problem, Problem) else ()),
+        _requests_of(requests, skip, amounts, problem.names if isinstance(problem, Problem) else ()),
         skip,
     )
+
+
+def _requests_of(
+    requests: int | Sequence[int] | None, skip: bool, budgets: Sequence[Amount], names: Sequence[ArmName]
+) -> tuple[int, ...] | None:
+    """Return the number of requests of each budget, or None if there is none, or raise."""
+    if isinstance(requests, np.ndarray):
+        requests = requests.reshape(-1).tolist()
+    if requests is None or isinstance(requests, int | np.integer | str) or not isinstance(requests, Iterable):
+        number = check_requests(requests, skip, names)
+        return None if number is None else (number,) * len(budgets)
+    counts = tuple(check_requests(number, skip, names) for number in requests)
+    if len(counts) != len(budgets) or None in counts:
+        raise InvalidInput(
+            f"requests are {requests!r} with {len(budgets)} budgets: give one number for all, or one for each budget"
+        )
+    return tuple(number for number in counts if number is not None)
 
 
 def _check_budgets(plan: Plan) -> None:
@@ -229,15 +256,22 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
     tables = plan.tables(run)
     columns: dict[str, list[Any]] = {}
     bills = [tables.price_list(budget) for budget in plan.budgets]
-    optima = [_optimum(plan, tables, bill) for bill in bills]
+    counts = plan.requests or (None,) * len(bills)
+    wanted = [
+        None if count is None else tables.requests(bill, count, plan.skip)
+        for bill, count in zip(bills, counts, strict=True)
+    ]
+    optima = [_optimum(plan, tables, bill, requests) for bill, requests in zip(bills, wanted, strict=True)]
     for number, (name, policy) in enumerate(plan.policies, start=1):
-        for budget, bill, (optimum, fractional) in zip(plan.budgets, bills, optima, strict=True):
+        for budget, bill, count, requests, (optimum, fractional) in zip(
+            plan.budgets, bills, counts, wanted, optima, strict=True
+        ):
             if stop[0]:  # nobody waits for the rest, and to compile it would take long
                 return Batch(run, {})
-            marks = _marks(bill, plan.trace)
+            marks = _marks(bill.unit.price(bill.budget) if count is None else float(count), plan.trace)
             try:
                 with numbered(number, len(plan.policies)):
-                    outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop, plan.requests, plan.skip)
+                    outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop, count, plan.skip)
             except PolicyError as error:
                 raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {run}: {error}") from error
             if outcome.culprit != NO_ARM and not stop[0]:
@@ -259,41 +293,64 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
                 "fractional_optimum": fractional,
                 "cost_min": float(tables.mean_costs(bill).min()),
             }
+            if count is not None:
+                row["requests"] = count
+            if plan.skip:
+                row["declined"] = outcome.declined
             if plan.arm_pulls:
                 row["arm_pulls"] = outcome.pulls
             if plan.trace:
-                row["trace_spent"], row["trace_regret"] = _trace(bill, tables, outcome.trace)
+                spent, earned = _spent(bill, outcome.trace), outcome.trace[:, 0]
+                row["trace_spent"] = spent
+                if requests is None:
+                    row["trace_regret"] = _regret_of_spending(bill, tables, spent, earned)
+                else:
+                    row["trace_requests"] = passed = (requests.number - np.floor(marks)).astype(np.int64)
+                    row["trace_regret"] = _regret_of_requests(bill, tables, requests, passed, earned)
             for column, value in row.items():
                 columns.setdefault(column, []).append(value)
     return Batch(run, columns)
 
 
-def _optimum(plan: Plan, tables: Tables, bill: PriceList) -> tuple[float, float]:
+def _optimum(plan: Plan, tables: Tables, bill: PriceList, requests: Requests | None) -> tuple[float, float]:
     """Return the exact optimum, NaN if there is none, and the fractional one."""
     from budgetbandits.simulation.engine import solve_exactly
 
-    fractional = tables.fractional_optimum(bill, bill.unit.amount(bill.budget))
+    fractional = tables.fractional_optimum(bill, bill.unit.amount(bill.budget), requests)
     if not plan.exact_optimum or tables.charges is not None or is_changing(tables):
         return math.nan, fractional
     solves = len(plan.budgets) * len(plan.runs)
     solve = solve_exactly if solves * len(tables.means) > _ARMS_TO_COMPILE else exact_counts
     try:
-        return exact_optimum(tables.means, bill.prices, bill.unit.price(bill.budget), tables.limits, solve), fractional
+        return tables.exact_optimum(bill, requests, solve), fractional
     except KnapsackTooHard as error:
         raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) does without") from error
 
 
-def _marks(bill: PriceList, count: int) -> Floats:
-    """Return the prices of the budget left at so many points, evenly spread over the spending."""
-    whole = bill.unit.price(bill.budget)
+def _marks(whole: float, count: int) -> Floats:
+    """Return how much is left of the budget's price, or of the requests, at so many points, evenly spread."""
     return np.array([whole * (1.0 - (i + 1) / count) for i in range(count)])
 
 
-def _trace(bill: PriceList, tables: Tables, trace: Floats) -> tuple[Floats, Floats]:
-    """Return what was spent at each mark, and the regret by then: against the best that so much money could earn."""
+def _spent(bill: PriceList, trace: Floats) -> Floats:
+    """Return what was spent at each mark."""
     prices = bill.unit.price(bill.budget) - trace[:, 1]
-    spent = prices if bill.unit.base == 2 else prices / 10.0**bill.unit.exponent
-    return spent, np.array([tables.fractional_optimum(bill, amount) for amount in spent.tolist()]) - trace[:, 0]
+    return prices if bill.unit.base == 2 else prices / 10.0**bill.unit.exponent
+
+
+def _regret_of_spending(bill: PriceList, tables: Tables, spent: Floats, earned: Floats) -> Floats:
+    """Return the regret at each mark: against the best that so much money could earn."""
+    return np.array([tables.fractional_optimum(bill, amount) for amount in spent.tolist()]) - earned
+
+
+def _regret_of_requests(bill: PriceList, tables: Tables, requests: Requests, passed: Counts, earned: Floats) -> Floats:
+    """Return the regret at each mark: against the best for so many requests, at the same money for each."""
+    money = bill.unit.amount(bill.budget) / requests.number
+    optima = [
+        tables.fractional_optimum(bill, money * number, requests._replace(number=float(number)))
+        for number in passed.tolist()
+    ]
+    return np.array(optima) - earned
 
 
 # Workers
@@ -394,7 +451,8 @@ def _collect(plan: Plan, batches: Generator[Batch, None, None], progress: Progre
 
 def _runs(plan: Plan, batches: list[Batch]) -> Runs:
     ordered = sorted(batches, key=lambda batch: batch.run)
-    names = ordered[0].columns if ordered else COLUMNS
+    asked = (*(["requests"] if plan.requests else []), *(["declined"] if plan.skip else []))
+    names = ordered[0].columns if ordered else (*COLUMNS, *asked)
     columns = {name: array_of(value for batch in ordered for value in batch.columns[name]) for name in names}
     return Runs(columns, dict(plan.policies), plan.seed, plan.source)
 
@@ -403,7 +461,7 @@ def _check_memory(plan: Plan, workers: int) -> None:
     # Without making the instance, which might not fit itself.
     arms = plan.source.arms if isinstance(plan.source, PaperFamily) else len(plan.tables(plan.runs[0]).means)
     rows = len(plan.runs) * len(plan.policies) * len(plan.budgets)
-    per_row = _BYTES_PER_ROW + (8 * arms if plan.arm_pulls else 0) + 16 * plan.trace
+    per_row = _BYTES_PER_ROW + (8 * arms if plan.arm_pulls else 0) + (24 if plan.requests else 16) * plan.trace
     needed = 2 * rows * per_row + workers * arms * _BYTES_PER_ARM
     available = _memory_available()
     if needed > available:

@@ -17,6 +17,7 @@ from budgetbandits.policies.memories import Memory, Past
 from budgetbandits.policies.state import (
     Arms,
     Now,
+    Requested,
     first_moment,
     fresh_arms,
     learn,
@@ -138,10 +139,26 @@ def can_pull(world: World, state: RunState, arm: int, budget_left: float) -> boo
 
 
 @kernel
-def decline(state: RunState) -> None:
+def decline(world: World, state: RunState) -> None:
     """Let the request pass: it costs nothing, and teaches nothing."""
     state.counts[0] += 1
     state.counts[3] += 1
+    note_marks(world, state)
+
+
+@kernel
+def note_marks(world: World, state: RunState) -> None:
+    """Note the marks that are passed."""
+    counts, money = state.counts, state.money
+    while left_of(world.requested, money[0], counts[0]) <= next_mark(world.marks, counts[1]):
+        state.trace[counts[1], 0], state.trace[counts[1], 1] = expected_by_now(world, state), money[0]
+        counts[1] += 1
+
+
+@kernel
+def left_of(requested: Requested | None, money: float, pull: int) -> float:
+    """Return what marks are marks of: the money left or, where there is a number of requests, how many are left."""
+    return money if requested is None else requested.requests - pull + 1.0
 
 
 @kernel
@@ -176,9 +193,7 @@ def pull_arm(policy: Policy, world: World, memory: Memory, state: RunState, arm:
     if use_up(arms, arm):
         money[2] = arms.cost.min()
     counts[0] += 1
-    while money[0] <= next_mark(world.marks, counts[1]):
-        state.trace[counts[1], 0], state.trace[counts[1], 1] = expected_by_now(world, state), money[0]
-        counts[1] += 1
+    note_marks(world, state)
 
 
 @kernel
@@ -210,11 +225,11 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     while goes_on(world, state):
         now = moment(world, memory, state)
         if state.money[2] > now.budget_left:  # and so it may be declined
-            decline(state)
+            decline(world, state)
             continue
         arm = int(policy.choose(arms, now, choice_number(world, state)))
         if arm == len(world.prices) and may_decline(world.requested):
-            decline(state)
+            decline(world, state)
             continue
         if not can_pull(world, state, arm, now.budget_left):
             return finish(world, state, arm)

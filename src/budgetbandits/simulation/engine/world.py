@@ -64,7 +64,8 @@ class World(NamedTuple):
     seed, run
         Which random numbers to use.
     marks
-        Prices of the budget left, falling, at which to record the expected reward so far.
+        Prices of the budget left, falling, at which to record the expected reward so far; with a number of requests,
+        how many of these are left.
     stop
         One number; as soon as it is not 0, the run is aborted.
     charges

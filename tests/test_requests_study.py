@@ -1,0 +1,155 @@
+"""Simulations and studies with a number of requests: what is kept, what regret is against, and what must not mix."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.analysis.regret import RegretOfRequestsRow
+from budgetbandits.errors import InvalidInput
+from budgetbandits.simulation.engine import dispatch
+
+PROBLEM = bb.Problem({"small": 1, "large": 4}, [bb.Bernoulli(0.5), bb.Bernoulli(0.9)])
+FAMILY = bb.families.BernoulliFamily(arms=5)
+POLICIES: dict[str, bb.Policy] = {"wide": bb.fractional_kube(), "narrow": bb.fractional_kube(0.25)}
+
+
+def played(**changes: Any) -> bb.Runs:
+    """Return runs at two numbers of requests and the same money for each."""
+    options: dict[str, Any] = {"requests": [100, 400], "runs": 6, "seed": 3, "workers": 2, "progress": False} | changes
+    return bb.simulate(options.pop("problem", FAMILY), POLICIES, options.pop("budgets", [400, 1600]), **options)
+
+
+def test_rows_say_the_requests_and_none_earns_more_than_the_optimum() -> None:
+    runs = played(arm_pulls=True)
+    assert runs.requests == (100, 400)
+    assert not runs.skip
+    assert repr(runs) == "<Runs: 24 rows, 6 runs, 2 policies, 2 budgets, 100 to 400 requests>"
+    for row in runs.rows():
+        problem = FAMILY.problem(3, row["run"])
+        assert row["requests"] == row["budget"] / 4
+        assert row["optimum"] == problem.optimum(row["budget"], requests=row["requests"])
+        assert row["fractional_optimum"] == problem.fractional_optimum(row["budget"], requests=row["requests"])
+        assert row["expected_reward"] <= row["optimum"] + 1e-9 <= row["fractional_optimum"] + 2e-9
+        assert sum(row["arm_pulls"]) == row["pulls"] <= row["requests"]
+
+
+def test_a_policy_comes_near_to_the_optimum() -> None:
+    runs = played(problem=PROBLEM, budgets=5000, requests=2000, runs=4, exact_optimum=False)
+    shares = runs.of("expected_reward", "narrow", 5000) / runs.of("fractional_optimum", "narrow", 5000)
+    assert np.all((shares > 0.97) & (shares <= 1))
+    assert np.all(runs["pulls"] == 2000)
+
+
+def test_rows_do_not_depend_on_workers_or_on_what_else_is_played() -> None:
+    whole = played(skip=True)
+    assert played(skip=True, workers=1).to_arrow().equals(whole.to_arrow(), check_metadata=True)
+    parts = played(skip=True, runs=2) + played(skip=True, runs=4, first_run=2)
+    assert parts.to_arrow().equals(whole.to_arrow(), check_metadata=True)
+    single = played(skip=True, budgets=1600, requests=400)
+    assert single["reward"].tolist() == whole["reward"][whole["budget"] == 1600].tolist()
+
+
+def test_compiled_code_plays_as_plain_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"problem": PROBLEM, "budgets": 30, "requests": 20, "skip": True, "trace": 4, "runs": 3}
+    compiled = played(**options, arm_pulls=True)
+    monkeypatch.setattr(dispatch, "call", lambda function, _, *arguments: function(*arguments))
+    plain = played(**options, arm_pulls=True)
+    assert plain.to_arrow().equals(compiled.to_arrow(), check_metadata=True)
+
+
+def test_declined_requests_are_counted() -> None:
+    runs = played(problem=PROBLEM, budgets=30, requests=40, skip=True)
+    assert runs.skip
+    assert runs["declined"].tolist() == (40 - runs["pulls"]).tolist()
+    assert runs["declined"].min() >= 10
+    assert repr(runs).endswith("1 budgets, 40 requests that may be declined>")
+    assert "<th>declined</th>" in runs._repr_html_()
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_trace_goes_along_the_requests(skip: bool) -> None:
+    runs = played(problem=PROBLEM, budgets=[25, 250], requests=[10, 100], skip=skip, trace=4)
+    points = {25.0: [3, 5, 8, 10], 250.0: [25, 50, 75, 100]}
+    for row in runs.rows():
+        assert row["trace_requests"] == points[row["budget"]]
+        assert row["trace_spent"][-1] == row["spent"]
+        assert row["trace_spent"] == sorted(row["trace_spent"])
+        missed = row["fractional_optimum"] - row["expected_reward"]
+        assert row["trace_regret"][-1] == pytest.approx(missed)
+        earned = [
+            PROBLEM.fractional_optimum(2.5 * count, requests=count, skip=skip) - regret
+            for count, regret in zip(row["trace_requests"], row["trace_regret"], strict=True)
+        ]
+        assert earned == pytest.approx(sorted(earned), abs=1e-9)
+        assert earned[0] <= 0.9 * row["trace_requests"][0] + 1e-9
+    assert runs.plot_trace().axes[0].get_xlabel() == "requests"
+
+
+def test_a_run_that_ends_early_loses_the_requests_that_are_left() -> None:
+    runs = played(problem=PROBLEM, budgets=5, requests=10, trace=2)
+    assert runs["pulls"].tolist() == [5] * 12
+    assert runs["fractional_optimum"].tolist() == [2.5] * 12
+    # Half of the requests for half of the money are worth 1.25, and it earns twice that by then.
+    assert runs["trace_regret"] == pytest.approx(np.array([[-1.25, 0]] * 12))
+
+
+def test_regret_over_the_requests() -> None:
+    runs = played()
+    rows = bb.regret(runs)
+    found = [(row.policy, row.budget, row.requests) for row in rows if isinstance(row, RegretOfRequestsRow)]
+    assert found == [(policy, 4.0 * count, count) for policy in POLICIES for count in (100, 400)]
+    assert str(rows).splitlines()[0].split()[-1] == "requests"
+    assert bb.paired_regret(runs, "wide", "narrow")[0].runs == 6
+    figure = runs.plot()
+    assert figure.axes[0].get_xlabel() == "requests T (policies side by side)"
+    with pytest.raises(InvalidInput, match="these runs have a number of requests, 100: the paper's bounds"):
+        bb.regret_bounds(runs)
+
+
+def test_with_one_number_for_all_budgets_regret_is_drawn_over_the_budget() -> None:
+    runs = played(requests=200)
+    assert runs.requests == (200, 200)
+    assert runs.plot().axes[0].get_xlabel() == "budget B (policies side by side)"
+
+
+def test_runs_are_read_as_they_were_written(tmp_path: Path) -> None:
+    runs = played(skip=True, trace=3)
+    runs.to_parquet(tmp_path / "runs.parquet")
+    again = bb.Runs.from_parquet(tmp_path / "runs.parquet")
+    assert (again.requests, again.skip, repr(again)) == (runs.requests, True, repr(runs))
+    assert again.to_arrow().equals(runs.to_arrow(), check_metadata=True)
+    assert (runs.where(runs["run"] < 2).requests, runs.to_pandas()["declined"].sum()) == (
+        (100, 400),
+        runs["declined"].sum(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"requests": [100, 300]}, "one side has 100 to 400 requests and the other 100 to 300"),
+        ({"requests": None}, "same policies, budgets, seed and columns"),
+        ({"skip": True}, "same policies, budgets, seed and columns"),
+    ],
+)
+def test_runs_with_other_requests_do_not_mix(changes: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        played(runs=1) + played(runs=1, first_run=1, **changes)
+
+
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        ([10], r"requests are \[10\] with 2 budgets: give one number for all, or one for each budget"),
+        ([10, None], r"requests are \[10, None\] with 2 budgets"),
+        ([10, 0], "requests is 0"),
+        ("10", "requests is '10'"),
+        (2.5, "requests is 2.5"),
+    ],
+)
+def test_bad_requests(requests: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        played(requests=requests)
