@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits.core.streams import MIXTURE, uniform
+from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Arms, Now, Requested
 from budgetbandits.policies.relaxation import needed_values, relaxed_pulls
 from budgetbandits.policies.state import first_moment
@@ -124,6 +126,41 @@ def test_an_arm_has_a_share_just_when_it_is_worth_what_it_needs(errand: Errand, 
     less[arm] = needed[arm] - 1e-3
     if less[arm] > values[arm]:
         assert relaxed_pulls(less, allowance, further)[arm] <= 1e-6
+
+
+@given(errands())
+def test_the_best_mixture_keeps_to_all_budgets_and_says_what_it_is_worth(errand: Errand) -> None:
+    if errand.requests is None or any(limit is not None for limit in errand.limits):
+        return
+    best = bb.bounds.best_mixture(errand.values, errand.costs, errand.budgets, errand.requests, skip=errand.skip)
+    pulls = [share * errand.requests for share in best.shares]
+    assert best.value == pytest.approx(errand.rank(pulls)[1], abs=1e-9)
+    assert errand.is_allowed(pulls, 1e-6)
+
+
+def test_the_best_mixture_is_the_relaxed_optimum() -> None:
+    problem = bb.Problem([1, 4, 10], [bb.Bernoulli(mean) for mean in (0.5, 0.7, 0.95)])
+    for budget in (50, 300, 700, 2000):
+        best = bb.bounds.best_mixture(problem.means, problem.costs, budget, 100)
+        assert best.value == pytest.approx(problem.fractional_optimum(budget, requests=100))
+        assert sum(best.shares) == pytest.approx(min(budget / 100, 1))
+
+
+@pytest.mark.parametrize(
+    ("means", "costs", "budget", "requests", "message"),
+    [
+        ([], [], 1, 1, "a mean for each arm"),
+        ([0.5], [1, 2], 1, 1, "a mean for each arm"),
+        ([0.5], [1], [1, 2], 1, "a mean for each arm"),
+        ([math.nan], [1], 1, 1, "must be finite"),
+        ([0.5], [-1], 1, 1, "at least 0"),
+        ([0.5], [1], 1, 0, "requests is 0"),
+        ([0.5], [1], 1, 1.5, "requests is 1.5"),
+    ],
+)
+def test_no_mixture_of(means: Any, costs: Any, budget: Any, requests: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        bb.bounds.best_mixture(means, costs, budget, requests)
 
 
 def answered(policy: bb.Policy, skip: bool) -> tuple[int, bool]:

@@ -8,6 +8,7 @@
 `regret_upper_bound`              main results 1 and 2 (Theorems 1 and 7)
 `equal_costs_regret_lower_bound`  main result 3 (Theorem 8)
 `regret_lower_bound`              the same for any costs; not in the paper
+`best_mixture`                    the best that is possible with requests
 ================================  ==========================================
 
 Units
@@ -58,6 +59,7 @@ from budgetbandits.analysis.bounds.lower import (
     lower_bound_constant,
     regret_lower_bound,
 )
+from budgetbandits.analysis.bounds.mixture import Mixture, best_mixture
 from budgetbandits.analysis.bounds.upper import (
     AnalysedPolicy,
     Form,
@@ -71,7 +73,9 @@ from budgetbandits.analysis.bounds.upper import (
 __all__ = [
     "AnalysedPolicy",
     "Form",
+    "Mixture",
     "arm_pulls_upper_bound",
+    "best_mixture",
     "cheapest_cost_share_bound",
     "equal_costs_regret_lower_bound",
     "least_divergence",
