@@ -392,6 +392,12 @@ def likely_costs(pulls: Counts | Floats, greatest: Floats, mean_costs: Floats, r
     return np.where(pulls > 0, np.minimum(mean_costs, greatest), greatest)
 
 
+@kernel
+def likely_cost(arms: Arms, arm: int) -> float:
+    """Return the same of one arm where there are requests."""
+    return float(min(arms.mean_cost[arm], arms.cost[arm]) if arms.pulls[arm] > 0 else arms.cost[arm])
+
+
 @allocating
 def further_of(size: int, requested: Requested | None) -> Further | None:
     """Return what limits pulls of so many arms beside the money, or None."""

@@ -18,7 +18,7 @@ from budgetbandits.policies import IndexPolicy
 from budgetbandits.policies.hull import neighbours
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Memory
-from budgetbandits.policies.state import Arms, Now, Requested, likely_costs, money_left, requests_left_of
+from budgetbandits.policies.state import Arms, Now, Requested, likely_cost, likely_costs, money_left, requests_left_of
 from budgetbandits.simulation.engine.ceilings import worth
 from budgetbandits.simulation.engine.play import begin, choice_number, decline, finish, goes_on, moment, pull_arm
 from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World
@@ -110,12 +110,6 @@ def is_over(screening: Screening, now: Now) -> bool:
 
 
 @kernel
-def cost_of(arms: Arms, arm: int) -> float:
-    """Return what a pull of an arm is taken to cost, as `likely_costs` says it."""
-    return float(arms.mean_cost[arm] if arms.pulls[arm] > 0 else arms.cost[arm])
-
-
-@kernel
 def evaluate(
     screening: Screening,
     policy: IndexPolicy,
@@ -131,7 +125,7 @@ def evaluate(
     for i in range(screening.sizes[0]):
         arm = screening.arms[i]
         if arms.cost[arm] <= now.budget_left:
-            values[count], costs[count] = worth(policy, index, arms, arm, now), cost_of(arms, arm)
+            values[count], costs[count] = worth(policy, index, arms, arm, now), likely_cost(arms, arm)
             numbers[count] = arm
             count += 1
     return count
@@ -207,7 +201,7 @@ def screen(screening: Screening, policy: IndexPolicy, index: ScalarIndex, arms: 
     size = len(arms.cost)
     costs, ceilings = np.empty(size), np.full(size, -math.inf)
     for arm in range(size):
-        costs[arm] = cost_of(arms, arm)
+        costs[arm] = likely_cost(arms, arm)
         if arms.cost[arm] <= now.budget_left:
             ceiling = worth(policy, index, arms, arm, later)
             ceilings[arm] = ceiling + _MARGIN * abs(ceiling)
