@@ -79,7 +79,7 @@ def play_mixtures(
     while goes_on(world, state):
         now = moment(world, memory, state)
         if state.money[2] > now.budget_left:
-            decline(state)
+            decline(world, state)
             continue
         number = choice_number(world, state)
         arm = _UNSURE
@@ -95,7 +95,7 @@ def play_mixtures(
             arm = int(policy.choose(arms, now, number))
             screening.ends[0] = 0.0
         if arm == size:
-            decline(state)
+            decline(world, state)
             continue
         memory.begin(state.past, arm, state.counts[0])
         pull_arm(policy, world, memory, state, arm, True)
