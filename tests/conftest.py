@@ -18,11 +18,28 @@ settings.register_profile("wide", deadline=None, max_examples=2000)
 settings.load_profile("workshop")
 
 
+# The files that take longest. Those that compile much take turns with others: two workers that compiled the same policy
+# at the same time would do it twice.
+LONGEST = [
+    f"test_{name}.py"
+    for name in (
+        *("play", "crowds", "ceilings", "contract", "memory", "compiler", "random_costs", "reproduction"),
+        *("other_policies", "contract_random_costs", "own_laws", "examples", "study", "package", "limits"),
+    )
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, so that no worker has such a one left when the others are done."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Let all processes of the tests share bytecode where none may be written beside the sources.
+    """Keep the order of the files, and let all processes share bytecode where none may be written beside the sources.
 
     Otherwise each of hundreds of processes would compile NumPy, Numba and all else that it imports once more.
     """
+    config.option.loadscopereorder = False  # pytest-xdist would begin with the files that have most tests
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(config.rootpath / ".pytest_cache" / "bytecode")
         sys.dont_write_bytecode = False
