@@ -15,7 +15,7 @@ from budgetbandits.core.streams import MIXTURE, uniform
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Arms, Now, Requested
 from budgetbandits.policies.relaxation import needed_values, relaxed_pulls
-from budgetbandits.policies.state import first_moment
+from budgetbandits.policies.state import arm_of, first_moment
 from budgetbandits.simulation.engine.dispatch import play_run
 from errands import errands, seen_by_oracle
 from reference import Errand, best_pair
@@ -84,11 +84,23 @@ class TestMixtures:
         assert bb.policies.above_average().choose(arms, now_with(arms, 50.0, 100.0, skip=True), 0.5) == 2
 
 
+def test_a_ratio_is_no_measure_with_requests() -> None:
+    """Where rewards and costs enter a mixture each for themselves, an index is an upper bound of the reward alone."""
+    arm = arm_of(arms_of([4.0], [0.5], [50]), 0)._replace(
+        cost_low=1.0, mean_cost=2.0, cost_sum=100.0, cost_squares=220.0
+    )
+    now = now_with(arms_of([4.0, 4.0], [0.5, 0.5], [50, 50]), 300.0, 100.0)
+    omega = bb.indices.OmegaUCB()
+    assert bb.indices.OptimisticRatio(omega).value(arm, now) == omega.value(arm, now)
+    rate = math.log(2 * 200) / 50
+    assert bb.indices.PrimalDual().value(arm, now) == pytest.approx(0.5 + math.sqrt(rate * 0.5) + rate)
+
+
 @given(st.floats(0.001, 0.999))
 def test_thompson_sampling_draws_from_the_best_mixture_of_its_draws(number: float) -> None:
     arms = arms_of([1.0, 2.0, 5.0, 4.0], [0.5, 0.6, 0.9, 0.55], [3, 4, 2, 5])
     now, policy, key = now_with(arms, 300.0, 100.0), bb.thompson(), int(number * 2**52)
-    drawn = [policy.drawn_mean(bb.policies.state.arm_of(arms, i), now, key, i) for i in range(4)]
+    drawn = [policy.drawn_mean(arm_of(arms, i), now, key, i) for i in range(4)]
     best = best_pair(drawn, arms.cost.tolist(), 3.0, False)
     arm = policy.choose(arms, now, number)
     # The arm stands in a best pair, on that side of its share on which the second number falls.

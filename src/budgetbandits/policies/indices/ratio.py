@@ -18,7 +18,7 @@ from budgetbandits.policies.indices.base import INDICES, Index, ScalarIndex
 from budgetbandits.policies.indices.kl import best_ratio, log_plus
 from budgetbandits.policies.indices.scaled import is_random, saving, saving_range, top_ratio
 from budgetbandits.policies.indices.ucb import OmegaUCB
-from budgetbandits.policies.state import Arm, Arms, Now, arm_of
+from budgetbandits.policies.state import Arm, Arms, Now, arm_of, has_requests, pulls_in_all
 
 __all__ = [
     "CUCB",
@@ -44,7 +44,8 @@ class OptimisticRatio(ScalarIndex):
     The lower end of the cost is what the same index says of a mirrored arm, which pays what is saved of the greatest
     cost. Neither end leaves its range. Where costs are known, this is the index itself. With `OmegaUCB` it is ω-UCB as
     published. A proof for the index with known costs does not carry over by itself. An index that
-    is optimistic about random costs by itself (`TwoMomentKLUCB`, `LearnedRangeKLUCB`) would be so twice here.
+    is optimistic about random costs by itself (`TwoMomentKLUCB`, `LearnedRangeKLUCB`) would be so twice here. With a
+    number of requests it is the index itself, too: rewards and costs then enter the best mixture each for themselves.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class OptimisticRatio(ScalarIndex):
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end of the reward, raised by how much the cost may be below its mean."""
         upper = self.index.value(arm, now)
-        if not is_random(arm):
+        if not is_random(arm) or has_requests(now.requested):
             return upper
         lower = max(arm.cost - self.index.value(saving(arm), saving_range(arm, now)), arm.cost_low)
         return min(upper, now.reward_high) * (arm.mean_cost / lower)
@@ -364,7 +365,19 @@ class PrimalDual(DensityIndex):
     times what the budget buys of this one; infinite while the denominator is 0 or less. The published algorithm weighs
     several resources against each other; with one there is nothing to weigh. Its regret is proved to be of the order of
     a root of the budget, on all problems alike.
+
+    With a number of requests it is the upper bound of the reward alone, for there it is not a ratio that counts.
+    `PrimalDualBwK` is the published algorithm with requests.
     """
+
+    def value(self, arm: Arm, now: Now) -> float:
+        """Return the formula's value in the units of the rewards or, with requests, the upper bound of the reward."""
+        reward, cost = arm.mean / now.reward_high, arm.mean_cost / now.cost_high
+        if has_requests(now.requested):
+            pulls = now.arm_count * pulls_in_all(arm.mean_cost, 1.0, 1.0, now)
+            rate = math.log(max(pulls, 1.0)) / arm.pulls
+            return min(reward + math.sqrt(rate * reward) + rate, 1.0) * now.reward_high
+        return self.density(reward, cost, arm, now) * cost * now.reward_high
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
