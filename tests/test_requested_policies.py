@@ -96,6 +96,83 @@ def test_a_ratio_is_no_measure_with_requests() -> None:
     assert bb.indices.PrimalDual().value(arm, now) == pytest.approx(0.5 + math.sqrt(rate * 0.5) + rate)
 
 
+class TestRivalsByHand:
+    """The formulas of the papers at one moment: half of 800 spent, half of 200 requests answered."""
+
+    arms = arms_of([1.0, 2.0, 5.0, 4.0], [0.5, 0.55, 0.9, 0.55], [40, 30, 20, 10])
+
+    def test_epsilon_first_exploits_the_mixture(self) -> None:
+        policy = bb.epsilon_first(0.1, bb.oracles.Fractional())
+        now = now_with(self.arms, 400.0, 100.0)
+        assert shares(policy, self.arms, now) == pytest.approx([0.25, 0.0, 0.75, 0.0, 0.0], abs=0.05)
+
+    @pytest.mark.parametrize("left", [300.0, 400.0, 500.0])
+    def test_ucb_bwk_spends_a_little_less_than_the_budget_whatever_is_left(self, left: float) -> None:
+        w = 0.01
+        gamma = w * math.log(4 * 200)
+        upper = []
+        for mean, pulls in zip([0.5, 0.55, 0.9, 0.55], [40, 30, 20, 10], strict=True):
+            m = mean * pulls / (pulls + 1)
+            upper.append(min(m + 2 * (math.sqrt(gamma * m / (pulls + 1)) + gamma / (pulls + 1)), 1.0))
+        budget = 800 / 5
+        epsilon = math.sqrt(gamma * 4 / budget) + math.log(200) * gamma * 4 / budget
+        best = bb.bounds.best_mixture(upper, self.arms.cost, (1 - epsilon) * 800, 200)
+        now = now_with(self.arms, 400.0, 100.0)
+        requested = Requested(200.0, 100.0, left, False)
+        weights = bb.policies.ucb_bwk(w).weights(self.arms, now._replace(budget_left=left, requested=requested))
+        assert (weights / weights.sum()).tolist() == pytest.approx(list(best.shares), abs=1e-9)
+        assert 0 < epsilon < 0.2
+
+    @pytest.mark.parametrize("left", [100.0, 400.0, 700.0])
+    def test_primal_dual_bwk_weighs_money_against_time(self, left: float) -> None:
+        w = 0.1
+        constant = w * math.log(4 * 200)
+        budget = min(800 / 5, 200)
+        step = math.sqrt(math.log(2) / budget)
+        money = (1 + step) ** (budget * (800 - left) / 800)
+        time = (1 + step) ** (budget * 100 / 200)
+        scores = []
+        for mean, cost, pulls in zip([0.5, 0.55, 0.9, 0.55], [1, 2, 5, 4], [40, 30, 20, 10], strict=True):
+            upper = min(mean + math.sqrt(constant * mean / pulls) + constant / pulls, 1.0)
+            scores.append(upper / (money * cost / 5 * budget / 160 + time * budget / 200))
+        now = now_with(self.arms, 400.0, 100.0)
+        now = now._replace(budget_left=left, requested=Requested(200.0, 100.0, left, False))
+        chosen = bb.policies.primal_dual_bwk(w).choose(self.arms, now, 0.5)
+        assert chosen == scores.index(max(scores))
+
+    def test_a_pacer_is_driven_by_the_budget_per_request(self) -> None:
+        policy, now = bb.policies.pacer(step=0.1, smoothing=0.5, most=5.0, w=0.0), now_with(self.arms, 400.0, 100.0)
+        arms = self.arms._replace(notes=np.zeros(4))
+        assert policy.choose(arms, now, 0.5) == 2
+        smoothed = multiplier = 0.0
+        chosen = []
+        for _ in range(60):
+            chosen.append(policy.choose(arms, now, 0.5))
+            policy.take_note(arms, now, chosen[-1])
+            smoothed = 0.5 * smoothed + 0.5 * (arms.cost[chosen[-1]] / 4 - 1)
+            multiplier = min(max(multiplier + 0.1 * smoothed, 0.0), 5.0)
+            assert arms.notes[:2].tolist() == pytest.approx([multiplier, smoothed])
+        assert set(chosen) == {0, 2}
+        assert np.mean(arms.cost[chosen]) == pytest.approx(4, abs=0.4)
+
+
+@pytest.mark.parametrize(
+    ("make", "bad"),
+    [
+        (bb.policies.ucb_bwk, {"w": 0.0}),
+        (bb.policies.primal_dual_bwk, {"w": -1.0}),
+        (bb.policies.pacer, {"step": 0.0}),
+        (bb.policies.pacer, {"smoothing": 1.5}),
+        (bb.policies.pacer, {"most": math.inf}),
+        (bb.policies.pacer, {"w": -0.1}),
+    ],
+)
+def test_bad_parameters(make: Any, bad: dict[str, float]) -> None:
+    ((name, value),) = bad.items()
+    with pytest.raises(InvalidInput, match=f"{name} is {value}"):
+        make(**bad)
+
+
 @given(st.floats(0.001, 0.999))
 def test_thompson_sampling_draws_from_the_best_mixture_of_its_draws(number: float) -> None:
     arms = arms_of([1.0, 2.0, 5.0, 4.0], [0.5, 0.6, 0.9, 0.55], [3, 4, 2, 5])
