@@ -4,12 +4,14 @@ The model knows nothing of policies: which arm is pulled, it takes from the firs
 and expects the others to have chosen the same. All else, from money to leases, it works out by itself, the simple way.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar
 from uuid import uuid4
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -29,10 +31,13 @@ from budgetbandits.errors import (
     InvalidReward,
     KeyReused,
     PullAlreadySettled,
+    TightBudgetWarning,
 )
 from budgetbandits.testing import HandClock, PostgresqlServer
 
 COSTS = {"a": Decimal("0.10"), "b": Decimal("0.25"), "c": Decimal("1.00")}
+CHEAPEST = min(COSTS.values())
+PRICES = COSTS | {bb.SKIP: Decimal("0.00")}
 LEASE = 60.0
 
 
@@ -64,25 +69,31 @@ class Comparison(RuleBasedStateMachine):
         self.entries = 0
 
     @initialize(
+        requests=st.sampled_from([(None, False), (None, False), (3, False), (12, False), (3, True), (12, True)]),
         budget=st.sampled_from(["0.30", "2.00", "20.00"]),
         on_expire=st.sampled_from(["charge", "release"]),
         policy=st.sampled_from([bb.kube(), bb.epsilon_first(0.3), bb.policies.epsilon_greedy(5, 0.5)]),
     )
-    def create(self, budget: str, on_expire: str, policy: bb.Policy) -> None:
+    def create(self, requests: tuple[int | None, bool], budget: str, on_expire: str, policy: bb.Policy) -> None:
         self.budget, self.on_expire = Decimal(budget), on_expire
+        self.requests, self.skip = requests
+        is_tight = self.requests is not None and not self.skip and self.requests * CHEAPEST > self.budget
         self.open_stores()
         for store in self.stores:
-            store.create(
-                self.name,
-                policy=policy,
-                costs=COSTS,
-                budget=budget,
-                reward_range=(0, 1),
-                seed=7,
-                lease=LEASE,
-                on_expire="charge" if on_expire == "charge" else "release",
-                unit="0.01",
-            )
+            with pytest.warns(TightBudgetWarning) if is_tight else nullcontext():
+                store.create(
+                    self.name,
+                    policy=policy,
+                    costs=COSTS,
+                    budget=budget,
+                    reward_range=(0, 1),
+                    seed=7,
+                    lease=LEASE,
+                    on_expire="charge" if on_expire == "charge" else "release",
+                    unit="0.01",
+                    requests=self.requests,
+                    skip=self.skip,
+                )
 
     def open_stores(self) -> None:
         for store in self.stores:
@@ -104,6 +115,22 @@ class Comparison(RuleBasedStateMachine):
     @property
     def held(self) -> Decimal:
         return sum((pull.held for pull in self.pulls.values()), Decimal(0))
+
+    @property
+    def counted(self) -> int:
+        """How many pulls answer a request: not those given back, unless they were made after all."""
+        back = ("cancelled",) if self.on_expire == "charge" else ("cancelled", "expired")
+        return sum(pull.state not in back for pull in self.pulls.values())
+
+    def requests_left(self) -> int | None:
+        return None if self.requests is None else max(self.requests - self.counted, 0)
+
+    def payable(self) -> Decimal:
+        """Return how much a pull may cost, so that the cheapest arm can answer every request still to come."""
+        left, requests_left = self.budget - self.held, self.requests_left()
+        if requests_left is None or self.skip:
+            return left
+        return min(left, max(left - CHEAPEST * max(requests_left - 1, 0), CHEAPEST))
 
     def outstanding(self) -> list[int]:
         return [number for number, pull in self.pulls.items() if pull.state == "outstanding"]
@@ -148,13 +175,34 @@ class Comparison(RuleBasedStateMachine):
         else:
             assert isinstance(answer, list)
             for pull in answer:
-                assert pull.id == len(self.pulls) + 1
-                assert COSTS[str(pull.arm)] <= self.budget - self.held
-                self.pulls[pull.id] = ModelPull(str(pull.arm), self.moment() + LEASE, COSTS[str(pull.arm)])
-                self.last = self.moment()
-            assert len(answer) == n or min(COSTS.values()) > self.budget - self.held
+                assert PRICES[str(pull.arm)] <= self.payable()
+                self.enter(pull)
+            if len(answer) < n:
+                assert self.requests_left() == 0 or (not self.skip and self.payable() < CHEAPEST)
             if key is not None and answer:
                 self.keys[key] = (n, answer)
+
+    def enter(self, pull: bb.Pull) -> None:
+        assert pull.id == len(self.pulls) + 1
+        assert pull.number == self.counted + 1
+        assert self.requests_left() != 0
+        assert pull.arm != bb.SKIP or self.skip
+        self.pulls[pull.id] = ModelPull(str(pull.arm), self.moment() + LEASE, PRICES[str(pull.arm)])
+        self.last = self.moment()
+
+    @precondition(lambda self: self.skip)
+    @rule()
+    def decline(self) -> None:
+        self.notice_time()
+        answer = self.all_of_them("ask", arm=bb.SKIP)
+        if self.is_closed:
+            assert answer is CampaignClosed
+        elif self.requests_left() == 0:
+            assert answer is None
+        else:
+            assert isinstance(answer, bb.Pull)
+            assert (answer.arm, answer.cost) == (bb.SKIP, Decimal(0))
+            self.enter(answer)
 
     @precondition(lambda self: self.pulls)
     @rule(which=st.integers(0, 99), reward=st.sampled_from([0.0, 0.5, 1.0, 1.5]), cents=st.integers(0, 30) | st.none())
@@ -162,12 +210,12 @@ class Comparison(RuleBasedStateMachine):
         self.notice_time()
         number = self.pick(which)
         pull = self.pulls[number]
-        cost = COSTS[pull.arm] if cents is None else Decimal(cents) / 100
+        cost = PRICES[pull.arm] if cents is None else Decimal(cents) / 100
         answer = self.all_of_them("tell", number, reward, None if cents is None else cost)
         is_settled = pull.state not in ("outstanding", "expired")
         if reward > 1:
             assert answer is InvalidReward
-        elif not is_settled and cost > COSTS[pull.arm]:
+        elif not is_settled and cost > PRICES[pull.arm]:
             assert answer is InvalidAmount
         elif pull.state == "outstanding":
             assert answer is None
@@ -182,7 +230,7 @@ class Comparison(RuleBasedStateMachine):
                 pull.state == "told late"
                 and pull.told is not None
                 and pull.told[0] == reward
-                and cost <= COSTS[pull.arm]
+                and cost <= PRICES[pull.arm]
             )
             assert answer is (None if is_same else PullAlreadySettled)
 
@@ -246,6 +294,7 @@ class Comparison(RuleBasedStateMachine):
         for store in self.stores:
             ads = store.open(self.name)
             assert [one.id for one in ads.pending] == self.outstanding()
+            assert (ads.pulls, ads.requests_left) == (self.counted, self.requests_left())
             assert ads.reward_total == sum(pull.told[0] for pull in self.pulls.values() if pull.told)
 
 
