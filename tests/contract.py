@@ -8,8 +8,9 @@ in fractions, apart from the learner's own books.
 
 import functools
 import math
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -22,8 +23,9 @@ from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits import Learner, Policy, Pull
-from budgetbandits.errors import KnapsackTooHard
-from reference import Account, Given, GivenCost, Index, ReferenceLearner, Twin, forgetful, open_account
+from budgetbandits.errors import KnapsackTooHard, TightBudgetWarning
+from budgetbandits.live.views import Choice
+from reference import Account, Given, GivenCost, Index, ReferenceLearner, Twin, forgetful, is_real, open_account
 from twins import INDEX_TWINS, MOST_ARMS, MOST_PULLS, POLICY_TWINS, Variant, made_like
 
 contract_settings = settings(
@@ -31,6 +33,9 @@ contract_settings = settings(
     # Several classes inherit the same test.
     suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow],
 )
+
+
+request_settings = settings(contract_settings, max_examples=(settings.default or settings()).max_examples * 6 // 100)
 
 
 @dataclass(frozen=True)
@@ -87,10 +92,23 @@ class Situation:
     reward_range: tuple[float, float]
     seed: int
     limits: list[int | None]
+    requests: int | None = None
+    skip: bool = False
 
     def learner(self, policy: Policy) -> Learner:
         costs = [bb.CostRange(*cost) if isinstance(cost, tuple) else cost for cost in self.costs]
-        return Learner(policy, costs, self.budget, self.reward_range, self.seed, limits=self.limits)
+        further: dict[str, Any] = {"limits": self.limits, "requests": self.requests, "skip": self.skip}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TightBudgetWarning)
+            return Learner(policy, costs, self.budget, self.reward_range, self.seed, **further)
+
+    def kept(self) -> Fraction | None:
+        """Return what is kept for each request to come, if the budget pays that for all; None if not."""
+        if self.requests is None or self.skip:
+            return None
+        rows = zip(self.exact_costs(), self.limits, strict=True)
+        lasting = [cost for cost, limit in rows if limit is None or limit >= self.requests]
+        return min(lasting) if lasting and min(lasting) * self.requests <= self.exact_budget() else None
 
     def reference(self, twin: Twin) -> ReferenceLearner:
         account = open_account(self.costs, self.budget, self.reward_range, self.limits)
@@ -118,6 +136,8 @@ class Situation:
 
         That is the least, and so much of what is between it and the greatest, rounded up to the unit.
         """
+        if arm == bb.SKIP:
+            return None, Fraction(0)
         account = self.account
         known = account.arms[int(arm)]
         if not known.is_random():
@@ -233,6 +253,19 @@ def situations_of_any_kind(draw: st.DrawFn) -> Situation:
 
 
 situations = situations_of_any_kind()
+
+
+@st.composite
+def situations_with_requests(draw: st.DrawFn) -> Situation:
+    """Make the first arm free, in some cases; money is tight in some, and plenty in others."""
+    situation, requests = draw(situations), draw(st.sampled_from([1, 4, 12, 25]))
+    if draw(st.booleans()) and not any(is_real(end) for cost in situation.costs for end in ends(cost)):
+        situation = replace(situation, costs=[0, *situation.costs[1:]])
+    return replace(situation, requests=requests, skip=draw(st.booleans()))
+
+
+def ends(cost: GivenCost) -> tuple[Given, ...]:
+    return cost if isinstance(cost, tuple) else (cost,)
 
 
 # Rewards of a few round shares make ties, others make none.
@@ -422,6 +455,58 @@ class PolicyContract:
                 assert all(choice.probability > 0 for choice in best_set)
                 assert pull.arm in [choice.arm for choice in best_set]
             best_set = learner.best_set()
+
+    @request_settings
+    @given(situations_with_requests(), stories, st.integers(0, 20))
+    @unless_too_hard
+    def test_answers_every_request_as_far_as_the_budget_pays_and_no_more(
+        self, case: Case, situation: Situation, story: list[Step], cut: int
+    ) -> None:
+        """One test for all that there is to say of requests, since the time goes into asking."""
+        requests, budget, kept = situation.requests, situation.exact_budget(), situation.kept()
+        assert requests is not None
+        costs: dict[str | int, Fraction] = {**dict(enumerate(situation.exact_costs())), bb.SKIP: Fraction(0)}
+        # The weights of all others are of the arms alone.
+        says_it = ("IndexPolicy(", "EpsilonFirst(", "EpsilonGreedy(", "KDE(", "BGreedy(")
+        unsaid = set() if any(name in str(case) for name in says_it) else {bb.SKIP}
+        learner = situation.learner(case.policy)
+        held: dict[int, tuple[str | int, Fraction]] = {}  # of every pull that counts: its arm, and what it holds
+        best_set: Sequence[Choice] | None = learner.best_set()
+        text, begun = learner.to_json(), 0
+        taken: list[tuple[Step, Pull | None]] = []
+        for step, pull in follow(learner, situation, story):
+            taken.append((step, pull))
+            left = budget - sum(cost for _, cost in held.values())
+            if step.verb == "ask":
+                if pull is None:
+                    assert not best_set
+                    arms = (int(arm) for arm, _ in held.values() if arm != bb.SKIP)
+                    assert len(held) == requests or (not situation.skip and situation.payable(arms, left) == [])
+                else:
+                    assert len(held) < requests
+                    assert costs[pull.arm] <= left - (kept or 0) * (requests - len(held) - 1)
+                    assert pull.arm != bb.SKIP or situation.skip
+                    if best_set is not None and pull.arm not in unsaid:
+                        assert pull.arm in {choice.arm for choice in best_set}
+                        assert sum(choice.probability for choice in best_set) == pytest.approx(1)
+                    held[pull.id] = (pull.arm, costs[pull.arm])
+            elif step.verb == "cancel":
+                assert pull is not None
+                del held[pull.id]
+            else:
+                assert pull is not None
+                held[pull.id] = (pull.arm, situation.told_cost(pull.arm, step.share)[1])
+            assert (learner.pulls, learner.requests_left) == (len(held), requests - len(held))
+            best_set = learner.best_set() if len(taken) % 4 == 0 else None  # that of Thompson sampling is slow
+            if len(taken) <= min(cut, len(story)):
+                text, begun = learner.to_json(), len(taken)
+        assert sum(cost for _, cost in held.values()) <= budget
+        assert learner.requests_left == 0 or (kept is None and not situation.skip)
+        assert all(not math.isnan(row.upper_bound) for row in learner.arms)
+        restored = Learner.from_json(text)
+        assert restored.to_json() == text
+        assert list(follow(restored, situation, story[begun:])) == taken[begun:]
+        assert restored.to_json() == learner.to_json()
 
     @contract_settings
     @given(situations, st.integers(0, 99))
