@@ -319,7 +319,7 @@ def unless_too_hard(test: Callable[..., None]) -> Callable[..., None]:
     """Leave out situations in which the oracle `Exact` gives up, as it says that it may: costs of next to nothing."""
 
     @functools.wraps(test)
-    def wrapped(self: "PolicyContract", case: Case, **drawn: Any) -> None:
+    def wrapped(self: object, case: Case, **drawn: Any) -> None:
         try:
             test(self, case, **drawn)
         except KnapsackTooHard:
@@ -456,6 +456,47 @@ class PolicyContract:
                 assert pull.arm in [choice.arm for choice in best_set]
             best_set = learner.best_set()
 
+    @contract_settings
+    @given(situations, st.integers(0, 99))
+    @unless_too_hard
+    def test_asks_for_nothing_when_the_budget_is_less_than_every_cost(
+        self, case: Case, situation: Situation, percent: int
+    ) -> None:
+        poor = replace(situation, budget=percent / 100 * float(situation.least_cost()))
+        assume(poor.exact_budget() < min(poor.exact_costs()))
+        learner = poor.learner(case.policy)
+        before = learner.to_json()
+        assert learner.ask() is None
+        assert learner.best_set() == ()
+        assert learner.to_json() == before
+
+    def test_asks_in_a_row_do_not_all_go_to_one_arm(self, case: Case) -> None:
+        learner = Learner(case.policy, {"a": 1, "b": "1.5", "c": 2}, 100, (0, 1), seed=3)
+        asked = [learner.ask() for _ in range(case.asks)]
+        assert len({pull.arm for pull in asked if pull is not None}) > 1
+
+    def test_a_cost_of_a_tenth_and_a_budget_of_1_make_ten_pulls(self, case: Case) -> None:
+        learner = Learner(case.policy, {"a": 0.1}, 1, (0, 1), seed=3)
+        count = 0
+        while pull := learner.ask():
+            learner.tell(pull, 0.5)
+            count += 1
+        assert (count, *map(float, (learner.money.spent, learner.money.left))) == (10, 1.0, 0.0)
+
+    def test_is_a_small_frozen_value(self, case: Case) -> None:
+        rooms = (bb.policies, bb.indices, bb.oracles, bb.memories)
+        again = eval(repr(case.policy), {name: value for room in rooms for name, value in vars(room).items()})
+        assert again == case.policy
+        assert hash(again) == hash(case.policy)
+        assert Policy.from_data(case.policy.to_data()) == case.policy
+        for field in fields(case.policy):
+            with pytest.raises(FrozenInstanceError):
+                setattr(case.policy, field.name, 1)
+
+
+class RequestsContract:
+    """What each policy does with a number of requests."""
+
     @request_settings
     @given(situations_with_requests(), stories, st.integers(0, 20))
     @unless_too_hard
@@ -507,40 +548,3 @@ class PolicyContract:
         assert restored.to_json() == text
         assert list(follow(restored, situation, story[begun:])) == taken[begun:]
         assert restored.to_json() == learner.to_json()
-
-    @contract_settings
-    @given(situations, st.integers(0, 99))
-    @unless_too_hard
-    def test_asks_for_nothing_when_the_budget_is_less_than_every_cost(
-        self, case: Case, situation: Situation, percent: int
-    ) -> None:
-        poor = replace(situation, budget=percent / 100 * float(situation.least_cost()))
-        assume(poor.exact_budget() < min(poor.exact_costs()))
-        learner = poor.learner(case.policy)
-        before = learner.to_json()
-        assert learner.ask() is None
-        assert learner.best_set() == ()
-        assert learner.to_json() == before
-
-    def test_asks_in_a_row_do_not_all_go_to_one_arm(self, case: Case) -> None:
-        learner = Learner(case.policy, {"a": 1, "b": "1.5", "c": 2}, 100, (0, 1), seed=3)
-        asked = [learner.ask() for _ in range(case.asks)]
-        assert len({pull.arm for pull in asked if pull is not None}) > 1
-
-    def test_a_cost_of_a_tenth_and_a_budget_of_1_make_ten_pulls(self, case: Case) -> None:
-        learner = Learner(case.policy, {"a": 0.1}, 1, (0, 1), seed=3)
-        count = 0
-        while pull := learner.ask():
-            learner.tell(pull, 0.5)
-            count += 1
-        assert (count, *map(float, (learner.money.spent, learner.money.left))) == (10, 1.0, 0.0)
-
-    def test_is_a_small_frozen_value(self, case: Case) -> None:
-        rooms = (bb.policies, bb.indices, bb.oracles, bb.memories)
-        again = eval(repr(case.policy), {name: value for room in rooms for name, value in vars(room).items()})
-        assert again == case.policy
-        assert hash(again) == hash(case.policy)
-        assert Policy.from_data(case.policy.to_data()) == case.policy
-        for field in fields(case.policy):
-            with pytest.raises(FrozenInstanceError):
-                setattr(case.policy, field.name, 1)

@@ -12,7 +12,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.core.registry import Registry
-from contract import PolicyContract, case_of, cases
+from contract import PolicyContract, RequestsContract, case_of, cases
 from twins import INDEX_TWINS, MEMORY_TWINS, ORACLE_TWINS, POLICY_TWINS, NamedTwin, Variant
 
 
@@ -49,7 +49,7 @@ def test_a_twin_takes_the_parameters_of_its_policy() -> None:
     [case for case in cases() if not bb.policies.POLICIES[case.name].random_costs and case.name != "index_policy"],
     ids=str,
 )
-class TestEveryPolicy(PolicyContract):
+class TestEveryPolicy(PolicyContract, RequestsContract):
     """Every policy, with its usual parameters and in the variants that stand with its twin."""
 
 

@@ -248,7 +248,7 @@ class AskTellContract(ABC):
             arms.tell(pull, 0.5 if pull.arm == "b" else 0.25)
         assert (arms.requests_left, [row.cost for row in arms.arms]) == (0, [0, 1])
         assert arms.arms[0].density is None
-        with pytest.raises(InvalidAmount, match="cost of arm 'a' is 0: a cost must be greater than 0, unless there is"):
+        with pytest.raises(InvalidAmount, match="cost of arm 'a' is 0: a cost must be greater than 0"):
             self.start(kube(), {"a": 0, "b": 1}, 2)
 
     @pytest.mark.parametrize("requests", [0, -1, 1.5, True, "5", 2**53 + 1])
@@ -303,14 +303,14 @@ class AskTellContract(ABC):
     @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
     def test_every_request_is_answered_or_declined(self, policy: Policy) -> None:
         chance, arms = Random(1), self.start(policy, COSTS, "2.00", requests=30, skip=True)
-        pulls, expected = 0, {choice.arm for choice in arms.best_set()}
+        pulls, expected = 0, {SKIP, *(choice.arm for choice in arms.best_set())}
         while pull := arms.ask():
             pulls += 1
             assert (pull.number, pull.arm in expected) == (pulls, True)
             if chance.random() < 0.8:
                 settled = chance.choice(arms.pending)
                 arms.tell(settled, 0 if settled.arm == SKIP else chance.random())
-            expected = {choice.arm for choice in arms.best_set()}
+            expected = {SKIP, *(choice.arm for choice in arms.best_set())}
         assert (pulls, arms.requests_left) == (30, 0)
         assert arms.money.left >= 0
 
