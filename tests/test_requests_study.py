@@ -10,6 +10,10 @@ import budgetbandits as bb
 from budgetbandits.analysis.regret import RegretOfRequestsRow
 from budgetbandits.errors import InvalidInput
 from budgetbandits.simulation.engine import dispatch
+from budgetbandits.studies.leaderboard.run import contest
+from budgetbandits.studies.leaderboard.suite import read_suite
+from budgetbandits.studies.own_study.run import run_study
+from budgetbandits.studies.own_study.study_file import CASE, StudyFile, read
 
 PROBLEM = bb.Problem({"small": 1, "large": 4}, [bb.Bernoulli(0.5), bb.Bernoulli(0.9)])
 FAMILY = bb.families.BernoulliFamily(arms=5)
@@ -153,3 +157,122 @@ def test_runs_with_other_requests_do_not_mix(changes: Any, message: str) -> None
 def test_bad_requests(requests: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         played(requests=requests)
+
+
+# Files
+
+STUDY = """
+runs = 2
+budgets = [1600, 400]
+problem = { family = "bernoulli", arms = 5 }
+policies.wide = { policy = "fractional_kube" }
+policies.narrow = { policy = "fractional_kube", width = 0.25 }
+"""
+
+
+def read_study(folder: Path, first_lines: str) -> StudyFile:
+    path = folder / "mine.toml"
+    path.write_text(first_lines + STUDY)
+    return read(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "requests", "skip"),
+    [
+        ("", None, False),
+        ("requests = 300", (300, 300), False),
+        ("requests = [400, 100]\nskip = true", (100, 400), True),  # as the budgets of the file, which fall
+    ],
+)
+def test_a_file_has_requests_beside_its_budgets(tmp_path: Path, lines: str, requests: Any, skip: bool) -> None:
+    file = read_study(tmp_path, lines)
+    assert (file.requests, file.study.cases[CASE].skip) == (requests, skip)
+    assert ("requests" in file.study.identity()["cases"][CASE]) == (requests is not None)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("requests = 0", "requests is 0: give a whole number from 1 to"),
+        ("requests = 2.5", "requests is 2.5: give a whole number from 1 to"),
+        ("requests = [10, -1]", r"requests\[1\] is -1: give a whole number"),
+        ("requests = [10]", r"requests is \[10\]: give one number for all budgets, or one for each .* 1600, 400"),
+        ("skip = true", "skip is true without a number of requests: give requests = 1000, or leave skip out"),
+        ("requests = 5\nskip = 1", "skip is 1: it must be true or false"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named(tmp_path: Path, lines: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        read_study(tmp_path, lines)
+
+
+def test_a_study_is_played_with_its_requests_and_resumes_with_no_others(tmp_path: Path) -> None:
+    read_study(tmp_path, "requests = [400, 100]\n")
+    out = tmp_path / "out"
+    printed = run_study(tmp_path / "mine.toml", out)
+    assert printed.startswith("Mean regret against the exact optimum for so many requests, with 95% intervals")
+    kept = bb.Runs.from_parquet(next((out / "runs" / CASE).glob("*.parquet")))
+    assert kept.requests == (100, 400)
+    assert (out / "regret.csv").read_text().splitlines()[0].split(",")[-4] == "requests"
+    report = (out / "report.md").read_text()
+    assert "Requests: 100, 400." in report
+    assert "over the number of requests T" in report
+    with pytest.raises(bb.errors.OutputError, match="holds an experiment with other settings"):
+        run_study(tmp_path / "mine.toml", out, requests=[300])
+    with pytest.raises(bb.errors.OutputError, match="holds an experiment with other settings"):
+        run_study(tmp_path / "mine.toml", out, skip=True)
+
+
+LIST = """
+[presets.quick]
+runs = 2
+seed = 1
+budgets = [400, 1600]
+requests = [100, 400]
+
+[problems.coins]
+family = "bernoulli"
+arms = 5
+
+[problems.fewer]
+family = "bernoulli"
+arms = 5
+requests = 50
+skip = true
+"""
+
+
+def test_a_list_has_requests_in_its_presets_and_its_problems(tmp_path: Path) -> None:
+    (tmp_path / "list.toml").write_text(LIST)
+    suite = read_suite(tmp_path / "list.toml")
+    cases = contest(suite).study.cases
+    found = {name: (case.requests, case.skip) for name, case in cases.items()}
+    assert found == {"coins": ((100, 400), False), "fewer": ((50, 50), True)}
+    changed = contest(suite, requests=[20, 30], skip=True).study.cases
+    assert {(case.requests, case.skip) for case in changed.values()} == {((20, 30), True)}
+    with pytest.raises(InvalidInput, match=r"requests of 'coins' is \(100, 400\): give one number for all budgets"):
+        contest(suite, budgets=[1000])
+    with pytest.raises(InvalidInput, match="skip is True without a number of requests"):
+        contest(suite, skip=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("requests = 50", "requests = 0", "problems.fewer.requests is 0"),
+        ("requests = 50", "", "problems.fewer.skip is true without a number of requests"),
+        ("[100, 400]", "true", "presets.quick.requests is true"),
+    ],
+)
+def test_a_mistake_in_a_list_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    (tmp_path / "list.toml").write_text(LIST.replace(old, new))
+    with pytest.raises(InvalidInput, match=message):
+        read_suite(tmp_path / "list.toml")
+
+
+def test_policies_are_compared_with_requests() -> None:
+    board = bb.compare(
+        POLICIES, {"coins": FAMILY}, [400], runs=3, seed=1, requests=100, skip=True, workers=2, progress=False
+    )
+    runs = board.runs["coins"]
+    assert (runs.requests, runs.skip) == ((100,), True)

@@ -159,7 +159,10 @@ MISTAKES = {
     "twice": ("seed = 1\nseed = 2\n", "this is not TOML: Cannot overwrite a value (at line 2"),
     "digits": (f"seed = {'9' * 5000}", "this is not TOML: "),
     "nested": ("seed = " + "[" * 5000, "this is not TOML: "),
-    "empty": ("", "budgets is missing: it has no default; allowed are title, seed, runs, budgets, against"),
+    "empty": (
+        "",
+        "budgets is missing: it has no default; allowed are title, seed, runs, budgets, requests, skip, against",
+    ),
     "no policies": (BUDGETS + FAMILY, "policies is missing"),
     "no source": (PLAIN, 'problem and arms are both missing: give either [problem] with family = "bernoulli"'),
     "two sources": (PLAIN + FAMILY + ARM, "problem and arms are both there: give either [problem]"),

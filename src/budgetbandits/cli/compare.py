@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser"]
 
-_OPTIONS: Final = ("costs", "preset", "policies", "problems", "csv", "reward_range", "budgets", "runs", "seed")
+_OPTIONS: Final = (
+    "costs",
+    "preset",
+    "policies",
+    "problems",
+    "csv",
+    "reward_range",
+    "budgets",
+    "requests",
+    "skip",
+    "runs",
+    "seed",
+)
 _FILES: Final = ("policies", "csv")
 
 _DESCRIPTION = """\
@@ -69,6 +81,10 @@ def add_parser(commands: Any) -> None:
         metavar="B",
         help="what to spend (with --csv: needed unless your list has presets)",
     )
+    group.add_argument(
+        "--requests", nargs="+", type=int, metavar="N", help="how many there are: for all budgets, or for each"
+    )
+    group.add_argument("--skip", action="store_true", default=None, help="let requests be declined")
     group.add_argument("--runs", type=int, metavar="N", help="of each problem")
     group.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
     add_machine_options(parser)
@@ -88,6 +104,8 @@ def _run(options: argparse.Namespace) -> int:
         budgets=options.budgets,
         runs=options.runs,
         seed=options.seed,
+        requests=options.requests[0] if options.requests and len(options.requests) == 1 else options.requests,
+        skip=bool(options.skip),
     )
     out = options.out or next(iter(added), "-".join(filter(None, ["leaderboard", options.costs, options.preset])))
     board = play_contest(chosen, out, machine_of(options), _command(options))
@@ -134,7 +152,9 @@ def _command(options: argparse.Namespace) -> str:
     words = ["budgetbandits", "compare"]
     for option in _OPTIONS:
         value = getattr(options, option)
-        if value is not None:
+        if value is True:
+            words.append(f"--{option}")
+        elif value is not None:
             values = value if isinstance(value, list) else [value]
             told = [Path(each).name if option in _FILES else _as_typed(each) for each in values]
             words += [f"--{option.replace('_', '-')}", *told]

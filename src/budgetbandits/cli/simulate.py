@@ -28,6 +28,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("file", metavar="FILE.toml", help="what to play")
     parser.add_argument("--out", metavar="FOLDER", help="default: the file's name without .toml, in this folder")
     parser.add_argument("--runs", type=int, metavar="N", help="in place of the file's")
+    parser.add_argument(
+        "--requests", nargs="+", type=int, metavar="N", help="in place of the file's: for all budgets, or for each"
+    )
+    parser.add_argument("--skip", action="store_true", default=None, help="let requests be declined")
     parser.add_argument("--seed", type=int, metavar="N", help="in place of the file's")
     add_machine_options(parser)
 
@@ -38,5 +42,5 @@ def _run(options: argparse.Namespace) -> int:
     from budgetbandits.studies.own_study.run import run_study
 
     out = options.out or Path(options.file).stem
-    print(run_study(options.file, out, machine_of(options), options.runs, options.seed))
+    print(run_study(options.file, out, machine_of(options), options.runs, options.seed, options.requests, options.skip))
     return 0

@@ -4,7 +4,7 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -17,10 +17,12 @@ __all__ = [
     "inside",
     "line",
     "number",
+    "requests_of",
     "run_count",
     "seed_of",
     "shown",
     "subtable",
+    "switch",
     "table_in",
     "text_in",
     "told_as",
@@ -32,6 +34,7 @@ Choice = TypeVar("Choice")
 
 _LONGEST: Final = 60
 _RUNS_MOST: Final = 2**32 - 1
+_REQUESTS_MOST: Final = 2**53
 _SEED_MOST: Final = 2**63 - 1
 
 
@@ -161,6 +164,30 @@ def whole(value: object, where: str, *, least: int, most: int) -> int:
 def run_count(value: object, where: str = "runs") -> int:
     """Return a number of runs, or raise."""
     return whole(value, where, least=1, most=_RUNS_MOST)
+
+
+def requests_of(value: object, where: str, budgets: Sequence[float]) -> tuple[int, ...]:
+    """Return how many requests there are with each of some budgets, or raise: one number is for all of them.
+
+    >>> requests_of(10, "requests", [100, 200]), requests_of([10, 20], "requests", [100, 200])
+    ((10, 10), (10, 20))
+    """
+    if not isinstance(value, list | tuple):
+        return (whole(value, where, least=1, most=_REQUESTS_MOST),) * len(budgets)
+    if len(value) != len(budgets):
+        amounts = ", ".join(f"{budget:g}" for budget in budgets)
+        raise InvalidInput(
+            f"{where} is {shown(value)}: give one number for all budgets, or one for each of them, which are {amounts}"
+        )
+    places = [where if len(value) == 1 else f"{where}[{position}]" for position in range(len(value))]
+    return tuple(whole(count, place, least=1, most=_REQUESTS_MOST) for count, place in zip(value, places, strict=True))
+
+
+def switch(value: object, where: str) -> bool:
+    """Return true or false, or raise."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{where} is {shown(value)}: it must be true or false")
+    return value
 
 
 def seed_of(value: object, where: str = "seed", *, followers: int = 0) -> int:

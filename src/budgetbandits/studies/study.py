@@ -46,11 +46,22 @@ class Case:
         What tells it from any other, as JSON can hold it.
     seed_offset
         What is added to the seed of the study; cases with different ones share no random numbers.
+    requests
+        How many requests there are with each budget of the study, or None for as many pulls as the budget pays.
+    skip
+        Whether a request may be declined.
     """
 
     source: Problem | Family
     description: Mapping[str, Any]
     seed_offset: int = 0
+    requests: tuple[int, ...] | None = None
+    skip: bool = False
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides its rows, as JSON can hold it; requests are not mentioned where there are none."""
+        told = {**self.description, "seed_offset": self.seed_offset}
+        return told if self.requests is None else told | {"requests": list(self.requests), "skip": self.skip}
 
     @classmethod
     def of(cls, source: Problem | Family) -> "Case":
@@ -103,7 +114,7 @@ class Study:
         """Return what decides the rows, as JSON can hold it."""
         return {
             "package": __version__,
-            "cases": {name: {**case.description, "seed_offset": case.seed_offset} for name, case in self.cases.items()},
+            "cases": {name: case.identity() for name, case in self.cases.items()},
             "policies": {name: policy.to_data() for name, policy in self.policies.items()},
             "budgets": list(self.budgets),
             "seed": self.seed,
@@ -169,6 +180,8 @@ def _simulated(
         progress=advance,
         first_run=first_run,
         exact_optimum=study.exact_optimum,
+        requests=case.requests,
+        skip=case.skip,
     )
 
 

@@ -14,10 +14,10 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Policy, kube, origin_of
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.folder import Folder
-from budgetbandits.studies.keys import choice, run_count, seed_of
+from budgetbandits.studies.keys import choice, requests_of, run_count, seed_of
 from budgetbandits.studies.leaderboard.board import Cell, Duel, Leaderboard
 from budgetbandits.studies.leaderboard.page import document
-from budgetbandits.studies.leaderboard.suite import Suite, budgets_of, read_suite
+from budgetbandits.studies.leaderboard.suite import Asked, Suite, budgets_of, read_suite
 from budgetbandits.studies.outputs import table_csv, write_page, write_picture
 from budgetbandits.studies.study import Case, Machine, Study, play
 
@@ -66,6 +66,8 @@ def compare(
     workers: int | None = None,
     engine: "str | Client | None" = None,
     progress: Progress = None,
+    requests: int | Sequence[int] | None = None,
+    skip: bool = False,
 ) -> Leaderboard:
     """Play policies on a suite of problems, and compare their regrets with that of KUBE on the same runs.
 
@@ -87,6 +89,9 @@ def compare(
         family is known by its repr; that of a dataclass tells it from others.
     workers, engine, progress
         As in `budgetbandits.simulate`.
+    requests, skip
+        How many requests there are, as one number or as one for each budget from the least on, and whether they may be
+        declined; by default as the list says.
 
     Returns
     -------
@@ -119,6 +124,8 @@ def compare(
         budgets=budgets,
         runs=runs,
         seed=seed,
+        requests=requests,
+        skip=skip,
     )
     machine = Machine(workers, engine, progress)
     if out is not None:
@@ -137,6 +144,8 @@ def contest(
     budgets: Sequence[float] | None = None,
     runs: int | None = None,
     seed: int | None = None,
+    requests: int | Sequence[int] | None = None,
+    skip: bool = False,
 ) -> Contest:
     """Return what is to be played: a preset of a list, with some things in place of others.
 
@@ -152,6 +161,8 @@ def contest(
         Problems beside those.
     budgets, runs, seed
         In place of the preset's.
+    requests, skip
+        In place of the problems' and the preset's.
     """
     settings = choice(preset, suite.presets, "preset")
     listed = suite.problems if names is None and not added else names or ()
@@ -165,7 +176,11 @@ def contest(
     amounts = settings.budgets if budgets is None else budgets_of(list(budgets))
     entrants = {name: entrant.policy for name, entrant in suite.policies.items()} if policies is None else policies
     _check(sources, entrants)
-    cases = _cases(sources, suite)
+    asked = _told_to_ask(requests, skip)
+    cases = {
+        name: _with_requests(name, case, asked or suite.asked.get(name, settings.asked), amounts)
+        for name, case in _cases(sources, suite).items()
+    }
     last = max(case.seed_offset for case in cases.values())
     first_seed = seed_of(settings.seed if seed is None else seed, followers=last)
     run_total = settings.runs if runs is None else run_count(runs)
@@ -192,6 +207,21 @@ def _cases(sources: Mapping[str, Problem | Family], suite: Suite) -> dict[str, C
     """Return cases with seeds of their own; a problem of the list has the same one whatever else is played."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys([*suite.problems, *sources]))}
     return {name: replace(Case.of(source), seed_offset=numbers[name]) for name, source in sources.items()}
+
+
+def _told_to_ask(requests: int | Sequence[int] | None, skip: bool) -> Asked | None:
+    """Return what a caller says of requests, or None if nothing."""
+    if requests is None:
+        if skip:
+            raise InvalidInput("skip is True without a number of requests: give requests=..., or leave skip out")
+        return None
+    return Asked(tuple(requests) if isinstance(requests, Sequence) else requests, skip)
+
+
+def _with_requests(name: str, case: Case, asked: Asked, budgets: Sequence[float]) -> Case:
+    if asked.requests is None:
+        return case
+    return replace(case, requests=requests_of(asked.requests, f"requests of {name!r}", budgets), skip=asked.skip)
 
 
 def _check(sources: Mapping[str, Problem | Family], policies: Mapping[str, Policy]) -> None:

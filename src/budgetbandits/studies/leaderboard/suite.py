@@ -7,7 +7,7 @@ their three tables, and what it leaves out is as the package has it.
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,17 +23,19 @@ from budgetbandits.studies.keys import (
     inside,
     line,
     number,
+    requests_of,
     run_count,
     seed_of,
     shown,
     subtable,
+    switch,
     table_in,
     text_in,
     told_of,
 )
 from budgetbandits.studies.problem_table import make_problem
 
-__all__ = ["OWN", "PACKAGED", "PUBLISHED", "Entrant", "Preset", "Suite", "budgets_of", "read_suite"]
+__all__ = ["OWN", "PACKAGED", "PUBLISHED", "Asked", "Entrant", "Preset", "Suite", "budgets_of", "read_suite"]
 
 PACKAGED: Final[Mapping[str, Path]] = {
     costs: Path(__file__).with_name(f"{costs}_costs.toml") for costs in ("known", "random")
@@ -43,6 +45,7 @@ OWN: Final = "own"
 _ORIGINS: Final[Mapping[str, Origin]] = {PUBLISHED: PUBLISHED, OWN: OWN}
 
 _TABLES: Final = ("presets", "problems", "policies")
+_REQUESTS: Final = ("requests", "skip")
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,24 @@ class Entrant:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """How many requests there are: one number, or one for each budget from the least on; None where it is not said.
+
+    And whether they may be declined.
+    """
+
+    requests: int | tuple[int, ...] | None = None
+    skip: bool = False
+
+
+@dataclass(frozen=True)
 class Preset:
-    """How much is played: runs, seed and budgets as in `budgetbandits.simulate`."""
+    """How much is played: runs, seed and budgets as in `budgetbandits.simulate`, and requests."""
 
     runs: int
     seed: int
     budgets: tuple[float, ...]
+    asked: Asked = Asked()
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,8 @@ class Suite:
         What tells the Python files that it imports from others, by their paths.
     has_own_presets
         Whether the presets stand in the list itself, and are not the package's.
+    asked
+        The requests of the problems that say a number of their own.
     """
 
     policies: Mapping[str, Entrant]
@@ -84,6 +101,7 @@ class Suite:
     text: str
     imports: Mapping[str, str]
     has_own_presets: bool
+    asked: Mapping[str, Asked] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -115,6 +133,7 @@ def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
             text=text,
             imports=imports,
             has_own_presets=path is not None and "presets" in tables,
+            asked=_asked_of_problems(tables) if "problems" in tables else defaults.asked,
         )
 
 
@@ -142,8 +161,31 @@ def _policies(tables: Mapping[str, Any]) -> dict[str, Entrant]:
 def _problems(tables: Mapping[str, Any], folder: Path) -> dict[str, Problem | Family]:
     found = {}
     for name, entry in _entries(tables, "problems", '[problems.coins] with family = "bernoulli"').items():
-        found[name] = make_problem(entry, inside("problems", name), folder)
+        made_of = {key: entry[key] for key in entry if key not in _REQUESTS}
+        found[name] = make_problem(made_of, inside("problems", name), folder)
     return found
+
+
+def _asked_of_problems(tables: Mapping[str, Any]) -> dict[str, Asked]:
+    return {
+        name: _asked(entry, inside("problems", name))
+        for name, entry in subtable(tables["problems"], "problems", "").items()
+        if any(key in entry for key in _REQUESTS)
+    }
+
+
+def _asked(entry: Mapping[str, Any], where: str) -> Asked:
+    """Return what a table says of requests; a list is in the order of rising budgets."""
+    skip = switch(entry.get("skip", False), inside(where, "skip"))
+    if "requests" not in entry:
+        if skip:
+            raise InvalidInput(
+                f"{inside(where, 'skip')} is true without a number of requests: give requests = 1000, or leave skip out"
+            )
+        return Asked()
+    value = entry["requests"]
+    counts = requests_of(value, inside(where, "requests"), value if isinstance(value, list) else [0.0])
+    return Asked(counts if isinstance(value, list) else counts[0], skip)
 
 
 def _presets(tables: Mapping[str, Any]) -> dict[str, Preset]:
@@ -151,11 +193,12 @@ def _presets(tables: Mapping[str, Any]) -> dict[str, Preset]:
     keys = ["runs", "seed", "budgets"]
     for name, entry in _entries(tables, "presets", "[presets.quick] with runs, seed and budgets").items():
         where = inside("presets", name)
-        check_keys(entry, where, allowed=keys, required=keys)
+        check_keys(entry, where, allowed=[*keys, *_REQUESTS], required=keys)
         found[name] = Preset(
             runs=run_count(entry["runs"], inside(where, "runs")),
             seed=seed_of(entry["seed"], inside(where, "seed")),
             budgets=budgets_of(entry["budgets"], inside(where, "budgets")),
+            asked=_asked(entry, where),
         )
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from budgetbandits.analysis.figures import Panel, Picture, how_drawn, picture, regret_figure
 from budgetbandits.analysis.growth import FEWEST_BUDGETS, Growth, growth, upper_half
-from budgetbandits.analysis.plots import curves
+from budgetbandits.analysis.plots import curves, regret_axis
 from budgetbandits.analysis.regret import RegretRow, paired_regret, regret, regrets
 from budgetbandits.core.tables import Table, cell_text
 from budgetbandits.errors import KnapsackTooHard
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["AgainstFirst", "GrowthRow", "run_study"]
 
 _OPTIMA: Final = {"optimum": "the exact optimum", "fractional": "the fractional optimum, budget times best density"}
+
+_OPTIMA_OF_REQUESTS: Final = {
+    "optimum": "the exact optimum for so many requests",
+    "fractional": "the fractional optimum for so many requests",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,8 @@ def run_study(
     machine: Machine | None = None,
     runs: int | None = None,
     seed: int | None = None,
+    requests: Sequence[int] | None = None,
+    skip: bool | None = None,
 ) -> str:
     """Play the experiment that a file describes, and write figure, runs, tables and report to a folder.
 
@@ -105,8 +112,8 @@ def run_study(
         The folder: new, empty, or of the same experiment.
     machine
         Where to play.
-    runs, seed
-        In place of those in the file.
+    runs, seed, requests, skip
+        In place of those in the file; requests as one number, or one for each budget from the least on.
 
     Returns
     -------
@@ -129,7 +136,7 @@ def run_study(
     >>> printed.splitlines()[0]
     'Mean regret against the exact optimum, with 95% intervals'
     """
-    file = read(path).changed(runs=runs, seed=seed)
+    file = read(path).changed(runs=runs, seed=seed, requests=requests, skip=skip)
     # The order of the policies decides no row, but which of them is the first.
     imports = {"imports": dict(file.imports)} if file.imports else {}
     folder = Folder(out, file.study.identity() | {"order": list(file.study.policies)} | imports)
@@ -139,7 +146,7 @@ def run_study(
     folder.write_text("regret.csv", regret_csv({CASE: played}, file.against))
     folder.write_text("comparison.csv", table_csv(AgainstFirst, results.comparison))
     write_picture(folder, "figure", drawn)
-    write_page(folder, _document(file, results, drawn, _command(file, folder, runs, seed)))
+    write_page(folder, _document(file, results, drawn, _command(file, folder, runs, seed, requests, skip)))
     return _summary(file, results, folder)
 
 
@@ -191,7 +198,8 @@ def _growth_row(policy: str, found: Growth) -> GrowthRow:
 def _picture(file: StudyFile, played: Runs) -> Picture:
     labels = {name: name for name in file.study.policies}
     panel = Panel(file.title, curves(played, labels, file.against, per_log=file.per_log))
-    figure = regret_figure([panel], title=f"Regret over {file.runs} runs", y_label=f"mean {_measure(file)}")
+    title, y_label = f"Regret over {file.runs} runs", f"mean {_measure(file)}"
+    figure = regret_figure([panel], title=title, y_label=y_label, x_label=regret_axis(played))
     return picture(figure, how_drawn([panel]))
 
 
@@ -199,18 +207,29 @@ def _measure(file: StudyFile) -> str:
     return "regret / ln(B / c_min)" if file.per_log else "regret"
 
 
-def _command(file: StudyFile, folder: Folder, runs: int | None, seed: int | None) -> str:
+def _command(
+    file: StudyFile,
+    folder: Folder,
+    runs: int | None,
+    seed: int | None,
+    requests: Sequence[int] | None,
+    skip: bool | None,
+) -> str:
     """Return what to type; names alone, so that the page is the same wherever it was made."""
     words = ["budgetbandits", "simulate", file.path.name, "--out", folder.path.resolve().name]
     for option, value in (("--runs", runs), ("--seed", seed)):
         words += [] if value is None else [option, str(value)]
+    words += [] if requests is None else ["--requests", *map(str, requests)]
+    words += ["--skip"] if skip else []
     return shlex.join(words)
 
 
 def _document(file: StudyFile, results: Results, drawn: Picture, command: str) -> Document:
+    is_over_requests = file.requests is not None and len(set(file.requests)) == len(file.requests) > 1
+    axis = "number of requests T" if is_over_requests else "budget B"
     blocks: list[Block] = [
         Text(_overview(file)),
-        Image("figure.png", drawn.png, f"{_regret_title(file)}, over the budget B. {drawn.how_drawn}"),
+        Image("figure.png", drawn.png, f"{_regret_title(file)}, over the {axis}. {drawn.how_drawn}"),
         Heading("Regret"),
         Text(_regret_title(file) + "."),
         _rows(results.regret),
@@ -233,13 +252,21 @@ def _document(file: StudyFile, results: Results, drawn: Picture, command: str) -
 def _overview(file: StudyFile) -> str:
     budgets = ", ".join(f"{budget:g}" for budget in file.study.budgets)
     return (
-        f"Policies: {', '.join(file.study.policies)}. Budgets: {budgets}. "
+        f"Policies: {', '.join(file.study.policies)}. Budgets: {budgets}.{_told_of_requests(file)} "
         f"Runs: {file.runs}, from seed {file.study.seed}. In a run all policies meet the same rewards."
     )
 
 
+def _told_of_requests(file: StudyFile) -> str:
+    if file.requests is None:
+        return ""
+    counts = ", ".join(map(str, file.requests if len(set(file.requests)) > 1 else file.requests[:1]))
+    return f" Requests: {counts}" + (", which may be declined." if file.study.cases[CASE].skip else ".")
+
+
 def _regret_title(file: StudyFile) -> str:
-    return f"Mean {_measure(file)} against {_OPTIMA[file.against]}, with 95% intervals"
+    optimum = _OPTIMA[file.against] if file.requests is None else _OPTIMA_OF_REQUESTS[file.against]
+    return f"Mean {_measure(file)} against {optimum}, with 95% intervals"
 
 
 def _comparison_title(file: StudyFile) -> str:

@@ -26,10 +26,12 @@ from budgetbandits.studies.keys import (
     inside,
     line,
     number,
+    requests_of,
     run_count,
     seed_of,
     shown,
     subtable,
+    switch,
     table_in,
     text_in,
     told_as,
@@ -49,6 +51,8 @@ _KEYS: Final = (
     "seed",
     "runs",
     "budgets",
+    "requests",
+    "skip",
     "against",
     "per_log",
     "reward_range",
@@ -96,13 +100,30 @@ class StudyFile:
     against: Against
     per_log: bool
 
-    def changed(self, *, runs: int | None = None, seed: int | None = None) -> "StudyFile":
-        """Return the same with another number of runs or another seed, where they are given."""
-        return replace(
-            self,
-            runs=self.runs if runs is None else run_count(runs),
-            study=self.study if seed is None else replace(self.study, seed=seed_of(seed)),
-        )
+    @property
+    def requests(self) -> tuple[int, ...] | None:
+        """How many requests there are with each budget; None for as many pulls as the budget pays."""
+        return self.study.cases[CASE].requests
+
+    def changed(
+        self,
+        *,
+        runs: int | None = None,
+        seed: int | None = None,
+        requests: Sequence[int] | None = None,
+        skip: bool | None = None,
+    ) -> "StudyFile":
+        """Return the same with another number of runs or requests or another seed, where they are given."""
+        study = self.study if seed is None else replace(self.study, seed=seed_of(seed))
+        if requests is not None or skip is not None:
+            case = study.cases[CASE]
+            if requests is not None:
+                counts = requests_of(requests[0] if len(requests) == 1 else requests, "requests", study.budgets)
+                case = replace(case, requests=counts)
+            if skip is not None:
+                case = replace(case, skip=_skip(skip, case.requests))
+            study = replace(study, cases={CASE: case})
+        return replace(self, runs=self.runs if runs is None else run_count(runs), study=study)
 
 
 def read(path: str | Path) -> StudyFile:
@@ -138,10 +159,13 @@ def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
     imports = import_files(table.get("import", []), file.parent)
     source = _source(table, file.parent)
     against = _against(table, source)
+    budgets = _budgets(table["budgets"], source)
+    requests = _requests(table, budgets)
+    case = replace(Case.of(source), requests=requests, skip=_skip(table.get("skip", False), requests))
     study = Study(
-        cases={CASE: Case.of(source)},
+        cases={CASE: case},
         policies=_policies(table["policies"]),
-        budgets=_budgets(table["budgets"], source),
+        budgets=budgets,
         seed=seed_of(table.get("seed", 0)),
         exact_optimum=against == "optimum",
     )
@@ -153,7 +177,7 @@ def _study_file(file: Path, text: str, table: Mapping[str, Any]) -> StudyFile:
         runs=run_count(table.get("runs", 100)),
         imports=imports,
         against=against,
-        per_log=_switch(table.get("per_log", False), "per_log"),
+        per_log=switch(table.get("per_log", False), "per_log"),
     )
 
 
@@ -167,15 +191,6 @@ def _against(table: Mapping[str, Any], source: Problem | Family) -> Against:
             "give 'fractional', or leave it out"
         )
     return against
-
-
-# Single values
-
-
-def _switch(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInput(f"{where} is {shown(value)}: it must be true or false")
-    return value
 
 
 # The problem or family
@@ -270,6 +285,22 @@ def _budgets(value: object, source: Problem | Family) -> tuple[float, ...]:
             )
         budgets.append(budget)
     return tuple(sorted(budgets))
+
+
+def _requests(table: Mapping[str, Any], budgets: Sequence[float]) -> tuple[int, ...] | None:
+    """Return how many requests there are with each budget; the file has them in the order of its own budgets."""
+    if "requests" not in table:
+        return None
+    given = table["budgets"]
+    amounts = budgets if isinstance(given, Mapping) else [float(amount) for amount in given]
+    counts = dict(zip(amounts, requests_of(table["requests"], "requests", amounts), strict=True))
+    return tuple(counts[budget] for budget in budgets)
+
+
+def _skip(value: object, requests: tuple[int, ...] | None) -> bool:
+    if switch(value, "skip") and requests is None:
+        raise InvalidInput("skip is true without a number of requests: give requests = 1000, or leave skip out")
+    return bool(value)
 
 
 def _spread(table: Mapping[str, Any]) -> list[int]:
