@@ -14,6 +14,11 @@ class TestLearner(AskTellContract):
     def start(self, policy: bb.Policy, costs: Any, budget: Any, **further: Any) -> bb.AskTell:
         return bb.Learner(policy, costs, budget, (0, 1), 7, **further)
 
+    def test_it_shows_its_requests(self) -> None:
+        arms = self.start(bb.kube(), {"a": 1, "b": 2}, 10, requests=5, skip=True)
+        arms.ask(arm=bb.SKIP)
+        assert "2 arms, 1 pulls of 5, 0 spent and 0 reserved of 10" in repr(arms)
+
 
 class TestRestoredLearner(TestLearner):
     """The same, but a copy takes over at the beginning of each call."""
@@ -44,6 +49,10 @@ class TestCampaign(AskTellContract):
             arms.tell(pull, 0.5)
         assert [row.kind for row in arms.history()] == ["directed", "asked", "directed", "told", "told", "told"]
         assert arms.verify().spent == 5
+
+    def test_it_shows_its_requests(self) -> None:
+        arms = self.start(bb.kube(), {"a": 1, "b": 2}, 10, requests=5)
+        assert repr(arms).endswith("2 arms, a budget of 10 for 5 requests>")
 
     def test_a_journal_of_declined_requests_is_verified_too(self) -> None:
         arms = self.start(bb.kube(), {"a": 1, "b": 2}, 3, requests=7, skip=True)
