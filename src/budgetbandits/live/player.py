@@ -102,7 +102,9 @@ class Player:
         return moment_at(
             self._first,
             pull=learning.memory.next_pull(learning.past, books.pulls + 1),
-            budget_left=payable(learning.arms, books.bill.prices, books.fallback, money, requests_left),
+            budget_left=payable(
+                learning.arms, books.bill.prices, books.fallback, money, requests_left, self._first.requested
+            ),
             money=money,
             requests_left=requests_left,
             arms_tried=learning.tried,

@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.books import Fallback
-from budgetbandits.core.compiled import allocating, fieldwise, kernel
+from budgetbandits.core.compiled import allocating, fieldwise, inlined, kernel
 from budgetbandits.policies.allowance import Allowance, Further
 
 __all__ = ["Arm", "Arms", "Now", "Requested"]
@@ -247,13 +247,15 @@ def moment_at(
 
 
 @kernel
-def payable(arms: Arms, prices: Floats, fallback: Fallback, money: float, requests_left: float) -> float:
+def payable(
+    arms: Arms, prices: Floats, fallback: Fallback, money: float, requests_left: float, requested: Requested | None
+) -> float:
     """Return how much of the money left a pull may cost, so that every request still to come can be answered.
 
     For these the price of the fallback is kept. Where that cannot be promised, because the budget does not pay its
     greatest cost throughout, less is kept once it is known what it costs; and the fallback itself may always be pulled.
     """
-    if fallback.arm < 0:
+    if requested is None or fallback.arm < 0:
         return money
     price, later = prices[fallback.arm], max(requests_left - 1.0, 0.0)
     kept = price * later
@@ -282,26 +284,37 @@ def pulls_ahead(cost: float, times: float, now: Now) -> float:
 
     The money left allows so many or, if that is less, there are no more requests. A free arm needs no money.
     """
-    requests_left = requests_left_of(now.requested)
-    money = money_left(now)
-    if cost * requests_left <= money or is_free(cost, now):
-        return requests_left / times
-    return money / (cost * times)
+    return pulls_ahead_of(cost, times, now.budget_left, now.cost_high, now.requested)
+
+
+@kernel
+def pulls_ahead_of(
+    cost: float, times: float, budget_left: float, cost_high: float, requested: Requested | None
+) -> float:
+    """Return the same, from what it depends on."""
+    if requested is None:
+        return budget_left / (cost * times)
+    if cost * requested.requests_left <= requested.money_left or cost <= _FREE_SHARE * cost_high:
+        return requested.requests_left / times
+    return requested.money_left / (cost * times)
 
 
 @kernel
 def pulls_in_all(cost: float, arms: float, times: float, now: Now) -> float:
     """Return how many pulls at this cost there can be in all, over a number of arms and of times."""
-    requests = requests_of(now.requested)
-    if cost * requests <= now.budget or is_free(cost, now):
-        return requests / (arms * times)
-    return now.budget / (cost * arms * times)
+    return pulls_in_all_of(cost, arms, times, now.budget, now.cost_high, now.requested)
 
 
 @kernel
-def is_free(cost: float, now: Now) -> bool:
-    """Tell whether a mean cost is that of a free arm, or no more than that; without requests there is none."""
-    return now.requested is not None and cost <= _FREE_SHARE * now.cost_high
+def pulls_in_all_of(
+    cost: float, arms: float, times: float, budget: float, cost_high: float, requested: Requested | None
+) -> float:
+    """Return the same, from what it depends on."""
+    if requested is None:
+        return budget / (cost * arms * times)
+    if cost * requested.requests <= budget or cost <= _FREE_SHARE * cost_high:
+        return requested.requests / (arms * times)
+    return budget / (cost * arms * times)
 
 
 @allocating
@@ -369,32 +382,36 @@ arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(a
 """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
 
 
-@allocating  # of arrays that it hands on, it has to keep count
+@inlined
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
-    return Allowance(
-        costs=likely_costs(arms.pulls, arms.cost, arms.mean_cost, now.requested),
-        budget=money_left(now),
-        limits=arms.pulls_left,
-        further=further_of(len(arms.cost), now.requested),
-    )
+    return allowance_with(arms.cost, arms.mean_cost, arms.pulls, arms.pulls_left, now.budget_left, now.requested)
 
 
-@allocating
-def likely_costs(pulls: Counts | Floats, greatest: Floats, mean_costs: Floats, requested: Requested | None) -> Floats:
-    """Return what a pull of each arm is taken to cost.
+@allocating  # of arrays that it hands on, it has to keep count
+def allowance_with(
+    greatest: Floats,
+    mean_costs: Floats,
+    pulls: Counts | Floats,
+    limits: Counts,
+    budget_left: float,
+    requested: Requested | None,
+) -> Allowance:
+    """Return the same, from what it depends on.
 
     An arm never tried counts with its greatest cost where requests have to be paid with the rest: a dear first try
     costs many cheap answers. A free arm costs nothing at all.
     """
     if requested is None:
-        return mean_costs
-    return np.where(pulls > 0, np.minimum(mean_costs, greatest), greatest)
+        return Allowance(costs=mean_costs, budget=budget_left, limits=limits, further=None)
+    further = Further(requested.requests_left, np.empty((0, len(pulls))), np.empty(0), requested.skip)
+    costs = np.where(pulls > 0, np.minimum(mean_costs, greatest), greatest)
+    return Allowance(costs=costs, budget=requested.money_left, limits=limits, further=further)
 
 
 @kernel
 def likely_cost(arms: Arms, arm: int) -> float:
-    """Return the same of one arm where there are requests."""
+    """Return what a pull of one arm is taken to cost where there are requests."""
     return float(min(arms.mean_cost[arm], arms.cost[arm]) if arms.pulls[arm] > 0 else arms.cost[arm])
 
 

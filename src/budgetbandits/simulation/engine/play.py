@@ -118,7 +118,7 @@ def moment(world: World, memory: Memory, state: RunState) -> Now:
     return moment_at(
         state.first,
         pull=memory.next_pull(state.past, state.counts[0]),
-        budget_left=payable(state.arms, world.prices, world.fallback, money, requests_left),
+        budget_left=payable(state.arms, world.prices, world.fallback, money, requests_left, world.requested),
         money=money,
         requests_left=requests_left,
         arms_tried=state.counts[2],
