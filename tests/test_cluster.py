@@ -46,7 +46,8 @@ def test_a_killed_worker_changes_nothing(cluster: LocalCluster) -> None:
     killer.start()
     assert rows(200, engine=client) == expected
     killer.join()
-    assert victim not in client.run(os.getpid).values()
+    # The scheduler may not have noticed yet that it is gone.
+    assert victim not in client.run(os.getpid, on_error="ignore").values()
     client.close()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.books import Fallback
-from budgetbandits.core.compiled import allocating, fieldwise, inlined, kernel
+from budgetbandits.core.compiled import allocating, fieldwise, kernel
 from budgetbandits.policies.allowance import Allowance, Further
 
 __all__ = ["Arm", "Arms", "Now", "Requested"]
@@ -197,7 +197,7 @@ def money_left_of(requested: Requested | None, budget_left: float) -> float:
 def requested_at(first: Requested | None, requests_left: float, money: float) -> Requested | None:
     """Return the same with so many requests and so much money left."""
     if first is None:
-        return None
+        return first  # not `None`: compiled, the result would be one or the other
     return first._replace(requests_left=requests_left, money_left=money)
 
 
@@ -382,37 +382,27 @@ arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(a
 """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
 
 
-@inlined
+@allocating  # of arrays that it hands on, it has to keep count
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
-    return allowance_with(arms.cost, arms.mean_cost, arms.pulls, arms.pulls_left, now.budget_left, now.requested)
+    return Allowance(
+        costs=likely_costs(arms.pulls, arms.cost, arms.mean_cost, now.requested),
+        budget=money_left(now),
+        limits=arms.pulls_left,
+        further=further_of(len(arms.cost), now.requested),
+    )
 
 
-@allocating  # of arrays that it hands on, it has to keep count
-def allowance_with(
-    greatest: Floats,
-    mean_costs: Floats,
-    pulls: Counts | Floats,
-    limits: Counts,
-    budget_left: float,
-    requested: Requested | None,
-) -> Allowance:
-    """Return the same, from what it depends on.
+@allocating
+def likely_costs(pulls: Counts | Floats, greatest: Floats, mean_costs: Floats, requested: Requested | None) -> Floats:
+    """Return what a pull of each arm is taken to cost.
 
     An arm never tried counts with its greatest cost where requests have to be paid with the rest: a dear first try
     costs many cheap answers. A free arm costs nothing at all.
     """
     if requested is None:
-        return Allowance(costs=mean_costs, budget=budget_left, limits=limits, further=None)
-    further = Further(requested.requests_left, np.empty((0, len(pulls))), np.empty(0), requested.skip)
-    costs = np.where(pulls > 0, np.minimum(mean_costs, greatest), greatest)
-    return Allowance(costs=costs, budget=requested.money_left, limits=limits, further=further)
-
-
-@kernel
-def likely_cost(arms: Arms, arm: int) -> float:
-    """Return what a pull of one arm is taken to cost where there are requests."""
-    return float(min(arms.mean_cost[arm], arms.cost[arm]) if arms.pulls[arm] > 0 else arms.cost[arm])
+        return mean_costs
+    return np.where(pulls > 0, np.minimum(mean_costs, greatest), greatest)
 
 
 @allocating
@@ -421,3 +411,9 @@ def further_of(size: int, requested: Requested | None) -> Further | None:
     if requested is None:
         return None
     return Further(requested.requests_left, np.empty((0, size)), np.empty(0), requested.skip)
+
+
+@kernel
+def likely_cost(arms: Arms, arm: int) -> float:
+    """Return what a pull of one arm is taken to cost where there are requests."""
+    return float(min(arms.mean_cost[arm], arms.cost[arm]) if arms.pulls[arm] > 0 else arms.cost[arm])

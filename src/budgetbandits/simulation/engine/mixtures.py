@@ -18,7 +18,7 @@ from budgetbandits.policies import IndexPolicy
 from budgetbandits.policies.hull import neighbours
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Memory
-from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, likely_cost, money_left, requests_left_of
+from budgetbandits.policies.state import Arms, Now, Requested, likely_cost, likely_costs, money_left, requests_left_of
 from budgetbandits.simulation.engine.ceilings import worth
 from budgetbandits.simulation.engine.play import begin, choice_number, decline, finish, goes_on, moment, pull_arm
 from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World
@@ -86,7 +86,7 @@ def play_mixtures(
         if policy.lazy or now.arms_tried == size:
             if is_over(screening, now):
                 if world.charges.is_random:
-                    screening.order[:] = np.argsort(allowance_of(arms, now).costs)
+                    screening.order[:] = np.argsort(likely_costs(arms.pulls, arms.cost, arms.mean_cost, requested))
                 screen(screening, policy, index, arms, now, requested.skip)
             count = evaluate(screening, policy, index, arms, now, values, costs, numbers)
             money = money_left(now) / requests_left_of(now.requested)
