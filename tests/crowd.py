@@ -86,7 +86,7 @@ def run(url: str, folder: Path, workers: int, kills: int, seed: int) -> int:
     written = dict.fromkeys(names, 0)  # how long a worker's diary was when it began
     killed = 0
     while killed < kills and names:
-        time.sleep(chance.uniform(0.01, 0.05))
+        time.sleep(chance.uniform(0.0, 0.03))
         # Only those at work: a kill while a worker starts would prove little.
         at_work = [child for child in sorted(names) if diary_size(folder, names[child]) > written[child]]
         if not at_work:

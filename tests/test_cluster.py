@@ -42,7 +42,7 @@ def test_a_killed_worker_changes_nothing(cluster: LocalCluster) -> None:
     expected = rows(200)
     client = Client(cluster)
     victim = next(iter(client.run(os.getpid).values()))
-    killer = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))
+    killer = threading.Timer(0.1, os.kill, (victim, signal.SIGKILL))
     killer.start()
     assert rows(200, engine=client) == expected
     killer.join()
@@ -67,12 +67,21 @@ def test_a_law_from_a_file_that_workers_cannot_import(cluster: LocalCluster, tmp
     import_files([path.name], tmp_path)
     problem = bb.Problem([1, 2], [sys.modules[path.stem].Rising(0, 1), bb.Bernoulli(0.5)])
     address = cluster.scheduler_address.removeprefix("tcp://")
-    there = bb.simulate(problem, bb.kube(0.3), 60, runs=4, seed=1, engine=f"dask://{address}")
-    here = bb.simulate(problem, bb.kube(0.3), 60, runs=4, seed=1)
+    # One run, so that one worker has to compile it.
+    there = bb.simulate(problem, bb.kube(0.3), 60, runs=1, seed=1, engine=f"dask://{address}")
+    here = bb.simulate(problem, bb.kube(0.3), 60, runs=1, seed=1)
     assert there.to_arrow().to_pylist() == here.to_arrow().to_pylist()
     del sys.modules[path.stem]
 
 
-def test_where_no_scheduler_answers_the_error_says_so() -> None:
+class Hasty(Client):
+    """Waits for a scheduler for a moment only."""
+
+    def __init__(self, address: str, timeout: float) -> None:
+        super().__init__(address, timeout=timeout / 20)
+
+
+def test_where_no_scheduler_answers_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed.Client", Hasty)
     with pytest.raises(InvalidInput, match="no Dask scheduler answers there"):
         rows(1, engine="dask://127.0.0.1:9")

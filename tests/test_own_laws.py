@@ -36,6 +36,9 @@ SHIFTED = [
     Shifted(Rising(0, 1), 1, False),
 ]
 
+COSTS: list[SteadyLaw | float] = [Rising(1, 3), 2]
+RANDOM_COSTS = bb.Problem(COSTS, [Rising(0, 1), Shifted(bb.Uniform(0, 0.5), 1, True)])
+
 
 def runs_of(problem: bb.Problem, policy: bb.Policy, budget: float = 60, **options: Any) -> bb.Runs:
     return bb.simulate(problem, policy, budget, runs=3, seed=7, arm_pulls=True, workers=1, **options)
@@ -108,16 +111,16 @@ class TestSimulations:
             assert runs["reward"][run] == pytest.approx(math.fsum(rewards), rel=1e-12)
 
     def test_costs_are_the_twins(self) -> None:
-        problem = bb.Problem([Rising(1, 3)], [bb.Bernoulli(0.5)])
-        assert problem.tables.price_list(10).unit.base == 2
-        runs = runs_of(problem, BY_SCAN)
+        assert RANDOM_COSTS.tables.price_list(10).unit.base == 2
+        runs = runs_of(RANDOM_COSTS, BY_SCAN)
         for run in range(3):
-            costs = [rising(1, 3, uniform(7, CHARGE, run, 0, count)) for count in range(int(runs["pulls"][run]))]
-            assert runs["spent"][run] == pytest.approx(math.fsum(costs), rel=1e-9)
+            rising_pulls, known_pulls = runs["arm_pulls"][run]
+            costs = [rising(1, 3, uniform(7, CHARGE, run, 0, count)) for count in range(rising_pulls)]
+            assert rising_pulls > 0
+            assert runs["spent"][run] == pytest.approx(math.fsum(costs) + 2 * known_pulls, rel=1e-9)
 
     def test_a_run_is_the_live_learners(self) -> None:
-        costs: list[SteadyLaw | float] = [Rising(1, 3), 2]
-        problem = bb.Problem(costs, [Rising(0, 1), Shifted(bb.Uniform(0, 0.5), 1, True)])
+        problem = RANDOM_COSTS
         runs = runs_of(problem, BY_SCAN)
         for run in range(3):
             learner = bb.Learner.for_problem(problem, BY_SCAN, 60, seed=7, run=run)

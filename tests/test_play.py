@@ -20,7 +20,6 @@ from budgetbandits.simulation.engine.live import CompiledChoice
 from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import grow
 from budgetbandits.simulation.engine.world import Outcome, World
-from shared_policies import DISCOUNTED
 
 NO_MARKS = np.zeros(0)
 GO_ON = np.zeros(1, np.int64)
@@ -195,7 +194,7 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
         bb.policies.variance_aware_thompson(),
         bb.epsilon_first(0.1),
         bb.policies.poker(),
-        DISCOUNTED,
+        bb.Forgetful(bb.thompson(), bb.memories.Discount(0.99)),
     ],
     ids=repr,
 )

@@ -73,6 +73,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def panel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of one panel that nothing interrupted."""
+    out = tmp_path_factory.mktemp("panel") / "out"
+    assert one_panel(out, runs=6) == 0
+    return out
+
+
 def rows(file: Path) -> list[dict[str, str]]:
     with file.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
@@ -151,7 +159,9 @@ def test_the_command_in_the_report_gives_the_same_with_one_worker_as_well(finish
 
 
 def assert_same(first: Path, second: Path) -> None:
-    for name in ("regret.csv", "figure-literal.svg", "figure-normalised.png"):
+    names = {path.name for path in first.iterdir()}
+    assert names == {path.name for path in second.iterdir()}
+    for name in names & {"regret.csv", "figure-literal.svg", "figure-normalised.png"}:
         assert (first / name).read_bytes() == (second / name).read_bytes()
     for name in ("claims.csv", "report.md"):
         assert without_times((first / name).read_text()) == without_times((second / name).read_text())
@@ -169,15 +179,15 @@ def test_it_prints_the_claims_and_where_the_report_is(tmp_path: Path, capsys: py
 # Workers and interruptions
 
 
-def test_more_runs_are_added_to_those_that_there_are(finished: Path, tmp_path: Path) -> None:
+def test_more_runs_are_added_to_those_that_there_are(panel: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert reproduce(out, runs=2) == 0
+    assert one_panel(out, runs=2) == 0
     before = {file: file.read_bytes() for file in (out / "runs").rglob("*.parquet")}
     times = (out / "pull-times.json").read_text()
-    assert reproduce(out) == 0
+    assert one_panel(out, runs=6) == 0
     assert {file: file.read_bytes() for file in before} == before
     assert (out / "pull-times.json").read_text() == times
-    assert_same(finished, out)
+    assert_same(panel, out)
 
 
 def test_fewer_runs_are_the_first_of_those_that_there_are(tmp_path: Path) -> None:
@@ -188,7 +198,7 @@ def test_fewer_runs_are_the_first_of_those_that_there_are(tmp_path: Path) -> Non
 
 
 def test_an_interrupted_run_goes_on_and_comes_out_the_same(
-    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    panel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     steps = 0
 
@@ -200,11 +210,11 @@ def test_an_interrupted_run_goes_on_and_comes_out_the_same(
         return bb.simulate(*arguments, **options)
 
     monkeypatch.setattr("budgetbandits.studies.study.simulate", interrupted)
-    assert reproduce(tmp_path / "out") == 130
+    assert one_panel(tmp_path / "out", runs=6) == 130
     assert "the same command resumes where it stopped" in capsys.readouterr().err
     assert not (tmp_path / "out" / "report.html").exists()
-    assert reproduce(tmp_path / "out") == 0
-    assert_same(finished, tmp_path / "out")
+    assert one_panel(tmp_path / "out", runs=6) == 0
+    assert_same(panel, tmp_path / "out")
 
 
 def test_a_killed_process_loses_no_finished_step(tmp_path: Path) -> None:
