@@ -11,8 +11,11 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies.memories import Everything
+from budgetbandits.policies.state import arm_of
 from budgetbandits.simulation.engine.ceilings import play_ceilings
+from budgetbandits.simulation.engine.compiler import classes_of, compile_entry
 from budgetbandits.simulation.engine.dispatch import has_ceilings, play_run
+from states import arms_of, now_of
 from test_play import (
     GO_ON,
     NO_MARKS,
@@ -43,18 +46,38 @@ INDICES = [
 
 
 @pytest.mark.parametrize("index", INDICES, ids=repr)
-def test_ceilings_decide_as_the_live_learner(index: bb.indices.Index) -> None:
-    """Which looks at every arm, in Python."""
+def test_ceilings_decide_as_the_live_learner(index: bb.indices.ScalarIndex) -> None:
+    """Which looks at every arm. Both in Python: that an index says the same when it is compiled is tested below."""
     chance = Random(5)
     assert has_ceilings(index)
     for run in range(12):
         problem = some_problem(chance, 12)
         budget = min(some_budget(chance, problem), 100.0)
         policy = bb.IndexPolicy(index, bb.oracles.Fractional(), clip=chance.random() < 0.5, lazy=chance.random() < 0.7)
-        outcome = play_run(policy, problem.tables, problem.price_list(budget), 7, run, NO_MARKS, GO_ON)
+        world = world_of(problem, problem.price_list(budget), 7, run)
+        outcome = play_ceilings(policy, index, Everything(), world, False, None)
         live = played_live(problem, policy, budget, 7, run)
         assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
         assert outcome.reward == live.reward_total
+
+
+def value_and_untried(index: bb.indices.ScalarIndex, arms: bb.policies.Arms, arm: int, now: bb.policies.Now) -> Any:
+    """Return all that ceilings ask of an index."""
+    cost = arms.mean_cost[arm]
+    return index.value(arm_of(arms, arm), now), index.untried(cost, now), index.top(cost, arms.cost_low[arm], now)
+
+
+@pytest.mark.parametrize("index", INDICES, ids=repr)
+def test_a_compiled_index_says_the_same(index: bb.indices.ScalarIndex) -> None:
+    """To the last bit. A whole run of each would take ten times as long to compile."""
+    entry: Any = compile_entry(value_and_untried, frozenset(classes_of(index)))
+    chance = Random(6)
+    for _ in range(200):
+        pulls = [chance.choice([1, 2, 5, 30, 1000]) for _ in range(4)]
+        arms = arms_of([1.0, 2.5, 40.0, 7.0], [chance.choice([0.0, 0.5, 1.0, chance.random()]) for _ in pulls], pulls)
+        now = now_of(sum(pulls) + 1, chance.choice([10.0, 500.0, 1e6]), arms_tried=4, reward_seen=1.0)
+        for arm in range(4):
+            assert entry(index, arms, arm, now) == value_and_untried(index, arms, arm, now)
 
 
 @pytest.mark.parametrize(
