@@ -106,8 +106,16 @@ def begin(world: World, memory: Memory) -> RunState:
 @kernel
 def goes_on(world: World, state: RunState) -> bool:
     """Tell whether there is another request, which can be paid or declined, and the run was not stopped."""
-    can_answer = state.money[2] <= rounded_down(state.money[0], state.money[1]) or may_decline(world.requested)
-    return bool(can_answer and state.counts[0] <= requests_of(world.requested) and world.stop[0] == 0)
+    can_pay = state.money[2] <= rounded_down(state.money[0], state.money[1])
+    return bool(is_due(world.requested, can_pay, state.counts[0]) and world.stop[0] == 0)
+
+
+@kernel
+def is_due(requested: Requested | None, can_pay: bool, pull: int) -> bool:
+    """Tell whether there is such a pull, if it can or cannot be paid."""
+    if requested is None:
+        return can_pay
+    return (can_pay or requested.skip) and pull <= requested.requests
 
 
 @kernel
