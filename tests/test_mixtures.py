@@ -42,10 +42,10 @@ def test_it_decides_as_the_policy_does(policy: bb.IndexPolicy, monkeypatch: pyte
     asked_itself = 0
     choose = bb.IndexPolicy.choose
 
-    def counted(*arguments: object) -> int:
+    def counted(self: bb.IndexPolicy, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         nonlocal asked_itself
         asked_itself += 1
-        return choose(*arguments)  # type: ignore[arg-type]
+        return choose(self, arms, now, uniform)
 
     assert is_mixed(policy)
     assert isinstance(policy.index, ScalarIndex)

@@ -102,14 +102,11 @@ class IMED(Policy):
         known = select(arms, affordable)
         allowance = allowance_of(known, now)
         needed = needed_by(known, allowance, allowance.further)
-        pulls = pulls_in_mixture(known.mean, allowance, affordable, size)
+        pulls = pulls_in_mixture(known.mean, allowance, affordable, size, now.requested)
         answers = np.zeros(size + 1)
         for drawn in np.flatnonzero(pulls):
             answers[self.least_evident(arms, now, affordable, needed, int(drawn))] += pulls[drawn]
-        declined = now.requested.requests_left - pulls.sum()
-        if now.requested.skip and declined > 0.0:
-            answers[self.least_evident(arms, now, affordable, needed, size)] += declined
-        return answers[:size]
+        return answers if now.requested.skip else answers[:size]
 
 
 @dataclass(frozen=True)

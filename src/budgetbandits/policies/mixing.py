@@ -3,13 +3,12 @@
 Where a policy without requests looks for the densest arm, with requests it draws one of these.
 """
 
-import numpy as np
-
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating
 from budgetbandits.policies.allowance import Allowance
+from budgetbandits.policies.index_policy import scattered
 from budgetbandits.policies.oracles import draw_fractional, fractional_pulls
-from budgetbandits.policies.state import Arms, Now, allowance_of, select
+from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, select
 
 __all__ = ["allowance_for", "arm_in_mixture", "pulls_in_mixture"]
 
@@ -27,8 +26,8 @@ def arm_in_mixture(values: Floats, allowance: Allowance, affordable: Counts, siz
     return int(affordable[drawn]) if drawn < len(affordable) else size
 
 
-def pulls_in_mixture(values: Floats, allowance: Allowance, affordable: Counts, size: int) -> Floats:
-    """Return how often each of all arms stands in that mixture."""
-    pulls = np.zeros(size)
-    pulls[affordable] = fractional_pulls(values, allowance, allowance.further)
-    return pulls
+def pulls_in_mixture(
+    values: Floats, allowance: Allowance, affordable: Counts, size: int, requested: Requested | None
+) -> Counts | Floats:
+    """Return how often each of all arms stands in that mixture and, where that is allowed, declining."""
+    return scattered(fractional_pulls(values, allowance, allowance.further), affordable, size, requested)

@@ -368,7 +368,6 @@ def primal_dual() -> IndexPolicy:
 @POLICIES.register(
     by=PrimalDualBwK,
     source="Badanidiyuru et al. 2013",
-    proof="of the order of a root of T, with requests",
     random_costs=True,
 )
 def primal_dual_bwk(w: float = 1.0) -> PrimalDualBwK:
@@ -387,7 +386,6 @@ def primal_dual_bwk(w: float = 1.0) -> PrimalDualBwK:
 @POLICIES.register(
     by=UCBBwK,
     source="Agrawal and Devanur 2014",
-    proof="of the order of a root of T, with requests",
     random_costs=True,
 )
 def ucb_bwk(w: float = 1.0) -> UCBBwK:
@@ -401,7 +399,7 @@ def ucb_bwk(w: float = 1.0) -> UCBBwK:
     return UCBBwK(w)
 
 
-@POLICIES.register(by=Pacer, source="Balseiro and Gur 2019", random_costs=True)
+@POLICIES.register(by=Pacer, source="Taberner-Miller 2026", random_costs=True)
 def pacer(step: float = 0.05, smoothing: float = 0.05, most: float = 5.0, w: float = 0.1) -> Pacer:
     """Pace the spending: a multiplier on cost, driven by spending against the budget per request; see `Pacer`.
 

@@ -48,7 +48,9 @@ class Poker(Policy):
         first = barely_pulled(arms, affordable)
         if now.requested is not None and first < 0:
             allowance = allowance_of(select(arms, affordable), now)
-            return pulls_in_mixture(self.bounds(arms, now)[affordable], allowance, affordable, len(arms.cost))
+            return pulls_in_mixture(
+                self.bounds(arms, now)[affordable], allowance, affordable, len(arms.cost), now.requested
+            )
         weights = np.zeros(len(arms.cost), np.int64)
         weights[self.choose(arms, now, 0.5)] = 1
         return weights

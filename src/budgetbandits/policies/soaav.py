@@ -12,7 +12,7 @@ from budgetbandits.core.specs import require
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.relaxation import needed_values
-from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, select
+from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, may_decline, select
 
 __all__ = ["AboveAverage"]
 
@@ -121,9 +121,9 @@ class AboveAverage(Policy):
 
     def weights(self, arms: Arms, now: Now) -> Counts:
         """Return 1 for the arm to pull."""
-        weights = np.zeros(len(arms.cost) + 1, np.int64)  # one more for declining
+        weights = np.zeros(len(arms.cost) + (1 if may_decline(now.requested) else 0), np.int64)
         weights[self.choose(arms, now, 0.5)] = 1
-        return weights[:-1]
+        return weights
 
 
 @allocating

@@ -23,7 +23,7 @@ from budgetbandits.core.streams import COIN, MIXTURE, POSTERIOR, uniform_pair
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.scaled import is_random, spending, spending_range, unscaled
 from budgetbandits.policies.mixing import allowance_for, arm_in_mixture, pulls_in_mixture
-from budgetbandits.policies.state import Arm, Arms, Now, Requested, arm_of
+from budgetbandits.policies.state import Arm, Arms, Now, Requested, arm_of, may_decline
 
 __all__ = ["PosteriorSampling", "Thompson", "VarianceAwareThompson"]
 
@@ -186,14 +186,17 @@ class PosteriorSampling(Policy):
             costs[:, fresh] = low[fresh] if now.requested is None else high[fresh]
         if now.requested is None:
             wins = np.bincount(np.argmax(values / costs, axis=1), minlength=len(known)).astype(np.float64)
-        else:
-            wins = np.zeros(len(known))
-            for drawn, spent in zip(values, costs, strict=True):
-                allowance = allowance_for(arms, affordable, now, spent)
-                pulls = pulls_in_mixture(drawn, allowance, affordable, len(arms.cost))[affordable]
-                wins += pulls / max(now.requested.requests_left, 1.0)
-        weights = np.zeros(len(arms.cost))
-        weights[affordable] = np.maximum(wins, _RARE)
+            weights = np.zeros(len(arms.cost))
+            weights[affordable] = np.maximum(wins, _RARE)
+            return weights
+        size = len(arms.cost)
+        weights = np.zeros(size + (1 if may_decline(now.requested) else 0))
+        for drawn, spent in zip(values, costs, strict=True):
+            allowance = allowance_for(arms, affordable, now, spent)
+            weights += pulls_in_mixture(drawn, allowance, affordable, size, now.requested)
+        weights /= max(now.requested.requests_left, 1.0)
+        possible = [*affordable.tolist(), *range(size, len(weights))]
+        weights[possible] = np.maximum(weights[possible], _RARE)
         return weights
 
 

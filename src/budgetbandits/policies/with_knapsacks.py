@@ -70,13 +70,14 @@ class UCBBwK(Policy):
     min(m + 2 rad(m), 1) and costs its mean, found likewise, less 2 rad; γ = w ln(K T). An arm is drawn from the best
     mixture that spends (1 - ε) B / T on average, ε = sqrt(γ K / B) + ln(T) γ K / B, whatever was spent so far. Where no
     mixture spends so little, ε is 0, as in the paper; so it is here, too, where the formula gives 1 or more, as it does
-    for small budgets. Without requests, the densest arm is pulled. With them, the regret is proved to be of the order
-    of a root of T for w = 1 and a little more.
+    for small budgets. Without requests, the densest arm is pulled. The authors prove a regret of the order of a root of
+    T. The constants here were not checked against their paper, and ε = 0 for small budgets is not theirs: do not take
+    its results for those of the published algorithm.
 
     Parameters
     ----------
     w
-        Greater than 0: the factor of the logarithm; 1 as published, less explores less.
+        Greater than 0: the factor of the logarithm; less explores less.
     """
 
     w: float = 1.0
@@ -137,7 +138,7 @@ class UCBBwK(Policy):
         allowance = allowance_for(arms, affordable, now, costs)._replace(budget=self.money(now, requested, costs))
         return arm_in_mixture(values, allowance, affordable, len(arms.cost), uniform)
 
-    def weights(self, arms: Arms, now: Now) -> Floats:
+    def weights(self, arms: Arms, now: Now) -> Counts | Floats:
         """Return how often each arm stands in the mixture."""
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         if now.requested is None:
@@ -145,7 +146,7 @@ class UCBBwK(Policy):
         values, costs = self.estimates(arms, now, affordable)
         allowance = allowance_for(arms, affordable, now, costs)
         allowance = allowance._replace(budget=self.money(now, now.requested, costs))
-        return pulls_in_mixture(values, allowance, affordable, len(arms.cost))
+        return pulls_in_mixture(values, allowance, affordable, len(arms.cost), now.requested)
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,9 @@ class PrimalDualBwK(Policy):
     budget. The prices v are multiplicative weights, (1 + ε)^(what was used of the resource, so scaled), with
     ε = sqrt(ln 2 / B'). The authors count what was used by the lower bounds L at the time; here it is what was spent or
     is reserved, which needs no memory, and is given back when a pull is cancelled. Without requests there is
-    nothing to weigh: then it is `PrimalDual` but for C. The regret is proved to be of the order of a root of T.
+    nothing to weigh: then it is `PrimalDual` but for C. The authors prove a regret of the order of a root of T for
+    what they count. Radius, ε and prices agree with a public program (lzt68/Online-Learning-Implementation on GitHub);
+    C and the scaling were not checked against the paper.
 
     Parameters
     ----------
@@ -215,7 +218,7 @@ def prices_of_use(now: Now) -> tuple[float, float]:
 class Pacer(Policy):
     """A pacer: the best upper bound less λ times the cost, λ rising while more is spent than the target.
 
-    Advertising systems pace their budgets so (Balseiro and Gur 2019), and routers of paid calls to language models. The
+    Advertising systems pace their budgets in this way, and routers of paid calls to language models. The
     target is the budget per request, b. After each pull the mean spending is smoothed,
     s ← (1 - α) s + α (c / b - 1), and the multiplier driven by it, λ ← min(max(λ + η s, 0), λ_max). These updates and
     usual values are those of the budget pacer of the PyPI package paretobandit, without its ceiling on costs. The arm
