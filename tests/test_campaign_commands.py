@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import sqlite3
 import sys
 from decimal import Decimal
@@ -56,6 +57,16 @@ def test_show(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "upper_bound" in output
     assert main(["campaign", "show", url, "empty"]) == 0
     assert "closed" in capsys.readouterr().out
+
+
+def test_show_a_rate_of_requests(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with bb.open_store(url) as store:
+        new_campaign(store, "asked", requests_rate="6 per minute", until="2500-01-01T00:00:00Z", skip=True).ask()
+    assert main(["campaign", "show", url, "asked"]) == 0
+    line = capsys.readouterr().out.splitlines()[3]
+    assert line.startswith("requests until 2500-01-01 00:00:00 UTC, which may be declined: 6 per minute declared, ")
+    assert re.search(r" declared, 6 estimated, \d{10} expected from now on$", line)
+    assert main(["campaign", "verify", url, "asked"]) == 0
 
 
 def test_show_requests(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import overload
 
+from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.clerk import Clerk, totals_of
 from budgetbandits.campaigns.journal import Entry
@@ -119,7 +120,8 @@ class Campaign:
     ) -> Pull | list[Pull] | None:
         """Return the next pull, its cost reserved, or None if the budget left pays for no arm.
 
-        None is final once no pull is outstanding; until then money may be given back.
+        None is final once no pull is outstanding; until then money may be given back. It is also the answer when all
+        requests were handed out, or the end of the campaign has come.
 
         Parameters
         ----------
@@ -259,8 +261,14 @@ class Campaign:
 
     @property
     def requests(self) -> int | None:
-        """How many pulls may be asked for in all; None for as many as there is money."""
-        return self._settings.requests
+        """How many pulls may be asked for in all; None for as many as there is money, or if no one knows."""
+        return None if self._settings.arrivals else self._settings.requests
+
+    @property
+    def requests_rate(self) -> RequestRate | None:
+        """The rate at which requests come, declared and estimated; None where none was declared."""
+        arrivals = self._settings.arrivals
+        return None if arrivals is None else arrivals.shown(self._clerk.time(), self.pulls)
 
     @property
     def skip(self) -> bool:
@@ -269,8 +277,8 @@ class Campaign:
 
     @property
     def requests_left(self) -> int | None:
-        """How many more pulls may be asked for; None where there is no number of requests."""
-        if self._settings.requests is None:
+        """How many more pulls may be asked for; None where there is no number of requests, or none that is known."""
+        if self.requests is None:
             return None
         return self._clerk.look(lambda ledger: int(ledger.player.books.requests_left))
 
@@ -345,7 +353,8 @@ class Campaign:
         return (
             f"<Campaign {self.name!r} with {settings.policy!r}: {len(settings.names)} arms, "
             f"a budget of {settings.unit.decimal(settings.budget)}"
-            f"{'' if settings.requests is None else f' for {settings.requests} requests'}>"
+            f"{'' if settings.requests is None else f' for {settings.requests} requests'}"
+            f"{'' if settings.arrivals is None else f' expected until {moment(settings.arrivals.until)}'}>"
         )
 
     def _lease_row(self, pull: Reservation, lease: Lease, now: int) -> LeaseRow:

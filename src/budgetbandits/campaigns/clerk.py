@@ -70,7 +70,13 @@ class Clerk:
     def look(self, view: Callable[[Ledger], Answer]) -> Answer:
         """Return a view of the ledger as the journal stands; nothing is written."""
         self._check_caller()
-        return self._alone(lambda: view(self._caught_up_outside()))
+        return self._alone(lambda: view(self._present_ledger()))
+
+    def _present_ledger(self) -> Ledger:
+        ledger = self._caught_up_outside()
+        if self.settings.arrivals is not None:
+            ledger.expect(self.time())
+        return ledger
 
     def _caught_up_outside(self) -> Ledger:
         try:

@@ -130,7 +130,7 @@ class Ledger:
             raise CampaignClosed("the campaign is closed: it hands out no more pulls; those outstanding can be told")
         pulls: list[Reservation] = []
         try:
-            while len(pulls) < wanted and (chosen := self._next_arm(arm)) is not None:
+            while len(pulls) < wanted and (chosen := self._next_arm(arm, wanted - len(pulls))) is not None:
                 self._write(
                     Kind.ASKED if arm is None else Kind.DIRECTED,
                     pull=self._books.asked + 1,
@@ -149,10 +149,19 @@ class Ledger:
                 raise
         return pulls
 
-    def _next_arm(self, arm: int | None) -> int | None:
+    def _next_arm(self, arm: int | None, wanted: int) -> int | None:
+        self.expect(self._now, wanted)
         if arm is None:
             return self._policy_says(self.player.choose)
         return arm if self._books.can_pull(arm) else None
+
+    def expect(self, time: int, asked: int = 1) -> None:
+        """Let the policy know how many requests to expect at a moment at which so many pulls are asked for.
+
+        Only where their number is not known. It is no part of what is folded: each ask says it anew, by its own time.
+        """
+        if self.settings.arrivals is not None:
+            self.player.expect(self.settings.arrivals.left_with(asked, time, self._books.pulls))
 
     def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
         """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing."""
@@ -286,10 +295,11 @@ class Ledger:
         if entry.amount != self._books.price(arm) or entry.until != self._lease_end(entry.time):
             raise JournalDamaged("its amount or its lease is not what the settings say")
         self._check_part(entry)
+        self.expect(entry.time, entry.wanted - entry.part)
         pull = self._policy_says(partial(self.player.ask, arm))
         if pull is None:
             raise JournalDamaged(
-                "the budget left does not pay this arm, or it or the requests have reached their limit"
+                "the budget left does not pay this arm, or it or the requests have reached their limit or end"
             )
         self._pulls.add(arm, pull.place)
         self._note_lease(pull.number, Lease(entry.time, entry.until))
@@ -403,6 +413,7 @@ def replay(
 
 
 def _check_choice(ledger: Ledger, entry: Entry) -> None:
+    ledger.expect(entry.time, entry.wanted - entry.part)
     chosen = ledger.player.choose()
     if chosen is None or chosen != entry.arm:
         had_to = "choose none" if chosen is None else f"choose arm {ledger.settings.name(chosen)!r}"

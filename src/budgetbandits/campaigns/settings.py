@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 
+from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.times import Duration, duration
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.books import SKIP
@@ -35,6 +36,7 @@ OnExpire = Literal["charge", "release"]
 _PLAIN: Final = 1
 _WITH_LIMITS: Final = 2  # or random costs
 _WITH_REQUESTS: Final = 3
+_WITH_RATE: Final = 4
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class CampaignSettings:
         What a pull of each arm costs at least, in whole units; None if all costs are known.
     requests, skip
         How many pulls there may be, None for as many as there is money; and whether a request may be declined.
+    arrivals
+        The rate at which requests come, where their number is not known; `requests` is then how many that promises.
     """
 
     policy: Policy
@@ -76,6 +80,7 @@ class CampaignSettings:
     least: tuple[int, ...] | None = None
     requests: int | None = None
     skip: bool = False
+    arrivals: Arrivals | None = None
 
     @classmethod
     def given(
@@ -91,12 +96,14 @@ class CampaignSettings:
         limits: Limits | None = None,
         requests: int | None = None,
         skip: bool = False,
+        arrivals: Arrivals | None = None,
     ) -> Self:
         """Check what a user gave, and return it as settings."""
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy is {policy!r}: give a policy such as recommended()")
         if on_expire not in get_args(OnExpire):
             raise InvalidInput(f"on_expire is {on_expire!r}: give 'charge', or 'release' if you know better")
+        requests = requests if arrivals is None else arrivals.total
         names, bill = _decimal_bill(costs, budget, unit, may_be_free=requests is not None)
         requests = check_requests(requests, skip, names)
         settings = cls(
@@ -113,6 +120,7 @@ class CampaignSettings:
             None if bill.least is None else tuple(int(price) for price in bill.least),
             requests,
             skip,
+            arrivals,
         )
         if settings._stored_and_read() != settings:
             raise InvalidInput(f"policy is {policy!r}: it does not come back from JSON as it was; use plain parameters")
@@ -132,6 +140,9 @@ class CampaignSettings:
         if self.requests is not None:
             version = _WITH_REQUESTS
             later |= {"requests": self.requests, "skip": self.skip}
+        if self.arrivals is not None:
+            version = _WITH_RATE
+            later["arrivals"] = self.arrivals._asdict()
         return json.dumps(
             {
                 "version": version,
@@ -160,8 +171,8 @@ class CampaignSettings:
         """
         try:
             data = json.loads(text)
-            if data["version"] not in (_PLAIN, _WITH_LIMITS, _WITH_REQUESTS):
-                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 to 3")
+            if data["version"] not in (_PLAIN, _WITH_LIMITS, _WITH_REQUESTS, _WITH_RATE):
+                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 to 4")
             return cls._restored(data)
         except InvalidState:
             raise
@@ -185,6 +196,7 @@ class CampaignSettings:
             _least(data.get("least")),
             check_requests(data.get("requests"), data.get("skip", False), data["names"]),
             data.get("skip", False),
+            Arrivals.restored(data["arrivals"]) if "arrivals" in data else None,
         )
 
     @staticmethod

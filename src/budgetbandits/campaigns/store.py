@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Self
 
+from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.backend import Backend, CampaignRecord
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
@@ -150,6 +151,8 @@ class Store:
         unit: Amount | None = None,
         limits: Limits | None = None,
         requests: int | None = None,
+        requests_rate: str | None = None,
+        until: str | datetime | None = None,
         skip: bool = False,
     ) -> Campaign:
         """Create a campaign, durably, and return it.
@@ -161,6 +164,11 @@ class Store:
         policy, costs, budget, reward_range, seed, limits, requests, skip
             As in `budgetbandits.Learner`, ranges of costs included; but money is decimal: an int, text, a Decimal or a
             float with few digits.
+        requests_rate, until
+            Where the number of requests is not known: at which rate they come, such as "500 per day", and when the
+            last one does, a datetime with a time zone or text such as "2026-12-01T00:00:00Z". The policy works with
+            the number to be expected, and learns the true rate. No pull is handed out from the end on; those
+            outstanding can be told. As many requests as expected are answered, not any number.
         lease
             How long a pull may stay outstanding: text such as "10 minutes", a timedelta or seconds. By default
             there is no limit.
@@ -180,11 +188,12 @@ class Store:
             If a value breaks a rule; nothing is written then.
         """
         _check_name(name)
+        created = self.backend.time() if self._clock is None else timestamp(self._clock())
+        arrivals = _arrivals(requests, requests_rate, until, created)
         settings = CampaignSettings.given(
-            policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits, requests, skip
+            policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits, requests, skip, arrivals
         )
         warn_if_tight(settings.player().books)
-        created = self.backend.time() if self._clock is None else timestamp(self._clock())
         self.backend.create(name, settings.to_json(), settings.budget, created)
         return self.open(name)
 
@@ -223,6 +232,21 @@ class Store:
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not 1 <= len(name) <= 255 or not name.isprintable():
         raise InvalidInput(f"name is {name!r}: give a printable text of 1 to 255 characters")
+
+
+def _arrivals(requests: int | None, rate: str | None, until: str | datetime | None, begin: int) -> Arrivals | None:
+    if rate is None and until is None:
+        return None
+    if requests is not None and rate is not None:
+        raise InvalidInput(
+            f"requests is {requests!r} and requests_rate {rate!r}: give the number of requests, or their rate if you "
+            "do not know it"
+        )
+    if rate is None:
+        raise InvalidInput("until is given without requests_rate: say how many requests come until then")
+    if until is None:
+        raise InvalidInput("requests_rate is given without until: say when the last request comes")
+    return Arrivals.given(rate, until, begin)
 
 
 def _row(record: CampaignRecord) -> CampaignRow:

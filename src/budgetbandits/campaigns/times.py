@@ -7,7 +7,18 @@ from typing import Final
 
 from budgetbandits.errors import InvalidInput
 
-__all__ = ["Clock", "Duration", "duration", "is_moment", "moment", "span", "system_clock", "timestamp"]
+__all__ = [
+    "Clock",
+    "Duration",
+    "duration",
+    "in_words",
+    "instant",
+    "is_moment",
+    "moment",
+    "span",
+    "system_clock",
+    "timestamp",
+]
 
 Clock = Callable[[], datetime]
 """Tells what time it is, with its time zone."""
@@ -46,6 +57,22 @@ def is_moment(microseconds: int) -> bool:
     return 0 <= microseconds <= _LAST + _LONGEST // timedelta(microseconds=1)
 
 
+def instant(value: str | datetime, what: str) -> int:
+    """Return a moment that a user gave, as microseconds since 1970.
+
+    >>> instant("1970-01-02T00:00:00Z", "until")
+    86400000000
+    """
+    try:
+        when = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return timestamp(when)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"{what} is {value!s}: give a datetime with a time zone, or text such as '2026-12-01T00:00:00Z', between "
+            "the years 1970 and 9000"
+        ) from error
+
+
 def moment(microseconds: int) -> datetime:
     """Return microseconds since 1970 as a moment, UTC."""
     return _EPOCH + timedelta(microseconds=microseconds)
@@ -69,6 +96,18 @@ def duration(value: Duration, what: str) -> int:
             "longer than nothing and shorter than a hundred years"
         )
     return length // timedelta(microseconds=1)
+
+
+def in_words(length: timedelta) -> str:
+    """Return a duration in the largest unit of which it is a whole number.
+
+    >>> in_words(timedelta(minutes=10)), in_words(timedelta(hours=24)), in_words(timedelta(seconds=0.5))
+    ('10 minutes', 'day', '0.5 seconds')
+    """
+    seconds = length.total_seconds()
+    unit = next((unit for unit in reversed(_SECONDS) if seconds % _SECONDS[unit] == 0), "second")
+    count = seconds / _SECONDS[unit]
+    return unit if count == 1 else f"{count:.15g} {unit}s"
 
 
 def _as_timedelta(value: object) -> timedelta | None:

@@ -108,9 +108,11 @@ def _show(options: argparse.Namespace) -> int:
         print(f"{ads.name}: {ads.policy!r}, seed {ads.seed}, {'closed' if ads.is_closed else 'open'}")
         print(f"created {ads.created:%Y-%m-%d %H:%M:%S} UTC, lease {ads.lease or 'none'}, on expiry: {ads.on_expire}")
         print(f"budget {money.budget}: spent {money.spent}, reserved {money.reserved}, left {money.left}")
+        skip = ", which may be declined" if ads.skip else ""
         if ads.requests is not None:
-            skip = ", which may be declined" if ads.skip else ""
             print(f"{ads.requests} requests{skip}: left {ads.requests_left}")
+        if (rate := ads.requests_rate) is not None:
+            print(f"requests until {rate.until:%Y-%m-%d %H:%M:%S} UTC{skip}: {rate}")
         print(f"{ads.pulls} pulls, rewards of {ads.reward_total:g}\n\n{ads.arms}\n")
         print(f"pending pulls: {len(leases)}")
         if leases:

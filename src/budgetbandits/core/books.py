@@ -353,6 +353,16 @@ class Books:
         del self.outstanding[reservation.number]
         self.reserved -= reservation.price
 
+    def expect(self, requests_left: int) -> None:
+        """Expect so many more requests: a number that may change, and with which nothing is certain."""
+        self.requests = self.pulls + requests_left
+        self.fallback = self._lasting_fallback
+
+    @cached_property
+    def _lasting_fallback(self) -> Fallback:
+        # However many there will be, an arm without a limit answers them.
+        return fallback_of(self.bill, self.limits, UNLIMITED, skip=self.skip)
+
     def _count(self, arm: int, pulls: int) -> None:
         self.pulls += pulls
         if arm == self.skip_arm:

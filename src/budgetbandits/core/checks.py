@@ -12,6 +12,7 @@ from budgetbandits.core.money import Amount, CostRange
 from budgetbandits.errors import InvalidAmount, InvalidInput
 
 __all__ = [
+    "PULLS_MOST",
     "SKIP",
     "ArmName",
     "Cost",
@@ -30,7 +31,7 @@ SKIP: Final = "skip"
 """The arm of a request that is declined: free, and worth nothing."""
 
 _REWARD_MAX: Final = 1e100  # squares of rewards and their sums stay finite
-_PULLS_MOST: Final = 2**53  # float64 counts so far
+PULLS_MOST: Final = 2**53  # float64 counts so far
 
 ArmName = str | int
 Cost = Amount | CostRange | tuple[Amount, Amount]
@@ -162,7 +163,7 @@ def check_range(reward_range: tuple[float, float]) -> tuple[float, float]:
 
 def check_pulls(value: object, what: str, least: int = 1) -> int:
     """Return a number of pulls, or of one among them, or raise."""
-    if not is_whole(value) or not least <= value <= _PULLS_MOST:
+    if not is_whole(value) or not least <= value <= PULLS_MOST:
         raise InvalidInput(f"{what} is {value!r}: give a whole number of pulls from {least} to 2^53")
     return int(value)
 

@@ -95,6 +95,13 @@ class Player:
             None if requests is None else Requested(float(requests), float(requests), 0.0, skip),
         )
 
+    def expect(self, requests_left: int) -> None:
+        """Expect so many more requests, this one included, where their number is not known."""
+        books = self.books
+        books.expect(requests_left)
+        in_all = float(books.pulls + requests_left)
+        self._first = self._first._replace(requested=Requested(in_all, float(requests_left), 0.0, books.skip))
+
     def now(self) -> Now:
         """Return what the policy is told of the moment."""
         learning, books = self.learning, self.books

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -32,6 +32,9 @@ from budgetbandits.policies import epsilon_greedy, kube, thompson
 from budgetbandits.testing.clock import HandClock
 
 __all__ = ["StoreContract", "amounts", "asked", "new_campaign"]
+
+
+LATER: Final = "2026-01-11T00:00:00Z"  # ten days after the clock begins
 
 
 class StoreContract(ABC):
@@ -108,6 +111,14 @@ class StoreContract(ABC):
             {"skip": True},
             {"costs": {SKIP: 1}, "requests": 5, "skip": True},
             {"costs": {"a": 0}},
+            {"requests_rate": "5 per day"},
+            {"until": LATER},
+            {"requests": 5, "requests_rate": "5 per day", "until": LATER},
+            {"requests_rate": "5 per day", "until": "2025-12-31T23:59:59Z"},
+            {"requests_rate": "5 per day", "until": "2026-01-01T00:00:00Z"},
+            {"requests_rate": "5 per day", "until": "2026-02-01"},
+            {"requests_rate": "5 per day", "until": "soon"},
+            *({"requests_rate": rate, "until": LATER} for rate in ("0 per day", "-5 per day", "5", "5 per moon", 5)),
         ]
         for changed in bad:
             with pytest.raises(InvalidInput):
@@ -402,6 +413,51 @@ class StoreContract(ABC):
         assert rows[-1] == ("told", SKIP, Decimal(0))
         ads.verify()
 
+    # Requests that come at a rate
+
+    def test_the_estimate_follows_a_rate_twice_as_high_as_declared(self, store: Store, clock: HandClock) -> None:
+        ads = new_campaign(store, costs={"a": "0.10", "b": "1"}, budget=60, requests_rate="10 per day", until=LATER)
+        step = timedelta(days=10) / 200
+        estimates = []
+        for number in range(200):
+            pull = ads.ask()
+            assert pull is not None
+            ads.tell(pull, 0.9 if pull.arm == "b" else 0.5)
+            if number % 50 == 49:
+                rate = ads.requests_rate
+                assert rate is not None
+                estimates.append(rate.estimated)
+            clock.advance(step.total_seconds())
+        # (a tenth of the time as declared, and the rest as it was) over all that time; the last pull came a step ago
+        assert estimates == pytest.approx([(10 + n) / (1 + (n - 1) / 20) for n in (50, 100, 150, 200)])
+        assert ads.requests is None
+        assert ads.requests_left is None
+        assert 50 < ads.money.spent <= 60
+        assert ads.ask() is None  # the end has come
+        ads.verify()
+
+    def test_nothing_is_refused_before_the_end_and_nothing_handed_out_after_it(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, lease=None, requests_rate="2 per week", until=LATER)
+        pulls = ads.ask(n=40, key="k")
+        assert len(pulls) == 40  # of 3 expected
+        clock.now = datetime.fromisoformat(LATER) - timedelta(microseconds=1)
+        last = ads.ask(key="last")
+        assert last is not None
+        clock.advance(1e-6)
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            rate = other.requests_rate
+            assert rate is not None
+            assert (rate.declared, rate.period, rate.requests_left) == (2, timedelta(weeks=1), 0)
+            assert (other.ask(), other.ask(n=3), other.ask(arm="a"), other.best_set()) == (None, [], None, ())
+            assert other.ask(key="last") == last
+            other.tell(last, 0.5)
+            other.cancel(pulls[0])
+            assert other.ask() is None
+        ads.verify()
+
     def test_without_a_lease_nothing_expires(self, store: Store, clock: HandClock) -> None:
         ads = new_campaign(store, lease=None)
         pull = ads.ask()
@@ -412,11 +468,15 @@ class StoreContract(ABC):
 
     # Crowds
 
-    @pytest.mark.parametrize("has_requests", [False, True])
+    @pytest.mark.parametrize(
+        "requests",
+        [{}, {"requests": 25}, {"requests_rate": "3 per minute", "until": "2026-01-01T00:05:00Z"}],
+        ids=["no number", "number", "rate"],
+    )
     def test_a_restored_campaign_goes_on_exactly_as_the_one_that_was_not_interrupted(
-        self, store: Store, tmp_path: Path, clock: HandClock, has_requests: bool
+        self, store: Store, tmp_path: Path, clock: HandClock, requests: dict[str, Any]
     ) -> None:
-        settings: dict[str, Any] = {"policy": epsilon_greedy(50, 0.5), "requests": 25 if has_requests else None}
+        settings: dict[str, Any] = {"policy": epsilon_greedy(50, 0.5)} | requests
         straight, interrupted = (new_campaign(store, name, **settings) for name in ("straight", "interrupted"))
         for step in range(30):
             with self.open_store(tmp_path, clock) as again:
@@ -424,8 +484,11 @@ class StoreContract(ABC):
                     pull = ads.ask(key=str(step))
                     if pull is not None and step % 3:
                         ads.tell(pull, step / 30)
+            clock.advance(step)
         assert [row.arm for row in straight.history()] == [row.arm for row in interrupted.history()]
         assert straight.arms == interrupted.arms
+        for ads in (straight, interrupted):
+            ads.verify()
 
     def test_many_threads_and_stores_spend_a_budget_and_no_more(
         self, store: Store, tmp_path: Path, clock: HandClock
