@@ -114,6 +114,25 @@ def test_workers_settle_everything_and_continue_after_a_restart() -> None:
     assert "spent 2.500 of 2.500, reserved 0.000" in output
 
 
+def test_the_router_answers_every_question_but_those_that_timed_out() -> None:
+    output = output_of("router.py")
+    stopped = re.search(r"Stopped: (\d+) questions are open, (\d+) pulls outstanding", output)
+    assert stopped is not None
+    assert int(stopped[2]) >= 8  # one a thread, and those that timed out
+    assert ", reserved 0.000000, " in output
+    requests = re.search(r"400 requests: (\d+) answered, 0 left, (\d+) without an answer", output)
+    assert requests is not None
+    answered, lost = map(int, requests.groups())
+    assert answered + lost == 400
+    troubles = re.search(r"(\d+) calls were refused, (\d+) leases ended, (\d+) were renewed", output)
+    assert troubles is not None
+    assert all(int(count) > 0 for count in troubles.groups())
+    assert 0 < lost < int(troubles[2])  # some answers came late
+    pulls = re.findall(r"^(small|medium|large) +[\d.]+ +(\d+) ", output, re.M)
+    assert sum(int(count) for _, count in pulls) == 400
+    assert "entries adds up, and every choice was the policy's" in output
+
+
 def test_the_study_keeps_its_runs_and_refuses_none(tmp_path: Path) -> None:
     target = tmp_path / "runs.parquet"
     output = output_of("study.py", "--runs", "3", "--out", str(target))
@@ -133,7 +152,7 @@ def test_experts_are_hired_no_more_often_than_they_have_hours() -> None:
     assert "Who knew all chances would solve" in output
 
 
-NEWCOMERS = ("campaign", "experts", "sensor_node")
+NEWCOMERS = ("campaign", "experts", "router", "sensor_node")
 FIRST_USES = {
     "Learner": bb.Learner.__doc__,
     "Campaign": bb.Campaign.__doc__,
