@@ -131,9 +131,34 @@ class TestCampaigns:
             new_campaign(store, budget=1, requests_rate="100 per day", until="2500-01-01T00:00:00Z")
 
 
+class TestRefills:
+    HOURLY = HUNDRED._replace(refill=HOUR)
+
+    def test_the_money_comes_in_proportion_to_time_and_all_of_it(self) -> None:
+        hours = [self.HOURLY.available(hour * HOUR, 1000) for hour in (0, 5, 6, 7, 14, 15, 99)]
+        assert hours == [100, 100, 200, 300, 1000, 1000, 1000]
+        uneven = HUNDRED._replace(refill=4 * HOUR)
+        assert [uneven.available(hour * HOUR, 1000) for hour in (5, 9, 13)] == [400, 800, 1000]
+        assert HUNDRED.available(5 * HOUR, 1000) == 1000
+
+    def test_only_requests_before_the_next_refill_have_to_be_answered_with_it(self) -> None:
+        assert self.HOURLY.left_with(1, 5 * HOUR, 0) == 11
+        assert self.HOURLY.left_with(1, 6 * HOUR - 1, 10) == 1
+        assert self.HOURLY.left(5 * HOUR, 0) == 100
+        assert HUNDRED._replace(refill=50 * HOUR).left_with(1, 5 * HOUR, 0) == 101
+
+    def test_each_hour_spends_about_what_it_gets(self) -> None:
+        """All requests are answered, and after the first hour less than two of the dearest pulls are left over."""
+        ledger = Ledger(new_settings(budget=40, policy=bb.recommended(), arrivals=self.HOURLY))
+        for hour in range(5, 15):
+            assert len(played(ledger, range(hour * HOUR, (hour + 1) * HOUR, HOUR // 10))) == 10
+            assert 0 <= (hour - 4) * 400 - ledger.player.books.spent < (400 if hour == 5 else 200)
+        replay(ledger.settings, ledger.unsaved, with_choices=True)
+
+
 class TestStored:
     def test_they_come_back(self) -> None:
-        settings = new_settings(arrivals=HUNDRED, skip=True)
+        settings = new_settings(arrivals=HUNDRED._replace(refill=HOUR), skip=True)
         data = json.loads(settings.to_json())
         assert (data["version"], data["requests"]) == (4, 100)
         assert CampaignSettings.from_json(settings.to_json()) == settings
@@ -148,6 +173,8 @@ class TestStored:
             {"until": 0},
             {"until": 2**62},
             {"begin": 1.5},
+            {"refill": 0},
+            {"refill": "day"},
         ],
     )
     def test_damaged_ones(self, damage: dict[str, Any]) -> None:

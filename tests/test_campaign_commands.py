@@ -61,9 +61,11 @@ def test_show(url: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_a_rate_of_requests(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with bb.open_store(url) as store:
-        new_campaign(store, "asked", requests_rate="6 per minute", until="2500-01-01T00:00:00Z", skip=True).ask()
+        settings = {"requests_rate": "6 per minute", "until": "2500-01-01T00:00:00Z", "refill": "3 hours"}
+        new_campaign(store, "asked", skip=True, **settings).ask()
     assert main(["campaign", "show", url, "asked"]) == 0
-    line = capsys.readouterr().out.splitlines()[3]
+    line, refilled = capsys.readouterr().out.splitlines()[3:5]
+    assert refilled == "refilled every 3 hours: 0.00 available"
     assert line.startswith("requests until 2500-01-01 00:00:00 UTC, which may be declined: 6 per minute declared, ")
     assert re.search(r" declared, 6 estimated, \d{10} expected from now on$", line)
     assert main(["campaign", "verify", url, "asked"]) == 0

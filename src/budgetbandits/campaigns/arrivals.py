@@ -8,13 +8,16 @@ in the time t the rate is taken to be
 
 and so much times the time left is expected. It is a function of the time and of a count alone, so that a replayed
 journal expects the same at every ask.
+
+With a refill the money comes in parts, one at the beginning of each period, in proportion to its length. The policy
+then looks as far as the next refill: at the requests until there, and at the money that has come.
 """
 
 import re
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, Self
 
-from budgetbandits.campaigns.times import duration, in_words, instant, is_moment, moment, span
+from budgetbandits.campaigns.times import Duration, duration, in_words, instant, is_moment, moment, span
 from budgetbandits.core.checks import PULLS_MOST, check_pulls, check_whole
 from budgetbandits.errors import InvalidInput
 
@@ -62,6 +65,8 @@ class Arrivals(NamedTuple):
         The declared rate: so many requests in so many microseconds.
     begin, until
         The first moment and the one after the last, in microseconds since 1970.
+    refill
+        How many microseconds after each other parts of the budget come; None if all of it is there from the beginning.
 
     Examples
     --------
@@ -73,29 +78,34 @@ class Arrivals(NamedTuple):
     4583
     >>> arrivals.left(10 * day, answered=5000)
     0
+    >>> by_day = arrivals._replace(refill=day)
+    >>> by_day.left_with(1, 3 * day, answered=1500), by_day.available(3 * day, budget=1000)
+    (501, 400)
     """
 
     requests: float
     period: int
     begin: int
     until: int
+    refill: int | None = None
 
     @classmethod
-    def given(cls, rate: str, until: str | datetime, begin: int) -> Self:
+    def given(cls, rate: str, until: str | datetime, begin: int, refill: Duration | None = None) -> Self:
         """Return what a user gave, or raise."""
         requests, period = _parsed(rate)
         end = instant(until, "until")
         if end <= begin:
             raise InvalidInput(f"until is {until!s}: it must lie in the future, and it is {moment(begin)} now")
-        arrivals = cls(requests, period, begin, end)
+        arrivals = cls(requests, period, begin, end, None if refill is None else duration(refill, "refill"))
         check_pulls(arrivals.total, "the number of requests up to until")
         return arrivals
 
     @classmethod
     def restored(cls, data: dict[str, Any]) -> Self:
         """Return what `_asdict` wrote, or raise."""
-        arrivals = cls(float(data["requests"]), *(check_whole(data[name], name, 63) for name in cls._fields[1:]))
-        has_rate = 0 < arrivals.requests <= PULLS_MOST and arrivals.period > 0
+        whole = {name: check_whole(data[name], name, 63) for name in cls._fields[1:] if data[name] is not None}
+        arrivals = cls(float(data["requests"]), **whole)
+        has_rate = 0 < arrivals.requests <= PULLS_MOST and arrivals.period > 0 and arrivals.refill != 0
         if not has_rate or not arrivals.begin < arrivals.until or not is_moment(arrivals.until):
             raise InvalidInput(f"{data!r} is no rate of requests")
         return arrivals
@@ -107,11 +117,28 @@ class Arrivals(NamedTuple):
 
     def left(self, time: int, answered: int) -> int:
         """Return how many requests are expected from a moment on, if so many were answered or declined before."""
-        return round(self._rate(time, answered) * max(self.until - max(time, self.begin), 0))
+        return round(self._rate(time, answered) * (self.until - self._within(time)))
 
     def left_with(self, asked: int, time: int, answered: int) -> int:
-        """Return the same with so many that are asked for at this moment; 0 after the end."""
-        return max(asked, 1) + self.left(time, answered) if time < self.until else 0
+        """Return how many are expected up to the next refill, with those asked for at this moment; 0 after the end."""
+        if time >= self.until:
+            return 0
+        return max(asked, 1) + round(self._rate(time, answered) * (self._horizon(time) - self._within(time)))
+
+    def available(self, time: int, budget: int) -> int:
+        """Return how much of a budget has come by that time."""
+        return budget * (self._horizon(time) - self.begin) // (self.until - self.begin)
+
+    def _horizon(self, time: int) -> int:
+        """Return when the next part of the budget comes, or the end."""
+        if self.refill is None:
+            return self.until
+        parts = (self._within(time) - self.begin) // self.refill + 1
+        return min(self.begin + parts * self.refill, self.until)
+
+    def _within(self, time: int) -> int:
+        """Return the moment that is nearest in the time from the beginning to the end: clocks may be set back."""
+        return min(max(time, self.begin), self.until)
 
     def shown(self, time: int, answered: int) -> RequestRate:
         """Return what is known at a moment, for people."""
@@ -121,7 +148,7 @@ class Arrivals(NamedTuple):
     def _rate(self, time: int, answered: int) -> float:
         """Return the estimated number of requests in a microsecond."""
         trust = _TRUST * (self.until - self.begin)
-        passed = min(max(time, self.begin), self.until) - self.begin
+        passed = self._within(time) - self.begin
         return (self.requests / self.period * trust + answered) / (trust + passed)
 
 

@@ -121,7 +121,7 @@ class Campaign:
         """Return the next pull, its cost reserved, or None if the budget left pays for no arm.
 
         None is final once no pull is outstanding; until then money may be given back. It is also the answer when all
-        requests were handed out, or the end of the campaign has come.
+        requests were handed out, or the end of the campaign has come; or, with a refill, until the next one.
 
         Parameters
         ----------
@@ -269,6 +269,17 @@ class Campaign:
         """The rate at which requests come, declared and estimated; None where none was declared."""
         arrivals = self._settings.arrivals
         return None if arrivals is None else arrivals.shown(self._clerk.time(), self.pulls)
+
+    @property
+    def refill(self) -> timedelta | None:
+        """How long after each other parts of the budget come; None if all of it is there from the beginning."""
+        arrivals = self._settings.arrivals
+        return None if arrivals is None or arrivals.refill is None else span(arrivals.refill)
+
+    @property
+    def available(self) -> Decimal:
+        """What of the money left has come so far: all of it, but for a budget that is refilled."""
+        return self._settings.unit.decimal(self._clerk.look(lambda ledger: ledger.player.books.left))
 
     @property
     def skip(self) -> bool:

@@ -153,6 +153,7 @@ class Store:
         requests: int | None = None,
         requests_rate: str | None = None,
         until: str | datetime | None = None,
+        refill: Duration | None = None,
         skip: bool = False,
     ) -> Campaign:
         """Create a campaign, durably, and return it.
@@ -169,6 +170,9 @@ class Store:
             last one does, a datetime with a time zone or text such as "2026-12-01T00:00:00Z". The policy works with
             the number to be expected, and learns the true rate. No pull is handed out from the end on; those
             outstanding can be told. As many requests as expected are answered, not any number.
+        refill
+            With a rate: let the budget come in parts, such as one every "1 day", in proportion to time. What is not
+            spent stays. Until the next part comes, `ask` may return None.
         lease
             How long a pull may stay outstanding: text such as "10 minutes", a timedelta or seconds. By default
             there is no limit.
@@ -189,7 +193,7 @@ class Store:
         """
         _check_name(name)
         created = self.backend.time() if self._clock is None else timestamp(self._clock())
-        arrivals = _arrivals(requests, requests_rate, until, created)
+        arrivals = _arrivals(requests, requests_rate, until, refill, created)
         settings = CampaignSettings.given(
             policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits, requests, skip, arrivals
         )
@@ -234,8 +238,10 @@ def _check_name(name: str) -> None:
         raise InvalidInput(f"name is {name!r}: give a printable text of 1 to 255 characters")
 
 
-def _arrivals(requests: int | None, rate: str | None, until: str | datetime | None, begin: int) -> Arrivals | None:
-    if rate is None and until is None:
+def _arrivals(
+    requests: int | None, rate: str | None, until: str | datetime | None, refill: Duration | None, begin: int
+) -> Arrivals | None:
+    if rate is None and until is None and refill is None:
         return None
     if requests is not None and rate is not None:
         raise InvalidInput(
@@ -243,10 +249,11 @@ def _arrivals(requests: int | None, rate: str | None, until: str | datetime | No
             "do not know it"
         )
     if rate is None:
-        raise InvalidInput("until is given without requests_rate: say how many requests come until then")
+        given = "refill" if until is None else "until"
+        raise InvalidInput(f"{given} is given without requests_rate: say how often requests come, as '500 per day'")
     if until is None:
         raise InvalidInput("requests_rate is given without until: say when the last request comes")
-    return Arrivals.given(rate, until, begin)
+    return Arrivals.given(rate, until, begin, refill)
 
 
 def _row(record: CampaignRecord) -> CampaignRow:

@@ -102,6 +102,8 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
+    from budgetbandits.campaigns.times import in_words
+
     with _open(options) as store:
         ads = store.open(options.name)
         money, leases = ads.money, ads.leases
@@ -113,6 +115,8 @@ def _show(options: argparse.Namespace) -> int:
             print(f"{ads.requests} requests{skip}: left {ads.requests_left}")
         if (rate := ads.requests_rate) is not None:
             print(f"requests until {rate.until:%Y-%m-%d %H:%M:%S} UTC{skip}: {rate}")
+        if ads.refill is not None:
+            print(f"refilled every {in_words(ads.refill)}: {ads.available} available")
         print(f"{ads.pulls} pulls, rewards of {ads.reward_total:g}\n\n{ads.arms}\n")
         print(f"pending pulls: {len(leases)}")
         if leases:

@@ -14,7 +14,7 @@ such a pull is of the arm `SKIP`, costs nothing and teaches nothing.
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -353,8 +353,9 @@ class Books:
         del self.outstanding[reservation.number]
         self.reserved -= reservation.price
 
-    def expect(self, requests_left: int) -> None:
-        """Expect so many more requests: a number that may change, and with which nothing is certain."""
+    def expect(self, requests_left: int, budget: int) -> None:
+        """Expect so many more requests, for that budget: numbers that may change, and with which nothing is certain."""
+        self.bill = replace(self.bill, budget=budget)
         self.requests = self.pulls + requests_left
         self.fallback = self._lasting_fallback
 

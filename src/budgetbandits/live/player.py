@@ -95,12 +95,15 @@ class Player:
             None if requests is None else Requested(float(requests), float(requests), 0.0, skip),
         )
 
-    def expect(self, requests_left: int) -> None:
-        """Expect so many more requests, this one included, where their number is not known."""
+    def expect(self, requests_left: int, budget: int) -> None:
+        """Expect so many more requests, this one included, where their number is not known, for a budget in units."""
         books = self.books
-        books.expect(requests_left)
+        books.expect(requests_left, budget)
         in_all = float(books.pulls + requests_left)
-        self._first = self._first._replace(requested=Requested(in_all, float(requests_left), 0.0, books.skip))
+        self._first = self._first._replace(
+            budget=books.bill.unit.price(budget),
+            requested=Requested(in_all, float(requests_left), 0.0, books.skip),
+        )
 
     def now(self) -> Now:
         """Return what the policy is told of the moment."""

@@ -34,6 +34,7 @@ from budgetbandits.testing.clock import HandClock
 __all__ = ["StoreContract", "amounts", "asked", "new_campaign"]
 
 
+RATE: Final = {"requests_rate": "3 per minute", "until": "2026-01-01T00:05:00Z"}
 LATER: Final = "2026-01-11T00:00:00Z"  # ten days after the clock begins
 
 
@@ -113,6 +114,9 @@ class StoreContract(ABC):
             {"costs": {"a": 0}},
             {"requests_rate": "5 per day"},
             {"until": LATER},
+            {"refill": "1 day"},
+            {"refill": "1 day", "requests": 5},
+            {"refill": "daily", "requests_rate": "5 per day", "until": LATER},
             {"requests": 5, "requests_rate": "5 per day", "until": LATER},
             {"requests_rate": "5 per day", "until": "2025-12-31T23:59:59Z"},
             {"requests_rate": "5 per day", "until": "2026-01-01T00:00:00Z"},
@@ -458,6 +462,29 @@ class StoreContract(ABC):
             assert other.ask() is None
         ads.verify()
 
+    def test_a_refilled_budget_is_spent_no_sooner_than_it_comes(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, lease=None, requests_rate="4 per day", until=LATER, refill="1 day")
+        assert (ads.refill, ads.available, ads.money.left) == (timedelta(days=1), Decimal("1.00"), Decimal("10.00"))
+        assert len(ads.ask(arm="b", n=9)) == 4
+        assert (ads.ask(), ads.best_set(), ads.available) == (None, (), Decimal("0.00"))
+        clock.advance(86_399)
+        assert ads.ask(arm="a") is None
+        clock.advance(1)
+        first = ads.ask(arm="b")
+        assert first is not None
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            assert other.available == Decimal("0.75")
+            clock.advance(-86_400)  # what has come is not taken away by a clock
+            assert other.available == Decimal("0.75")
+            clock.advance(10 * 86_400 - 1)
+            other.cancel(first)
+            assert other.available == ads.money.left == Decimal("9.00")
+            assert len(other.ask(n=9)) == 9
+        ads.verify()
+
     def test_without_a_lease_nothing_expires(self, store: Store, clock: HandClock) -> None:
         ads = new_campaign(store, lease=None)
         pull = ads.ask()
@@ -470,8 +497,8 @@ class StoreContract(ABC):
 
     @pytest.mark.parametrize(
         "requests",
-        [{}, {"requests": 25}, {"requests_rate": "3 per minute", "until": "2026-01-01T00:05:00Z"}],
-        ids=["no number", "number", "rate"],
+        [{}, {"requests": 25}, RATE, RATE | {"refill": "1 minute"}],
+        ids=["no number", "number", "rate", "refill"],
     )
     def test_a_restored_campaign_goes_on_exactly_as_the_one_that_was_not_interrupted(
         self, store: Store, tmp_path: Path, clock: HandClock, requests: dict[str, Any]
