@@ -160,10 +160,12 @@ class Ledger:
 
         Only where their number is not known. It is no part of what is folded: each ask says it anew, by its own time.
         """
-        arrivals, time = self.settings.arrivals, max(time, self._time)
-        if arrivals is not None:
-            requests_left = arrivals.left_with(asked, time, self._books.pulls)
-            self.player.expect(requests_left, arrivals.available(time, self.settings.budget))
+        arrivals = self.settings.arrivals
+        if arrivals is None:
+            return
+        time = max(time, self._time)  # the clock may have been set back
+        requests_left = arrivals.left_with(asked, time, self._books.pulls)
+        self.player.expect(requests_left, arrivals.available(time, self.settings.budget))
 
     def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
         """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing."""
