@@ -10,9 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetbandits.core.arrays import UNLIMITED
-from budgetbandits.core.books import Answer, Books, Pull, Reservation, check_wanted
+from budgetbandits.core.books import Answer, Books, Pull, Reservation, check_wanted, warn_if_tight
 from budgetbandits.core.money import CostRange, price_list
-from budgetbandits.errors import InvalidAmount, InvalidInput, KeyReused, PullAlreadySettled, UnknownPull
+from budgetbandits.errors import (
+    InvalidAmount,
+    InvalidInput,
+    KeyReused,
+    PullAlreadySettled,
+    TightBudgetWarning,
+    UnknownPull,
+)
 
 NAMES = ["a", "b", "c"]
 
@@ -159,6 +166,23 @@ def test_answers_are_kept_by_their_keys() -> None:
     assert (books.repeated("k", 3), books.repeated("other", 1), books.repeated(None, 1)) == (pulls, None, None)
     with pytest.raises(KeyReused, match="the key 'k' was used to ask for 3 pulls, and now for 1"):
         books.repeated("k", 1)
+
+
+@pytest.mark.parametrize(
+    ("costs", "limits", "message"),
+    [
+        (["0.1", "0.2"], [UNLIMITED, UNLIMITED], "the cheapest arm, 'a', costs 0.1, and"),
+        (["0.1", "0.2"], [3, UNLIMITED], "the cheapest arm whose limit allows so many, 'b', costs 0.2, and"),
+        (["0.1", "0.1"], [3, UNLIMITED], "the cheapest arm, 'b', costs 0.1, and"),
+        ([1 / 7, 1 / 3], [UNLIMITED, UNLIMITED], f"a budget of 1.0 pays 7 .* 'a', costs {1 / 7}, and"),
+    ],
+)
+def test_a_tight_budget_is_told_with_the_arm_that_it_does_not_pay_throughout(
+    costs: list[Any], limits: list[int], message: str
+) -> None:
+    books = Books(["a", "b"], price_list(costs, ["a", "b"], 1), np.array(limits), 20)
+    with pytest.warns(TightBudgetWarning, match=message):
+        warn_if_tight(books)
 
 
 def test_how_many_are_wanted() -> None:

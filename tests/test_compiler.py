@@ -5,11 +5,14 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.core.specs import Spec
+from budgetbandits.simulation.engine.compiler import compile_entry
 from budgetbandits.simulation.engine.dispatch import COMPILE_TIME
 
 PACKAGE = Path(bb.__file__).parent
@@ -143,3 +146,34 @@ def test_a_class_in_a_script_is_announced_in_every_process(place: Place) -> None
 def test_the_announcement_goes_to_the_log_of_a_program_that_has_one(place: Place) -> None:
     program = "import logging\nlogging.basicConfig(format='%(name)s %(levelname)s')\n" + ANNOUNCED
     assert place.warnings_of(program) == "budgetbandits WARNING"
+
+
+@dataclass(frozen=True)
+class Plain(Spec):
+    """A spec with a method of two arguments."""
+
+    def worth(self, value: float) -> float:
+        return 2.0 * value
+
+
+@dataclass(frozen=True)
+class Priced(Spec):
+    """One whose method of that name takes three."""
+
+    def worth(self, value: float, cost: float) -> float:
+        return value / cost
+
+
+def test_methods_of_one_name_may_take_different_numbers_of_arguments() -> None:
+    plain = compile_entry(worth_of_plain, frozenset([Plain]))
+    priced = compile_entry(worth_of_priced, frozenset([Priced]))
+    assert (plain(Plain(), 3.0), priced(Priced(), 3.0, 4.0)) == (6.0, 0.75)
+    assert plain(Plain(), 5.0) == 10.0
+
+
+def worth_of_plain(spec: Plain, value: float) -> float:
+    return spec.worth(value)
+
+
+def worth_of_priced(spec: Priced, value: float, cost: float) -> float:
+    return spec.worth(value, cost)

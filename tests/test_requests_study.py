@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.analysis.figures import Picture
 from budgetbandits.analysis.regret import RegretOfRequestsRow
+from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput
 from budgetbandits.simulation.engine import dispatch
-from budgetbandits.studies.leaderboard.run import contest
+from budgetbandits.studies.leaderboard.page import document
+from budgetbandits.studies.leaderboard.run import Contest, contest
 from budgetbandits.studies.leaderboard.suite import read_suite
 from budgetbandits.studies.own_study.run import run_study
 from budgetbandits.studies.own_study.study_file import CASE, StudyFile, read
+from budgetbandits.studies.report import to_markdown
 
 PROBLEM = bb.Problem({"small": 1, "large": 4}, [bb.Bernoulli(0.5), bb.Bernoulli(0.9)])
 FAMILY = bb.families.BernoulliFamily(arms=5)
@@ -223,6 +227,70 @@ def test_a_study_is_played_with_its_requests_and_resumes_with_no_others(tmp_path
         run_study(tmp_path / "mine.toml", out, skip=True)
 
 
+def test_the_command_takes_requests_in_place_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_study(tmp_path, "")
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", "mine.toml", "--requests", "100", "400", "--skip", "--out", "each", "--no-progress"]) == 0
+    kept = bb.Runs.from_parquet(next((tmp_path / "each" / "runs" / CASE).glob("*.parquet")))
+    assert (kept.requests, kept.skip) == ((100, 400), True)
+    report = (tmp_path / "each" / "report.md").read_text()
+    assert "budgetbandits simulate mine.toml --out each --requests 100 400 --skip" in report
+    assert "Requests: 100, 400, which may be declined." in report
+    assert main(["simulate", "mine.toml", "--requests", "30", "--out", "one", "--no-progress"]) == 0
+    assert "Requests: 30." in (tmp_path / "one" / "report.md").read_text()
+
+
+@pytest.mark.parametrize("command", [["simulate", "mine.toml"], ["compare", "--policies", "list.toml"]])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--requests", "0"], "is 0: give a whole number from 1 to"),
+        (["--requests", "-1"], "is -1: give a whole number from 1 to"),
+        (["--requests", "1.5"], "argument --requests: invalid int value: '1.5'"),
+        (["--requests", "many"], "argument --requests: invalid int value: 'many'"),
+        (
+            ["--requests", "5", "6", "7"],
+            "give one number for all budgets, or one for each of them, which are 400, 1600",
+        ),
+        (["--skip"], "without a number of requests"),
+    ],
+)
+def test_bad_requests_of_a_command_are_told_in_one_line(
+    command: list[str],
+    given: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    read_study(tmp_path, "")
+    (tmp_path / "list.toml").write_text(LIST)
+    monkeypatch.chdir(tmp_path)
+    try:
+        status: object = main([*command, *given, "--out", "out"])
+    except SystemExit as end:  # what is no number is told with the usage
+        status = end.code
+    assert status == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_compare_takes_requests_in_place_of_the_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[Contest] = []
+
+    def play_contest(contest: Contest, *_: object) -> None:
+        chosen.append(contest)
+        raise KeyboardInterrupt
+
+    (tmp_path / "list.toml").write_text(LIST)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("budgetbandits.studies.leaderboard.run.play_contest", play_contest)
+    for given in (["--requests", "30"], ["--requests", "30", "60", "--skip"]):
+        main(["compare", "--policies", "list.toml", *given])
+    found = [{(case.requests, case.skip) for case in each.study.cases.values()} for each in chosen]
+    assert found == [{((30, 30), False)}, {((30, 60), True)}]
+
+
 LIST = """
 [presets.quick]
 runs = 2
@@ -256,9 +324,20 @@ def test_a_list_has_requests_in_its_presets_and_its_problems(tmp_path: Path) -> 
         contest(suite, skip=True)
 
 
+def test_a_list_says_the_money_for_each_request_whatever_the_budget(tmp_path: Path) -> None:
+    (tmp_path / "list.toml").write_text(LIST.replace("requests = 50", "per_request = 0.3"))
+    suite = read_suite(tmp_path / "list.toml")
+    assert contest(suite).study.cases["fewer"].requests == (1333, 5333)
+    assert contest(suite, budgets=[30], names=["fewer"]).study.cases["fewer"].requests == (100,)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ("requests = 50", "per_request = 0", "problems.fewer.per_request is 0: it must be greater than 0"),
+        ("requests = 50", "per_request = inf", "problems.fewer.per_request is inf"),
+        ("requests = 50", 'per_request = "1"', "problems.fewer.per_request is '1'"),
+        ("requests = 50", "requests = 5\nper_request = 1", "per_request is 1 beside problems.fewer.requests"),
         ("requests = 50", "requests = 0", "problems.fewer.requests is 0"),
         ("requests = 50", "", "problems.fewer.skip is true without a number of requests"),
         ("[100, 400]", "true", "presets.quick.requests is true"),
@@ -276,3 +355,5 @@ def test_policies_are_compared_with_requests() -> None:
     )
     runs = board.runs["coins"]
     assert (runs.requests, runs.skip) == ((100,), True)
+    report = to_markdown(document(board, Picture(b"", b""), 1, None, None))
+    assert "| requests with | B = 400 | may be declined |\n| --- | --- | --- |\n| coins | 100 | yes |" in report

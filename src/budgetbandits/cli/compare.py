@@ -35,7 +35,8 @@ Play all policies on a suite of problems, and compare their regrets with that of
 95th percentile and worst run, with paired intervals, and the standings over all problems and budgets.
 
 The list of policies, parameters, problems and seeds is a file of this package; --costs random takes the one for random
-costs. --policies takes one of your own, such as examples/leaderboard.toml; what it leaves out is as in the package's.
+costs, and --costs requests the one with a number of requests beside the budget. --policies takes one of your own, such
+as examples/leaderboard.toml; what it leaves out is as in the package's.
 With --csv the policies are played on your own observations: a table with the columns arm, cost and reward, one
 observation in each line. The list's problems are then played only if --problems names them.
 
@@ -49,6 +50,7 @@ presets:
 examples:
   budgetbandits compare
   budgetbandits compare --costs random
+  budgetbandits compare --costs requests
   budgetbandits compare --problems moderate "Bernoulli, K = 10" --budgets 500 5000
   budgetbandits compare --csv examples/observations.csv --reward-range 0 1 --budgets 5 50
 """
@@ -67,7 +69,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--preset", default="quick", metavar="NAME", help="quick or full (default: %(default)s)")
     parser.add_argument("--out", metavar="FOLDER", help="default: leaderboard-PRESET, or the CSV file's name")
     group = parser.add_argument_group("what to play (default: as the list and the preset have it)")
-    group.add_argument("--costs", metavar="KIND", help="known or random: which of the package's lists (default: known)")
+    group.add_argument(
+        "--costs", metavar="KIND", help="known, random or requests: which of the package's lists (default: known)"
+    )
     group.add_argument("--policies", metavar="FILE.toml", help="a list of your own")
     group.add_argument(
         "--problems", nargs="+", metavar="NAME", help="some of the list's (default: all; with --csv, none)"

@@ -470,9 +470,10 @@ def warn_if_tight(books: Books) -> None:
         return
     unit, budget, price = books.bill.unit, books.bill.budget, books.price(arm)
     is_random = " at most" if books.has_random_cost(arm) else ""
+    lasting = " whose limit allows so many" if books.bill.prices.min() < books.bill.prices[arm] else ""
     warnings.warn(
-        f"a budget of {unit.decimal(budget)} pays {budget // price} of {books.requests} requests for certain: the "
-        f"cheapest arm, {books.name(arm)!r}, costs{is_random} {unit.decimal(price)}, and some requests may go "
+        f"a budget of {unit.shown(budget)} pays {budget // price} of {books.requests} requests for certain: the "
+        f"cheapest arm{lasting}, {books.name(arm)!r}, costs{is_random} {unit.shown(price)}, and some requests may go "
         "unanswered; give a larger budget or fewer requests, or let requests be declined (skip=True)",
         TightBudgetWarning,
         stacklevel=3,

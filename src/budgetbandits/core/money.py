@@ -119,6 +119,14 @@ class Unit:
         places = self.exponent - spare
         return Decimal(f"{(units >> spare) * 5**places}E-{places}")
 
+    def shown(self, units: int) -> str:
+        """Return that many units for a message: a real amount as a float, not with all of its digits.
+
+        >>> Unit(10, 2).shown(250), Unit(2, 60).shown(115292150460684698)
+        ('2.50', '0.1')
+        """
+        return str(self.decimal(units) if self.base == 10 else self.amount(units))
+
     @property
     def grain(self) -> float:
         """How many units make 1."""

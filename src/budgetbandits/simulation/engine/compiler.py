@@ -97,13 +97,23 @@ register_model(SpecType)(models.TupleModel)
 
 
 @infer_getattr
-class _Field(AttributeTemplate):
-    """A field of a spec, which Numba would otherwise take for a method of that name that another spec has."""
+class _Member(AttributeTemplate):
+    """A field or a method of a spec.
+
+    Numba would otherwise take a field for a method of that name that another spec has, and a method for one that takes
+    as many arguments as that of the first spec that it met.
+    """
 
     key = SpecType
 
     def generic_resolve(self, spec: SpecType, name: str) -> types.Type | None:
-        return spec.types[spec.fields.index(name)] if name in spec.fields else None
+        found: types.Type | None = None
+        if name in spec.fields:
+            found = spec.types[spec.fields.index(name)]
+        method = getattr(spec.instance_class, name, None)
+        if inspect.isfunction(method):
+            found = self.context.resolve_getattr(spec, _known_as(name, _parameter_count(method)))
+        return found
 
 
 _known: set[type[Spec]] = set()
@@ -176,7 +186,16 @@ def _let_compiled_code_call_methods(spec_class: type[Spec]) -> None:
         return
     _known.add(spec_class)
     for name, method in inspect.getmembers(spec_class, inspect.isfunction):
-        _let_compiled_code_call(name, len(inspect.signature(method).parameters))
+        _let_compiled_code_call(name, _parameter_count(method))
+
+
+def _parameter_count(method: Callable[..., Any]) -> int:
+    return len(inspect.signature(method).parameters)
+
+
+def _known_as(name: str, arguments: int) -> str:
+    """Return what Numba knows the methods of a name by that take so many arguments."""
+    return f"{name} of {arguments}"
 
 
 @functools.cache
@@ -191,7 +210,7 @@ def _let_compiled_code_call(name: str, arguments: int) -> None:
     names = ["self", *(f"argument_{i}" for i in range(1, arguments))]
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     vars(method_of)["__signature__"] = inspect.Signature(parameters)
-    overload_method(SpecType, name, strict=False, jit_options=_INNER)(method_of)
+    overload_method(SpecType, _known_as(name, arguments), strict=False, jit_options=_INNER)(method_of)
 
 
 _compiling: Final = threading.RLock()

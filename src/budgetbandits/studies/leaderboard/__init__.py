@@ -1,7 +1,7 @@
 """All policies on a suite of problems, beside KUBE.
 
 ================  =================================================================================
-`*_costs.toml`    the lists: policies with their parameters, problems and presets, fixed before it is played
+`*.toml`          the lists: policies with their parameters, problems and presets, fixed before it is played
 `suite`           reads such a list
 `board`           what the runs say: every cell, the standings, and a policy beside the published ones
 `run`             plays a list, and writes everything

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Final
 
 from budgetbandits.analysis.figures import Picture
 from budgetbandits.core.tables import percent
@@ -18,7 +19,9 @@ from budgetbandits.studies.leaderboard.suite import Suite
 from budgetbandits.studies.outputs import versions
 from budgetbandits.studies.report import Block, Code, Document, Heading, Image, Rows, Text
 
-__all__ = ["against_published_table", "cell_tables", "document", "duel_table", "tally"]
+__all__ = ["against_published_table", "cell_tables", "document", "duel_table", "tally", "worst_cells"]
+
+_WORST_CELLS: Final = 5
 
 
 def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite | None, command: str | None) -> Document:
@@ -28,6 +31,7 @@ def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite | None,
         [
             Text(_LEAD),
             Text(_overview(board, seed)),
+            *_request_blocks(board),
             Image("figure.png", drawn.png, _CAPTION),
             Heading("Standings"),
             Text(_ON_STANDINGS),
@@ -64,6 +68,20 @@ def _overview(board: Leaderboard, seed: int) -> str:
     )
 
 
+def _request_blocks(board: Leaderboard) -> list[Block]:
+    """Say how many requests there are with each budget, where there are some."""
+    with_requests = {problem: runs for problem, runs in board.runs.items() if runs.requests is not None}
+    if not with_requests:
+        return []
+    budgets = next(iter(with_requests.values())).budgets
+    rows = [
+        [problem, *map(str, runs.requests or ()), "yes" if runs.skip else "no"]
+        for problem, runs in with_requests.items()
+    ]
+    names = ["requests with", *(f"B = {budget:g}" for budget in budgets), "may be declined"]
+    return [Text(_ON_REQUESTS), Rows(names, rows)]
+
+
 def _own_blocks(board: Leaderboard) -> Iterator[Block]:
     """Give the list's own policies beside the published ones: all in short, the first in full."""
     duels = {policy: list(group) for policy, group in groupby(board.duels, key=lambda duel: duel.policy)}
@@ -76,6 +94,7 @@ def _own_blocks(board: Leaderboard) -> Iterator[Block]:
     yield Heading("Beside the best published policy of each cell")
     yield Text(_ON_DUELS)
     yield from (Text(tally(mine)) for mine in duels.values())
+    yield Text(worst_cells(duels[first]))
     yield duel_table(duels[first])
 
 
@@ -95,6 +114,17 @@ def tally(duels: Sequence[Duel]) -> str:
         f"{duels[0].policy}: the smaller mean in {smaller} of {len(duels)} cells; ahead in {counts['ahead']}, "
         f"level in {counts['level']}, behind in {counts['behind']}."
     )
+
+
+def worst_cells(duels: Sequence[Duel]) -> str:
+    """Name the cells in which a policy loses most beside the best published one."""
+    by_ratio = sorted((duel for duel in duels if duel.ratio > 1), key=lambda duel: -duel.ratio)
+    if not by_ratio:
+        return f"{duels[0].policy} has the smallest mean in every cell."
+    told = [
+        f"{duel.problem}, B = {duel.budget:g} ({duel.ratio:.2f} times {duel.rival})" for duel in by_ratio[:_WORST_CELLS]
+    ]
+    return f"The worst cells of {duels[0].policy}: {'; '.join(told)}."
 
 
 def duel_table(duels: Sequence[Duel]) -> Rows:
@@ -146,6 +176,11 @@ _LEAD = (
     "Regret against the fractional optimum, in percent of the mean regret of KUBE with width 1. In a run all policies "
     "meet the same instance, and an arm pays the same at its n-th pull for every policy, so that all comparisons are "
     "paired."
+)
+_ON_REQUESTS = (
+    "There is a number of requests beside the budget, and each pull answers one of them. The fractional optimum is the "
+    "best mixture of arms for so many requests and so much money, by the true means: the solution of the linear "
+    "programme."
 )
 _ON_LIST = "What is played stands in a file that is fixed beforehand."
 _CAPTION = (

@@ -14,7 +14,7 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Policy, kube, origin_of
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.folder import Folder
-from budgetbandits.studies.keys import choice, requests_of, run_count, seed_of
+from budgetbandits.studies.keys import choice, run_count, seed_of
 from budgetbandits.studies.leaderboard.board import Cell, Duel, Leaderboard
 from budgetbandits.studies.leaderboard.page import document
 from budgetbandits.studies.leaderboard.suite import Asked, Suite, budgets_of, read_suite
@@ -83,7 +83,7 @@ def compare(
     preset
         "quick" takes a minute or two, "full" about half an hour on two cores, or an hour where costs are random.
     costs
-        Which of the package's lists: "known" or "random" costs.
+        Which of the package's lists: "known" or "random" costs, or "requests" for the one with requests.
     out
         A folder for figure, runs, tables and report. If it holds a part of the same runs, they are resumed. A
         family is known by its repr; that of a dataclass tells it from others.
@@ -219,9 +219,7 @@ def _told_to_ask(requests: int | Sequence[int] | None, skip: bool) -> Asked | No
 
 
 def _with_requests(name: str, case: Case, asked: Asked, budgets: Sequence[float]) -> Case:
-    if asked.requests is None:
-        return case
-    return replace(case, requests=requests_of(asked.requests, f"requests of {name!r}", budgets), skip=asked.skip)
+    return replace(case, requests=asked.counts(f"requests of {name!r}", budgets), skip=asked.skip)
 
 
 def _check(sources: Mapping[str, Problem | Family], policies: Mapping[str, Policy]) -> None:

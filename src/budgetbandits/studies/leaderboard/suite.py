@@ -1,7 +1,7 @@
 """The list of a leaderboard, from a TOML file: policies, problems, and presets of how much is played.
 
-The package has two lists in this folder: `known_costs.toml` and `random_costs.toml`. A user's file may have some of
-their three tables, and what it leaves out is as the package has it.
+The package has three lists in this folder: `known_costs.toml`, `random_costs.toml` and `requests.toml`. A user's file
+may have some of their three tables, and what it leaves out is as the package has it.
 """
 
 import hashlib
@@ -38,14 +38,15 @@ from budgetbandits.studies.problem_table import make_problem
 __all__ = ["OWN", "PACKAGED", "PUBLISHED", "Asked", "Entrant", "Preset", "Suite", "budgets_of", "read_suite"]
 
 PACKAGED: Final[Mapping[str, Path]] = {
-    costs: Path(__file__).with_name(f"{costs}_costs.toml") for costs in ("known", "random")
+    costs: Path(__file__).with_name(f"{name}.toml")
+    for costs, name in {"known": "known_costs", "random": "random_costs", "requests": "requests"}.items()
 }
 PUBLISHED: Final = "published"
 OWN: Final = "own"
 _ORIGINS: Final[Mapping[str, Origin]] = {PUBLISHED: PUBLISHED, OWN: OWN}
 
 _TABLES: Final = ("presets", "problems", "policies")
-_REQUESTS: Final = ("requests", "skip")
+_REQUESTS: Final = ("requests", "per_request", "skip")
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,31 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Asked:
-    """How many requests there are: one number, or one for each budget from the least on; None where it is not said.
+    """How many requests there are with each budget.
 
-    And whether they may be declined.
+    Attributes
+    ----------
+    requests
+        One number, or one for each budget from the least on; None where it is not said.
+    skip
+        Whether they may be declined.
+    per_request
+        In place of their number, the money for each: there are budget / per_request, to the nearest whole number.
     """
 
     requests: int | tuple[int, ...] | None = None
     skip: bool = False
+    per_request: float | None = None
+
+    def counts(self, where: str, budgets: Sequence[float]) -> tuple[int, ...] | None:
+        """Return how many there are with each of these budgets, or None where it is not said.
+
+        >>> Asked(per_request=2.5).counts("requests", [100, 1000])
+        (40, 400)
+        """
+        if self.per_request is not None:
+            return tuple(max(round(budget / self.per_request), 1) for budget in budgets)
+        return None if self.requests is None else requests_of(self.requests, where, budgets)
 
 
 @dataclass(frozen=True)
@@ -110,7 +129,7 @@ class Suite:
 
 
 def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
-    """Read and check a list; without a path, the package's for known or for random costs.
+    """Read and check a list; without a path, the package's for known or for random costs, or the one with requests.
 
     Examples
     --------
@@ -177,6 +196,8 @@ def _asked_of_problems(tables: Mapping[str, Any]) -> dict[str, Asked]:
 def _asked(entry: Mapping[str, Any], where: str) -> Asked:
     """Return what a table says of requests; a list is in the order of rising budgets."""
     skip = switch(entry.get("skip", False), inside(where, "skip"))
+    if "per_request" in entry:
+        return Asked(skip=skip, per_request=_per_request(entry, where))
     if "requests" not in entry:
         if skip:
             raise InvalidInput(
@@ -186,6 +207,16 @@ def _asked(entry: Mapping[str, Any], where: str) -> Asked:
     value = entry["requests"]
     counts = requests_of(value, inside(where, "requests"), value if isinstance(value, list) else [0.0])
     return Asked(counts if isinstance(value, list) else counts[0], skip)
+
+
+def _per_request(entry: Mapping[str, Any], where: str) -> float:
+    place = inside(where, "per_request")
+    money = float(number(entry["per_request"], place))
+    if "requests" in entry:
+        raise InvalidInput(f"{place} is {money:g} beside {inside(where, 'requests')}: give one of the two")
+    if not 0 < money < math.inf:
+        raise InvalidInput(f"{place} is {money:g}: it must be greater than 0, and finite")
+    return money
 
 
 def _presets(tables: Mapping[str, Any]) -> dict[str, Preset]:

@@ -4,6 +4,7 @@ Class = TypeVar("Class", bound=type)
 
 class AttributeTemplate:
     key: Any
+    context: Any
 
 class AbstractTemplate:
     key: Any
