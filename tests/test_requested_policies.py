@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -15,7 +16,7 @@ from budgetbandits.core.streams import MIXTURE, uniform
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Arms, Now, Requested
 from budgetbandits.policies.relaxation import needed_values, relaxed_pulls
-from budgetbandits.policies.state import arm_of, first_moment
+from budgetbandits.policies.state import Arm, arm_of, first_moment
 from budgetbandits.simulation.engine.dispatch import play_run
 from errands import errands, seen_by_oracle
 from reference import Errand, best_pair
@@ -85,16 +86,81 @@ class TestMixtures:
         assert bb.policies.above_average().choose(arms, now_with(arms, 50.0, 100.0, skip=True), 0.5) == 2
 
 
-def test_a_ratio_is_no_measure_with_requests() -> None:
-    """Where rewards and costs enter a mixture each for themselves, an index is an upper bound of the reward alone."""
-    arm = arm_of(arms_of([4.0], [0.5], [50]), 0)._replace(
-        cost_low=1.0, mean_cost=2.0, cost_sum=100.0, cost_squares=220.0
+class TestRatios:
+    """Where rewards and costs enter a mixture each for themselves, an index is an upper bound of the reward alone.
+
+    At pull 101 there are two arms, each pulled 50 times: 0.5 and a variance of 0.16 for a cost between 1 and 4, 2 on
+    average.
+    """
+
+    arms = arms_of([4.0, 4.0], [0.5, 0.5], [50, 50])._replace(
+        reward_squares=np.full(2, 50 * (0.25 + 0.16)),
+        cost_low=np.full(2, 1.0),
+        mean_cost=np.full(2, 2.0),
+        cost_sum=np.full(2, 100.0),
+        cost_squares=np.full(2, 220.0),
     )
-    now = now_with(arms_of([4.0, 4.0], [0.5, 0.5], [50, 50]), 300.0, 100.0)
-    omega = bb.indices.OmegaUCB()
-    assert bb.indices.OptimisticRatio(omega).value(arm, now) == omega.value(arm, now)
-    rate = math.log(2 * 200) / 50
-    assert bb.indices.PrimalDual().value(arm, now) == pytest.approx(0.5 + math.sqrt(rate * 0.5) + rate)
+    now = now_with(arms, 300.0, 100.0)
+    pinsker = math.sqrt(math.log(100) / 50)
+    b2 = 2.01 * math.log(101) / 50
+    bwk = math.log(2 * 200) / 50
+
+    @pytest.mark.parametrize(
+        ("index", "upper"),
+        [
+            (bb.indices.UCBBV1(0.1), 0.5 + pinsker),
+            (bb.indices.UCBBV2(), 0.5 + pinsker),
+            (bb.indices.BudgetUCB(0.1), 0.5 + math.sqrt(2) * pinsker),
+            (bb.indices.IUCB(0.25), 0.5 + pinsker / 4),
+            (bb.indices.CUCB(0.125), 0.5 + pinsker / 8),
+            (bb.indices.MUCB(0.0625), 0.5 + pinsker / 16),
+            (bb.indices.MUCB(2.0), 1.0),
+            (bb.indices.UCBSC(plus=False), 0.5 + math.sqrt(math.log(101) / 100)),
+            (bb.indices.UCBSC(), 0.5 + math.sqrt(math.log(101 / 50) / 100)),
+            (bb.indices.UCBB2(), 0.5 + math.sqrt(2 * 0.16 * b2) + 3 * b2),
+            (bb.indices.PrimalDual(), 0.5 + math.sqrt(bwk * 0.5) + bwk),
+        ],
+        ids=repr,
+    )
+    def test_by_hand(self, index: bb.indices.Index, upper: float) -> None:
+        assert index.bounds(self.arms, self.now) == pytest.approx([upper] * 2)
+
+    @pytest.mark.parametrize(
+        ("ratio", "index"),
+        [
+            (bb.indices.OptimisticRatio(bb.indices.OmegaUCB()), bb.indices.OmegaUCB()),
+            (bb.indices.KLUCBSC(), bb.indices.KLUCB()),
+        ],
+        ids=repr,
+    )
+    def test_what_another_index_says_of_the_reward(self, ratio: bb.indices.Index, index: bb.indices.Index) -> None:
+        assert ratio.bounds(self.arms, self.now).tolist() == index.bounds(self.arms, self.now).tolist()
+
+    def test_no_reward_is_more_than_the_greatest_however_cheap_the_arm_may_be(self) -> None:
+        policy = bb.IndexPolicy(bb.indices.BudgetUCB(0.1), bb.oracles.Fractional(), clip=True)
+        few = self.arms._replace(pulls=np.array([1, 50]), told=np.array([1, 50]))
+        assert policy.bounds(few, self.now)[0] == 1.0
+        assert policy.index.top(self.arms.mean_cost, self.arms.cost_low, self.now).tolist() == [1.0, 1.0]
+
+    def test_one_of_ones_own_that_says_no_upper_bound_is_its_density_times_the_cost(self) -> None:
+        @dataclass(frozen=True)
+        class Hopeful(bb.indices.DensityIndex):
+            def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+                return reward / cost + 1 / arm.pulls
+
+        assert Hopeful().bounds(self.arms, self.now) == pytest.approx([0.5 + 0.5 / 50] * 2)
+
+
+@pytest.mark.parametrize("policy", [bb.recommended(), bb.policies.kl_ucb(), bb.policies.two_moment_imed()], ids=repr)
+def test_a_first_arm_that_is_too_dear_keeps_nobody_from_trying_others(policy: bb.Policy) -> None:
+    """All costs lie in the same range, and the first arm costs more than there is for a request: others may not."""
+    costs = dict.fromkeys("abcd", (0, 1))
+    with pytest.warns(bb.errors.TightBudgetWarning):
+        learner = bb.Learner(policy, costs, 100, (0, 1), seed=1, requests=400)
+    while pull := learner.ask():
+        learner.tell(pull, 0.5, "0.8" if pull.arm == "a" else "0.2")
+    assert learner.pulls > 380  # at the end what is left may not pay the greatest cost
+    assert learner.arms[0].pulls < 100
 
 
 class TestRivalsByHand:

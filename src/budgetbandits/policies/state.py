@@ -386,7 +386,7 @@ arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(a
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
     return Allowance(
-        costs=likely_costs(arms.pulls, arms.cost, arms.mean_cost, now.requested),
+        costs=likely_costs(arms.cost, arms.mean_cost, now.requested),
         budget=money_left(now),
         limits=arms.pulls_left,
         further=further_of(len(arms.cost), now.requested),
@@ -394,15 +394,15 @@ def allowance_of(arms: Arms, now: Now) -> Allowance:
 
 
 @allocating
-def likely_costs(pulls: Counts | Floats, greatest: Floats, mean_costs: Floats, requested: Requested | None) -> Floats:
-    """Return what a pull of each arm is taken to cost.
+def likely_costs(greatest: Floats, mean_costs: Floats, requested: Requested | None) -> Floats:
+    """Return what a pull of each arm is taken to cost: where there are requests, nothing at all for a free arm.
 
-    An arm never tried counts with its greatest cost where requests have to be paid with the rest: a dear first try
-    costs many cheap answers. A free arm costs nothing at all.
+    An arm never tried counts with its least cost, with requests as without. With its greatest, no other arm would
+    ever be tried beside a first one whose mean cost is more than the money for a request.
     """
     if requested is None:
         return mean_costs
-    return np.where(pulls > 0, np.minimum(mean_costs, greatest), greatest)
+    return np.minimum(mean_costs, greatest)
 
 
 @allocating
@@ -416,4 +416,4 @@ def further_of(size: int, requested: Requested | None) -> Further | None:
 @kernel
 def likely_cost(arms: Arms, arm: int) -> float:
     """Return what a pull of one arm is taken to cost where there are requests."""
-    return float(min(arms.mean_cost[arm], arms.cost[arm]) if arms.pulls[arm] > 0 else arms.cost[arm])
+    return float(min(arms.mean_cost[arm], arms.cost[arm]))

@@ -4,6 +4,9 @@
 rewards are divided by the upper end of their range and costs by the greatest of all arms, so that both lie in [0, 1]; r
 and c are the means so far, n the pulls of the arm and t the number of the pull about to be made. Where pulls are
 forgotten, t - 1 may be less than 1: its logarithm then counts as 0.
+
+With a number of requests it is not a ratio that counts: rewards and costs enter the best mixture each for themselves.
+There the index is the upper bound of the mean reward that its formula is made of, without what it adds for the cost.
 """
 
 import math
@@ -13,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
+from budgetbandits.core.compiled import kernel
 from budgetbandits.core.specs import require, require_flag, require_spec
 from budgetbandits.policies.indices.base import INDICES, Index, ScalarIndex
-from budgetbandits.policies.indices.kl import best_ratio, log_plus
+from budgetbandits.policies.indices.kl import best_ratio, kl_upper, log_plus
 from budgetbandits.policies.indices.scaled import is_random, saving, saving_range, top_ratio
 from budgetbandits.policies.indices.ucb import OmegaUCB
 from budgetbandits.policies.state import Arm, Arms, Now, arm_of, has_requests, pulls_in_all
@@ -45,7 +49,7 @@ class OptimisticRatio(ScalarIndex):
     cost. Neither end leaves its range. Where costs are known, this is the index itself. With `OmegaUCB` it is ω-UCB as
     published. A proof for the index with known costs does not carry over by itself. An index that
     is optimistic about random costs by itself (`TwoMomentKLUCB`, `LearnedRangeKLUCB`) would be so twice here. With a
-    number of requests it is the index itself, too: rewards and costs then enter the best mixture each for themselves.
+    number of requests it is the index itself, too.
 
     Parameters
     ----------
@@ -84,6 +88,8 @@ class OptimisticRatio(ScalarIndex):
 class DensityIndex(ScalarIndex):
     """The base of indices that say what a pull may bring for its money.
 
+    One of your own defines `density`. To serve where there is a number of requests, it defines `upper` as well.
+
     Examples
     --------
     >>> import budgetbandits as bb
@@ -98,14 +104,26 @@ class DensityIndex(ScalarIndex):
         """Return reward for money, from the means of the rewards and of the costs on the scale from 0 to 1."""
         raise NotImplementedError(f"{type(self).__name__} must define density(self, reward, cost, arm, now)")
 
+    def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return an upper bound for the mean reward, on that scale: what a pull is worth where there are requests.
+
+        Unless an index says better, the density times the mean cost.
+        """
+        return self.density(reward, cost, arm, now) * cost
+
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
         """Return the greatest reward for the least cost, times the mean cost."""
         return top_ratio(mean_cost, cost_low, now)
 
     def value(self, arm: Arm, now: Now) -> float:
-        """Return the density times the mean cost, in the units of the rewards: oracles divide by that again."""
-        cost = arm.mean_cost / now.cost_high
-        return self.density(arm.mean / now.reward_high, cost, arm, now) * cost * now.reward_high
+        """Return the density times the mean cost, in the units of the rewards: oracles divide by that again.
+
+        With a number of requests they do not, and are given the upper bound of the reward.
+        """
+        reward, cost = arm.mean / now.reward_high, arm.mean_cost / now.cost_high
+        if has_requests(now.requested):
+            return self.upper(reward, cost, arm, now) * now.reward_high
+        return self.density(reward, cost, arm, now) * cost * now.reward_high
 
 
 @INDICES.register(source="Ding et al. 2013", proof="logarithmic", usual={"least": 0.1}, random_costs=True)
@@ -128,10 +146,20 @@ class UCBBV1(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        radius = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
+        radius = radius_bv(arm, now)
         if radius >= self.least:
             return math.inf
         return reward / cost + (1.0 + 1.0 / self.least) * radius / (self.least - radius)
+
+    def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the upper bound of the mean reward alone."""
+        return reward + radius_bv(arm, now)
+
+
+@kernel
+def radius_bv(arm: Arm, now: Now) -> float:
+    """Return sqrt(ln(t - 1) / n), by which UCB-BV takes a mean to be off."""
+    return math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
 
 
 @INDICES.register(source="Ding et al. 2013", proof="logarithmic", random_costs=True)
@@ -155,12 +183,15 @@ class UCBBV2(Index):
         values = np.empty(len(arms.cost))
         for i in range(len(values)):
             arm = arm_of(arms, i)
-            radius = math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
-            cost = arm.mean_cost / now.cost_high
-            density = math.inf
-            if radius < least:
-                density = arm.mean / now.reward_high / cost + (1.0 + 1.0 / (least - radius)) * radius / least
-            values[i] = density * cost * now.reward_high
+            reward, cost = arm.mean / now.reward_high, arm.mean_cost / now.cost_high
+            radius = radius_bv(arm, now)
+            if has_requests(now.requested):
+                values[i] = (reward + radius) * now.reward_high
+            elif radius < least:
+                density = reward / cost + (1.0 + 1.0 / (least - radius)) * radius / least
+                values[i] = density * cost * now.reward_high
+            else:
+                values[i] = math.inf
         return values
 
 
@@ -188,6 +219,10 @@ class BudgetUCB(DensityIndex):
         radius = math.sqrt(2.0 * log_plus(now.pull - 1.0) / arm.pulls)
         return reward / cost + radius / cost * (1.0 + min(reward + radius, 1.0) / max(cost - radius, self.least))
 
+    def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the upper bound of the mean reward alone."""
+        return min(reward + math.sqrt(2.0 * log_plus(now.pull - 1.0) / arm.pulls), 1.0)
+
 
 @dataclass(frozen=True)
 class _Doubtful(DensityIndex):
@@ -207,6 +242,10 @@ class _Doubtful(DensityIndex):
     def radius(self, arm: Arm, now: Now) -> float:
         """Return how far off a mean may be."""
         return self.a * math.sqrt(log_plus(now.pull - 1.0) / arm.pulls)
+
+    def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the upper bound of the mean reward alone."""
+        return reward + self.radius(arm, now)
 
 
 @INDICES.register(source="Xia et al. 2017", proof="logarithmic if a fits the least cost", random_costs=True)
@@ -274,6 +313,10 @@ class MUCB(_Doubtful):
         radius = self.radius(arm, now)
         return min(reward + radius, 1.0) / (cost - radius) if radius < cost else math.inf
 
+    def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the upper bound of the mean reward alone."""
+        return min(reward + self.radius(arm, now), 1.0)
+
 
 @INDICES.register(source="Watanabe et al. 2018", proof="logarithmic; none with the plus", random_costs=True)
 @dataclass(frozen=True)
@@ -297,12 +340,20 @@ class UCBSC(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        time = now.pull / arm.pulls if self.plus else float(now.pull)
-        room = log_plus(time) / (2.0 * arm.pulls)
+        room = self.room(arm, now)
         if cost * cost <= room:
             return math.inf
         slope = math.sqrt(room / (reward * reward + cost * cost - room))
         return (reward + slope * cost) / (cost - slope * reward) if cost > slope * reward else math.inf
+
+    def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the top of the disc."""
+        return reward + math.sqrt(self.room(arm, now))
+
+    def room(self, arm: Arm, now: Now) -> float:
+        """Return x, the square of the disc's radius."""
+        time = now.pull / arm.pulls if self.plus else float(now.pull)
+        return log_plus(time) / (2.0 * arm.pulls)
 
 
 @INDICES.register(
@@ -321,6 +372,10 @@ class KLUCBSC(DensityIndex):
         reward, saved = min(reward, 1.0), max(1.0 - cost, 0.0)
         level = math.log(now.pull) / arm.pulls
         return best_ratio(reward, reward * (1.0 - reward), 0.0, saved, saved * (1.0 - saved), 1.0, level)
+
+    def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return the largest u with ``n kl(r, u) <= ln t``, as KL-UCB does."""
+        return kl_upper(min(reward, 1.0), math.log(now.pull) / arm.pulls)
 
 
 @INDICES.register(source="Cayci et al. 2020", proof="logarithmic", random_costs=True)
@@ -345,15 +400,27 @@ class UCBB2(DensityIndex):
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
-        rate = self.alpha * math.log(now.pull) / arm.pulls
-        reward_variance = cost_variance = 0.0
-        if arm.told > 0:
-            reward_variance = arm.reward_squares / arm.told / (now.reward_high * now.reward_high) - reward * reward
+        cost_variance = 0.0
         if arm.told > 0 and is_random(arm):
             cost_variance = arm.cost_squares / arm.told / (now.cost_high * now.cost_high) - cost * cost
-        reward_radius = math.sqrt(2.0 * max(reward_variance, 0.0) * rate) + 3.0 * rate
-        cost_radius = math.sqrt(2.0 * max(cost_variance, 0.0) * rate) + 3.0 * rate
-        return reward / cost + 1.4 * (reward_radius + reward / cost * cost_radius) / cost
+        doubt = self.radius(cost_variance, arm, now)
+        return reward / cost + 1.4 * (self.reward_radius(reward, arm, now) + reward / cost * doubt) / cost
+
+    def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return r + ε."""
+        return reward + self.reward_radius(reward, arm, now)
+
+    def reward_radius(self, reward: float, arm: Arm, now: Now) -> float:
+        """Return ε."""
+        variance = 0.0
+        if arm.told > 0:
+            variance = arm.reward_squares / arm.told / (now.reward_high * now.reward_high) - reward * reward
+        return self.radius(variance, arm, now)
+
+    def radius(self, variance: float, arm: Arm, now: Now) -> float:
+        """Return how far off a mean may be, from the variance."""
+        rate = self.alpha * math.log(now.pull) / arm.pulls
+        return math.sqrt(2.0 * max(variance, 0.0) * rate) + 3.0 * rate
 
 
 @INDICES.register(source="Badanidiyuru et al. 2013", proof="of the order of a root of B", random_costs=True)
@@ -366,18 +433,8 @@ class PrimalDual(DensityIndex):
     several resources against each other; with one there is nothing to weigh. Its regret is proved to be of the order of
     a root of the budget, on all problems alike.
 
-    With a number of requests it is the upper bound of the reward alone, for there it is not a ratio that counts.
     `PrimalDualBwK` is the published algorithm with requests.
     """
-
-    def value(self, arm: Arm, now: Now) -> float:
-        """Return the formula's value in the units of the rewards or, with requests, the upper bound of the reward."""
-        reward, cost = arm.mean / now.reward_high, arm.mean_cost / now.cost_high
-        if has_requests(now.requested):
-            pulls = now.arm_count * pulls_in_all(arm.mean_cost, 1.0, 1.0, now)
-            rate = math.log(max(pulls, 1.0)) / arm.pulls
-            return min(reward + math.sqrt(rate * reward) + rate, 1.0) * now.reward_high
-        return self.density(reward, cost, arm, now) * cost * now.reward_high
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
@@ -386,6 +443,11 @@ class PrimalDual(DensityIndex):
         if lower <= 0.0:
             return math.inf
         return min(reward + math.sqrt(rate * reward) + rate, 1.0) / lower
+
+    def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
+        """Return ``min(r + rad(r), 1)``, with the pulls that there can be of this arm in place of what money buys."""
+        rate = log_plus(now.arm_count * pulls_in_all(arm.mean_cost, 1.0, 1.0, now)) / arm.pulls
+        return min(reward + math.sqrt(rate * reward) + rate, 1.0)
 
 
 def require_share(least: float) -> None:

@@ -8,7 +8,7 @@ with the greatest cost, is a lower bound of the cost (`saving`).
 from typing import Any
 
 from budgetbandits.core.compiled import allocating, kernel
-from budgetbandits.policies.state import Arm, Now
+from budgetbandits.policies.state import Arm, Now, Requested
 
 __all__ = [
     "is_random",
@@ -74,8 +74,17 @@ def spending_range(arm: Arm, now: Now) -> Now:
 
 @allocating
 def top_ratio(mean_cost: Any, cost_low: Any, now: Now) -> Any:
-    """Return the greatest reward for the least cost, times the mean cost; where costs are known, that reward."""
-    return now.reward_high * (mean_cost / cost_low)
+    """Return the greatest reward for the least cost, times the mean cost; where costs are known, that reward.
+
+    So it is with a number of requests, where no index is raised by what a cost may be less.
+    """
+    return now.reward_high * times_least_cost(mean_cost, cost_low, now.requested)
+
+
+@allocating
+def times_least_cost(mean_cost: Any, cost_low: Any, requested: Requested | None) -> Any:
+    """Return how many times the least cost the mean cost is; 1 with a number of requests."""
+    return mean_cost / cost_low if requested is None else mean_cost / mean_cost
 
 
 @kernel

@@ -86,7 +86,7 @@ def play_mixtures(
         if policy.lazy or now.arms_tried == size:
             if is_over(screening, now):
                 if world.charges.is_random:
-                    screening.order[:] = np.argsort(likely_costs(arms.pulls, arms.cost, arms.mean_cost, requested))
+                    screening.order[:] = np.argsort(likely_costs(arms.cost, arms.mean_cost, requested))
                 screen(screening, policy, index, arms, now, requested.skip)
             count = evaluate(screening, policy, index, arms, now, values, costs, numbers)
             money = money_left(now) / requests_left_of(now.requested)
