@@ -51,10 +51,10 @@ def played(run: int, factor: float, share: float | None, *, by_day: bool) -> tup
     for time in times:
         if share is not None:
             rate = (DECLARED * share + player.books.pulls) / (share + time)
-            player.expect(1 + round(rate * (1.0 - time)), player.books.bill.budget)
+            player.expect(1 + round(rate * (1.0 - time)), [player.books.first.bill.budget])
         pull, luck = player.ask(), generator.random()
         if pull is not None:
-            player.tell(pull, float(luck < RIGHT[pull.arm]), pull.price)
+            player.tell(pull, float(luck < RIGHT[pull.arm]), pull.prices)
     return player.reward_total / len(times), 1 - player.books.pulls / len(times)
 
 

@@ -88,7 +88,7 @@ class TestCampaigns:
         ledger = Ledger(new_settings(budget=40, policy=bb.recommended(), arrivals=HUNDRED))
         pulls = played(ledger, range(5 * HOUR, 15 * HOUR, HOUR // 10))
         assert len(pulls) == 100
-        assert 3800 <= ledger.player.books.spent <= 4000
+        assert 3800 <= ledger.player.books.first.spent <= 4000
         assert played(ledger, range(15 * HOUR, 16 * HOUR, HOUR // 10)) == []
 
     @pytest.mark.parametrize("name", list(bb.policies.POLICIES))
@@ -96,7 +96,7 @@ class TestCampaigns:
         policy = bb.policies.POLICIES[name].example()
         ledger = Ledger(new_settings(budget=30, policy=policy, arrivals=HUNDRED))
         pulls = played(ledger, range(5 * HOUR, 15 * HOUR, HOUR // 20))  # twice as many as declared
-        assert len(pulls) == 200 or ledger.player.books.left < 10  # units, the price of the cheapest arm
+        assert len(pulls) == 200 or ledger.player.books.first.left < 10  # units, the price of the cheapest arm
         replay(ledger.settings, ledger.unsaved, with_choices=True)
 
     def test_the_time_of_an_ask_decides(self) -> None:
@@ -119,7 +119,7 @@ class TestCampaigns:
         """The money kept for requests to come is never a reason to answer none now."""
         ledger = Ledger(new_settings(costs={"a": "0.10", "b": 1}, budget=20, limits={"a": 100}, arrivals=HUNDRED))
         pulls = played(ledger, range(5 * HOUR, 15 * HOUR, HOUR // 50), good="a")
-        assert ledger.player.books.left < 100  # units: less than a pull of the arm without a limit
+        assert ledger.player.books.first.left < 100  # units: less than a pull of the arm without a limit
         assert {pull.arm for pull in pulls} == {"a", "b"}
 
     def test_requests_may_be_declined_and_arms_free(self) -> None:
@@ -152,7 +152,7 @@ class TestRefills:
         ledger = Ledger(new_settings(budget=40, policy=bb.recommended(), arrivals=self.HOURLY))
         for hour in range(5, 15):
             assert len(played(ledger, range(hour * HOUR, (hour + 1) * HOUR, HOUR // 10))) == 10
-            assert 0 <= (hour - 4) * 400 - ledger.player.books.spent < (400 if hour == 5 else 200)
+            assert 0 <= (hour - 4) * 400 - ledger.player.books.first.spent < (400 if hour == 5 else 200)
         replay(ledger.settings, ledger.unsaved, with_choices=True)
 
 

@@ -1,5 +1,7 @@
 """The books of a budget, beside a list of pulls that is added up anew each time."""
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetbandits.core.arrays import UNLIMITED
-from budgetbandits.core.books import Answer, Books, Pull, Reservation, check_wanted, warn_if_tight
+from budgetbandits.core.books import Answer, Books, Pull, Reservation, check_wanted, fallback_of, warn_if_tight
 from budgetbandits.core.money import CostRange, price_list
+from budgetbandits.core.resources import Account
 from budgetbandits.errors import (
     InvalidAmount,
     InvalidInput,
@@ -29,13 +32,20 @@ def new_books(budget: str = "1.00") -> Books:
     return Books(NAMES, bill, np.array([UNLIMITED, UNLIMITED, 2]))
 
 
+def books_of_two() -> Books:
+    """Return books in which now the money is short, and now the time."""
+    money = price_list(["0.10", "0.25", CostRange("0.05", "0.40")], NAMES, "1.00")
+    time = price_list([30, CostRange(1, 5), 0], NAMES, 75, may_be_free=True)
+    return Books(NAMES, {"usd": money, "gpu_s": time}, np.array([UNLIMITED, UNLIMITED, 2]))
+
+
 @dataclass
 class Page:
     """One pull, as somebody would write it down who keeps a list."""
 
     pull: Reservation
     state: str = "outstanding"
-    paid: int = 0
+    paid: tuple[int, ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -54,24 +64,32 @@ class Model:
     def check(self, books: Books) -> None:
         outstanding = self.those("outstanding")
         assert list(books.outstanding) == [page.pull.number for page in outstanding]
-        assert books.reserved == sum(page.pull.price for page in outstanding)
-        assert books.spent == sum(page.paid for page in self.pages)
-        assert books.left == books.bill.budget - books.spent - books.reserved >= 0
+        for place, account in enumerate(books.accounts):
+            self.check_account(account, place)
         assert (books.asked, books.pulls) == (len(self.pages), sum(page.counts for page in self.pages))
-        assert books.saved == sum(page.pull.price - page.paid for page in self.those("told", "charged"))
         assert set(books.expired) == {page.pull.number for page in self.those("charged", "released")}
         assert books.cancelled == {page.pull.number for page in self.those("cancelled")}
         limited = sum(page.counts for page in self.pages if page.pull.arm == 2)
         assert books.pulls_left.tolist() == [UNLIMITED, UNLIMITED, 2 - limited]
-        assert books.money.budget == books.money.spent + books.money.reserved + books.money.left
+
+    def check_account(self, account: Account, place: int) -> None:
+        paid = {page.pull.number: page.paid[place] if page.paid else 0 for page in self.pages}
+        assert account.reserved == sum(page.pull.prices[place] for page in self.those("outstanding"))
+        assert account.spent == sum(paid.values())
+        assert account.left == account.bill.budget - account.spent - account.reserved >= 0
+        settled = self.those("told", "charged")
+        assert account.saved == sum(page.pull.prices[place] - paid[page.pull.number] for page in settled)
+        assert account.money.budget == account.money.spent + account.money.reserved + account.money.left
 
 
 STEPS = st.tuples(st.sampled_from(["ask", "ask", "tell", "cancel", "charge", "release", "late"]), st.integers(0, 99))
 
 
-@given(st.lists(STEPS, max_size=40))
-def test_they_come_to_what_a_list_of_all_pulls_comes_to(story: list[tuple[str, int]]) -> None:
-    books, model = new_books(), Model()
+@given(st.lists(STEPS, max_size=40), st.sampled_from([new_books, books_of_two]))
+def test_they_come_to_what_a_list_of_all_pulls_comes_to(
+    story: list[tuple[str, int]], make: Callable[[], Books]
+) -> None:
+    books, model = make(), Model()
     for verb, which in story:
         outstanding, expired = model.those("outstanding"), model.those("charged", "released")
         if verb == "ask":
@@ -85,14 +103,14 @@ def test_they_come_to_what_a_list_of_all_pulls_comes_to(story: list[tuple[str, i
         elif outstanding:
             page = outstanding[which % len(outstanding)]
             if verb == "tell":
-                page.paid, page.state = min(which, page.pull.price), "told"
+                page.paid, page.state = tuple(min(which, price) for price in page.pull.prices), "told"
                 books.settle(page.pull, page.paid)
             elif verb == "cancel":
                 books.cancel(page.pull)
                 page.state = "cancelled"
             else:
                 books.expire(page.pull, release=verb == "release")
-                page.state, page.paid = ("released", 0) if verb == "release" else ("charged", page.pull.price)
+                page.state, page.paid = ("released", ()) if verb == "release" else ("charged", page.pull.prices)
         model.check(books)
 
 
@@ -121,17 +139,17 @@ def test_a_limit_and_the_money_left_decide_what_can_be_pulled() -> None:
 @pytest.mark.parametrize(("cost", "price"), [(None, 10), ("0.10", 10), ("0.081", 9), (0, 0), (0.07, 7)])
 def test_what_a_pull_of_a_known_cost_may_be_told_to_have_cost(cost: float | str | None, price: int) -> None:
     books = new_books()
-    assert books.told_price(books.reserve(0), cost) == price
+    assert books.told_prices(books.reserve(0), cost) == (price,)
 
 
 def test_a_random_cost_lies_in_its_range_and_has_to_be_told_in_time() -> None:
     books = new_books()
     pull = books.reserve(2)
-    assert (books.has_random_cost(2), books.price_low(2), books.price(2)) == (True, 5, 40)
-    assert (books.told_price(pull, "0.05"), books.told_price(pull, None, is_late=True)) == (5, 40)
+    assert (books.has_random_cost(2), books.first.price_low(2), books.first.price(2)) == (True, 5, 40)
+    assert (books.told_prices(pull, "0.05"), books.told_prices(pull, None, is_late=True)) == ((5,), (40,))
     for cost, rule in ((None, "is missing: arm 'c' has a random cost"), ("0.04", "at least 0.05"), (1, "at most 0.40")):
         with pytest.raises(InvalidAmount, match=rule):
-            books.told_price(pull, cost)
+            books.told_prices(pull, cost)
 
 
 def test_pulls_are_found_by_what_was_handed_out() -> None:
@@ -148,7 +166,7 @@ def test_pulls_are_found_by_what_was_handed_out() -> None:
 def test_a_settled_pull_says_how_it_was_settled() -> None:
     books = new_books()
     told, cancelled, expired = (books.reserve(0) for _ in range(3))
-    books.settle(told, 10)
+    books.settle(told, (10,))
     books.cancel(cancelled)
     books.expire(expired, release=False)
     for number, words in ((1, "was told before"), (2, "was cancelled before"), (3, "its reward can be told")):
@@ -187,3 +205,61 @@ def test_a_tight_budget_is_told_with_the_arm_that_it_does_not_pay_throughout(
 
 def test_how_many_are_wanted() -> None:
     assert (check_wanted(None), check_wanted(7)) == (1, 7)
+
+
+class TestSeveralResources:
+    def test_an_arm_can_be_pulled_if_every_resource_pays_it(self) -> None:
+        books = books_of_two()
+        books.reserve(0)
+        books.reserve(0)
+        assert [account.left for account in books.accounts] == [80, 15]
+        assert [books.can_pull(arm) for arm in range(3)] == [False, True, True]
+
+    def test_a_pull_says_what_it_may_cost_of_each(self) -> None:
+        books = books_of_two()
+        pull = books.pull(books.reserve(0))
+        assert (pull.cost, pull.costs) == (Decimal("0.10"), {"usd": Decimal("0.10"), "gpu_s": Decimal("30")})
+        assert len({pull, pull}) == 1
+
+    def test_what_is_told_goes_by_name_and_what_is_left_out_took_what_was_reserved(self) -> None:
+        books = books_of_two()
+        pull = books.reserve(0)
+        assert books.told_prices(pull, {"gpu_s": 12}) == (10, 12)
+        assert books.told_prices(pull, {"usd": "0.07"}) == (7, 30)
+        assert books.told_prices(pull, None) == books.told_prices(pull, {}) == (10, 30)
+
+    @pytest.mark.parametrize(
+        ("arm", "cost", "words"),
+        [
+            (0, {"usd": 1}, "cost of pull 1 in 'usd' is 1: it must be at most 0.10"),
+            (0, {"gpu_s": 31}, "cost of pull 1 in 'gpu_s' is 31: it must be at most 30"),
+            (0, {"eur": 1}, "names the resource 'eur': the budget has 'usd', 'gpu_s'"),
+            (0, "0.05", "tell what it took of each resource, such as {'usd': 1, 'gpu_s': 1}"),
+            (0, {"usd": {"usd": 1}}, "give a number"),
+            (1, {"usd": "0.10"}, "cost of pull 1 in 'gpu_s' is missing: arm 'b' has a random cost"),
+            (1, {"gpu_s": 0}, "it must be at least 1"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, arm: int, cost: Any, words: str) -> None:
+        books = books_of_two()
+        pull = books.reserve(arm)
+        with pytest.raises(InvalidAmount, match=re.escape(words)):
+            books.told_prices(pull, cost)
+        assert list(books.outstanding) == [1]
+
+    def test_a_plain_budget_takes_plain_costs(self) -> None:
+        books = new_books()
+        with pytest.raises(InvalidAmount, match="the budget is a plain number, and so are costs"):
+            books.told_prices(books.reserve(0), {"usd": 1})
+
+
+class TestFallback:
+    """With which arm all requests can be answered."""
+
+    def test_it_takes_least_of_its_scarcest_resource(self) -> None:
+        money, time = price_list([1, 5], NAMES[:2], 100), price_list([10, 1], NAMES[:2], 100)
+        assert fallback_of([money, time], np.full(2, UNLIMITED), 10, skip=False) == (1, True)
+
+    def test_without_an_arm_that_lasts_in_every_resource_there_is_none(self) -> None:
+        money, time = price_list([1, 5], NAMES[:2], 100), price_list([10, 1], NAMES[:2], 100)
+        assert fallback_of([money, time], np.full(2, UNLIMITED), 21, skip=False) == (-1, False)

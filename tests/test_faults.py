@@ -159,7 +159,7 @@ def test_faults_at_every_step_of_a_commit_lose_nothing_and_overspend_nothing(tmp
             ads, twin = store.open(simulation.name), simulation.twin
             totals = ads.verify()
             assert totals == totals_of(twin)
-            assert totals.spent + totals.reserved <= twin.settings.budget
+            assert totals.spent + totals.reserved <= twin.settings.money.budget
             assert list(ads.journal()) == twin.unsaved
             assert ads.arms == arms_of(twin.player)
     assert min(faults.counts[step] for step in STEPS) > 100

@@ -34,6 +34,7 @@ from budgetbandits.errors import (
     PullError,
     UnknownPull,
 )
+from budgetbandits.policies.state import Resources
 from states import asked
 
 COSTS: dict[str, int | str | float] = {"camera": 4, "radio": "2.5", "microphone": 0.1}
@@ -662,7 +663,7 @@ class Forger(InTurn):
 
     def forge(self, hook: str, arms: bb.policies.Arms) -> None:
         if hook == self.hook:
-            getattr(arms, self.column)[:] = 0
+            getattr(arms if self.column in arms._fields else arms.resources, self.column)[:] = 0
 
     def choose(self, arms: bb.policies.Arms, now: bb.policies.Now, uniform: float) -> int:
         self.forge("choose", arms)
@@ -867,7 +868,7 @@ class TestPoliciesOfOnesOwn:
                 learner.ask()
             assert learner.to_json() == before
 
-    @pytest.mark.parametrize("column", bb.policies.Arms._fields)
+    @pytest.mark.parametrize("column", [name for name in bb.policies.Arms._fields if name != "resources"])
     @pytest.mark.parametrize("hook", ["choose", "weights", "learns", "bounds", "take_note"])
     def test_it_can_write_nothing_but_notes_and_those_when_it_takes_them(self, hook: str, column: str) -> None:
         learner = new_learner(Forger(column=column, hook=hook), costs=[3, 1], budget=7)
@@ -878,8 +879,15 @@ class TestPoliciesOfOnesOwn:
         with pytest.raises(ValueError, match="read-only"):
             use.get(hook, learner.ask)()
         assert float(learner.money.left) == 7
-        assert learner._player.books.bill.prices.tolist() == [3, 1]
+        assert learner._player.books.first.bill.prices.tolist() == [3, 1]
         assert learner._player.learning.arms.cost.tolist() == [3, 1]
+
+    @pytest.mark.parametrize("column", Resources._fields)
+    def test_nor_can_it_write_what_is_left_of_several_resources(self, column: str) -> None:
+        costs = [{"usd": 3, "gpu_s": 1}, {"usd": 1, "gpu_s": 2}]
+        learner = new_learner(Forger(column=column, hook="choose"), costs=costs, budget={"usd": 7, "gpu_s": 9})
+        with pytest.raises(ValueError, match="read-only"):
+            learner.ask()
 
     def test_prices_are_nobody_elses(self) -> None:
         costs = np.array([1 / 3, 2 / 3])

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -87,8 +86,8 @@ def state(ledger: Ledger) -> tuple[object, ...]:
     return (
         to_json(ledger.player),
         ledger.entries,
-        ledger.player.books.spent,
-        ledger.player.books.reserved,
+        ledger.player.books.first.spent,
+        ledger.player.books.first.reserved,
         ledger.is_closed,
         list(ledger.leases()),
     )
@@ -98,15 +97,15 @@ class TestDecisions:
     def test_money_moves_as_the_entries_say(self) -> None:
         ledger = busy_ledger()
         spent = sum(entry.amount for entry in ledger.unsaved if entry.kind not in (Kind.ASKED, Kind.DIRECTED))
-        assert ledger.player.books.spent == spent
-        assert ledger.player.books.money.spent == Decimal(spent) / 100
-        assert ledger.player.books.reserved == sum(pull.price for pull, _ in ledger.leases())
+        assert ledger.player.books.first.spent == spent
+        assert ledger.player.books.first.money.spent == Decimal(spent) / 100
+        assert ledger.player.books.first.reserved == sum(pull.prices[0] for pull, _ in ledger.leases())
         assert [entry.number for entry in ledger.unsaved] == list(range(1, len(ledger.unsaved) + 1))
 
     def test_it_decides_as_a_learner_does(self) -> None:
         ledger = new_ledger(policy=bb.policies.epsilon_greedy(50, 0.5))
         settings = ledger.settings
-        costs = dict(zip(settings.names, map(settings.unit.decimal, settings.prices), strict=True))
+        costs = dict(zip(settings.names, map(settings.money.unit.decimal, settings.money.prices), strict=True))
         learner = bb.Learner(settings.policy, costs, 10, settings.reward_range, settings.seed)
         while pulls := ledger.ask():
             assert learner.ask() == pulls[0]
@@ -283,7 +282,7 @@ class TestRepeatedTells:
         with pytest.raises(PullAlreadySettled, match="was told before"):
             ledger.tell(first, 0.5, cost="0.20")
         ledger.tell(second, 0.5, cost="0.10")
-        assert ledger.player.books.spent == 35
+        assert ledger.player.books.first.spent == 35
 
     def test_of_one_told_late_the_cost_has_to_be_one_that_could_be(self) -> None:
         ledger = new_ledger()
@@ -303,20 +302,28 @@ class TestLeases:
         ledger = new_ledger()
         [pull] = ledger.ask()
         ledger.advance(61 * SECOND - 1)
-        assert (ledger.player.books.spent, ledger.player.books.reserved) == (0, 10)
+        assert (ledger.player.books.first.spent, ledger.player.books.first.reserved) == (0, 10)
         ledger.advance(61 * SECOND)
-        assert (ledger.player.books.spent, ledger.player.books.reserved) == (10, 0)
+        assert (ledger.player.books.first.spent, ledger.player.books.first.reserved) == (10, 0)
         ledger.tell(pull, 0.5, cost="0.01")
-        assert (ledger.player.books.spent, ledger.player.books.reserved) == (10, 0)
+        assert (ledger.player.books.first.spent, ledger.player.books.first.reserved) == (10, 0)
         assert ledger.player.reward_total == 0.5
 
     def test_or_released(self) -> None:
         ledger = new_ledger(on_expire="release")
         [pull] = ledger.ask()
         ledger.advance(61 * SECOND)
-        assert (ledger.player.books.spent, ledger.player.books.reserved, ledger.player.books.pulls) == (0, 0, 0)
+        assert (ledger.player.books.first.spent, ledger.player.books.first.reserved, ledger.player.books.pulls) == (
+            0,
+            0,
+            0,
+        )
         ledger.tell(pull, 0.5)
-        assert (ledger.player.books.spent, ledger.player.books.reserved, ledger.player.books.pulls) == (0, 0, 1)
+        assert (ledger.player.books.first.spent, ledger.player.books.first.reserved, ledger.player.books.pulls) == (
+            0,
+            0,
+            1,
+        )
         assert state(replay(ledger.settings, ledger.unsaved, with_choices=True)) == state(ledger)
 
     def test_or_lives_on_without_a_lease(self) -> None:
@@ -324,7 +331,7 @@ class TestLeases:
         [pull] = ledger.ask()
         ledger.advance(10**15)
         assert ledger.renew(pull) is None
-        assert ledger.player.books.reserved == 10
+        assert ledger.player.books.first.reserved == 10
         assert len(ledger.unsaved) == 1
 
     def test_a_clock_that_is_set_back_changes_nothing(self) -> None:
@@ -433,7 +440,7 @@ class TestJournalsThatCannotBe:
 
     def test_another_choice_than_the_policy_had_to_make(self) -> None:
         asked = Entry(1, SECOND, Kind.ASKED, pull=1, arm=1, amount=25, until=61 * SECOND)
-        assert replay(new_settings(), [asked]).player.books.reserved == 25
+        assert replay(new_settings(), [asked]).player.books.first.reserved == 25
         message = "entry 1 of the journal asks for arm number 1, where the policy had to choose arm 'a'"
         with pytest.raises(JournalDamaged, match=message):
             replay(new_settings(), [asked], with_choices=True)
@@ -448,7 +455,7 @@ class TestSettings:
 
     def test_money_is_decimal(self) -> None:
         one = new_settings(costs={"a": 0.1, "b": Decimal("0.250")}, budget="1000.00")
-        assert (one.unit.exponent, one.prices, one.budget) == (2, (10, 25), 100_000)
+        assert (one.money.unit.exponent, one.money.prices, one.money.budget) == (2, (10, 25), 100_000)
         with pytest.raises(
             InvalidAmount, match=r"cost of arm 'b' is 0\.333.*: the money of a campaign is decimal; give"
         ):
@@ -495,7 +502,7 @@ class TestSettings:
 def test_whatever_happens_the_fold_over_the_journal_is_the_ledger(
     story: list[tuple[str, int, int]], on_expire: str, arrivals: Arrivals | None
 ) -> None:
-    ledger = Ledger(replace(new_settings(on_expire=on_expire, arrivals=arrivals), budget=200))
+    ledger = Ledger(new_settings(on_expire=on_expire, arrivals=arrivals, budget=2))
     time = 0
     for verb, which, number in story:
         time += SECOND * number if verb == "s" else 0
@@ -513,7 +520,7 @@ def test_whatever_happens_the_fold_over_the_journal_is_the_ledger(
         elif verb == "e":
             ledger.renew(pulls[which % len(pulls)])
         has_come = 200 if arrivals is None else arrivals.available(time, 200)
-        assert ledger.player.books.spent + ledger.player.books.reserved <= has_come
+        assert ledger.player.books.first.spent + ledger.player.books.first.reserved <= has_come
     again = replay(ledger.settings, ledger.unsaved, with_choices=True)
     for each in (ledger, again):
         each.expect(time)  # an ask that had no answer has left no entry

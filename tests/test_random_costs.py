@@ -271,8 +271,8 @@ class TestLearner:
         assert float(learner.money.spent) == spent
 
     def test_a_unit_that_is_given_is_kept_and_so_are_known_costs(self) -> None:
-        assert calls(unit=1, costs={"a": (0, 1)}, budget=10)._player.books.bill.unit.exponent == 0
-        assert calls(costs={"a": 1, "b": (2, 2)}, budget=10)._player.books.bill.unit.exponent == 0
+        assert calls(unit=1, costs={"a": (0, 1)}, budget=10)._player.books.first.bill.unit.exponent == 0
+        assert calls(costs={"a": 1, "b": (2, 2)}, budget=10)._player.books.first.bill.unit.exponent == 0
 
     def test_the_mean_of_the_costs_told_is_what_it_goes_by(self) -> None:
         learner = calls()

@@ -3,8 +3,9 @@ from .analysis import bounds
 from .analysis.regret import paired_regret, regret, regret_bounds
 from .campaigns.campaign import Campaign
 from .campaigns.store import Store, open_store
-from .core.books import SKIP, Money, Pull
+from .core.books import SKIP, Pull
 from .core.money import CostRange
+from .core.resources import Money
 from .live.learner import Learner
 from .live.protocol import AskTell
 from .live.warm_up import warm_up

@@ -45,12 +45,15 @@ class Totals(NamedTuple):
         Whole units of money.
     is_closed
         Whether the campaign was closed.
+    further
+        What was spent and what is reserved of each further resource, such as "20+5 0+0"; None if there is none.
     """
 
     entries: int = 0
     spent: int = 0
     reserved: int = 0
     is_closed: bool = False
+    further: str | None = None
 
 
 class CampaignRecord(NamedTuple):

@@ -1,7 +1,7 @@
 """A campaign: a budget that many workers spend, durably."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import overload
@@ -11,11 +11,11 @@ from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, ent
 from budgetbandits.campaigns.clerk import Clerk, totals_of
 from budgetbandits.campaigns.journal import Entry
 from budgetbandits.campaigns.ledger import Lease, Ledger, replay
-from budgetbandits.campaigns.settings import OnExpire
+from budgetbandits.campaigns.settings import CampaignSettings, OnExpire, ResourceSettings
 from budgetbandits.campaigns.times import Clock, moment, span
-from budgetbandits.core.books import Money, Pull, Reservation
+from budgetbandits.core.books import Pull, Reservation
 from budgetbandits.core.checks import ArmName
-from budgetbandits.core.money import Amount
+from budgetbandits.core.resources import Amounts, Money
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import JournalDamaged
 from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
@@ -60,11 +60,13 @@ class HistoryRow:
     pull, arm
         The pull that it is about, and its arm.
     amount
-        What was reserved, if it was asked; what was spent, if not.
+        What was reserved, if it was asked; what was spent, if not. With several resources, of the first.
     reward
         The reward that was told.
     key
         The client's key for an ask.
+    amounts
+        The amount of each resource by its name; empty where the budget is a plain number.
     """
 
     number: int
@@ -75,6 +77,7 @@ class HistoryRow:
     amount: Decimal
     reward: float | None
     key: str | None
+    amounts: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
 
 
 class Campaign:
@@ -152,7 +155,7 @@ class Campaign:
             return pulls
         return pulls[0] if pulls else None
 
-    def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
+    def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
         """Settle a pull with the reward that it paid. The same again changes nothing.
 
         Parameters
@@ -243,11 +246,20 @@ class Campaign:
 
     @property
     def money(self) -> Money:
-        """What became of the budget, exactly."""
+        """What became of the budget, exactly; with several resources, of the first."""
         totals = self._backend.find(self.name).totals
-        unit, budget = self._settings.unit, self._settings.budget
-        amounts = (budget, totals.spent, totals.reserved, budget - totals.spent - totals.reserved)
-        return Money(*map(unit.decimal, amounts))
+        return _money(self._settings.money, totals.spent, totals.reserved)
+
+    @property
+    def resources(self) -> dict[str, Money]:
+        """What became of each resource by its name, exactly; empty where the budget is a plain number."""
+        if self._settings.money.name is None:
+            return {}
+        accounts = self._clerk.look(
+            lambda ledger: [(each.spent, each.reserved) for each in ledger.player.books.accounts]
+        )
+        pairs = zip(self._settings.resources, accounts, strict=True)
+        return {str(resource.name): _money(resource, *amounts) for resource, amounts in pairs}
 
     @property
     def is_closed(self) -> bool:
@@ -279,7 +291,7 @@ class Campaign:
     @property
     def available(self) -> Decimal:
         """What of the money left has come so far: all of it, but for a budget that is refilled."""
-        return self._settings.unit.decimal(self._clerk.look(lambda ledger: ledger.player.books.left))
+        return self._settings.money.unit.decimal(self._clerk.look(lambda ledger: ledger.player.books.first.left))
 
     @property
     def skip(self) -> bool:
@@ -352,9 +364,10 @@ class Campaign:
         replay(self._settings, entries_after(self._clerk.pages, ledger.entries), with_choices=True, ledger=ledger)
         record = self._backend.find(self.name) if ledger.entries > record.totals.entries else record
         totals = totals_of(ledger)
-        if totals != record.totals or record.budget != self._settings.budget:
+        budget = self._settings.money.budget
+        if totals != record.totals or record.budget != budget:
             raise JournalDamaged(
-                f"the journal of {self.name!r} adds up to {totals} of {self._settings.budget}, and its totals say "
+                f"the journal of {self.name!r} adds up to {totals} of {budget}, and its totals say "
                 f"{record.totals} of {record.budget}"
             )
         return totals
@@ -363,13 +376,13 @@ class Campaign:
         settings = self._settings
         return (
             f"<Campaign {self.name!r} with {settings.policy!r}: {len(settings.names)} arms, "
-            f"a budget of {settings.unit.decimal(settings.budget)}"
+            f"a budget of {_shown_budget(settings)}"
             f"{'' if settings.requests is None else f' for {settings.requests} requests'}"
             f"{'' if settings.arrivals is None else f' expected until {moment(settings.arrivals.until)}'}>"
         )
 
     def _lease_row(self, pull: Reservation, lease: Lease, now: int) -> LeaseRow:
-        name, cost = self._settings.name(pull.arm), self._settings.unit.decimal(pull.price)
+        name, cost = self._settings.name(pull.arm), self._settings.money.unit.decimal(pull.prices[0])
         until = None if lease.until is None else moment(lease.until)
         return LeaseRow(pull.number, name, cost, span(max(now - lease.asked, 0)), until)
 
@@ -380,7 +393,30 @@ class Campaign:
             str(entry.kind),
             entry.pull,
             None if entry.arm is None else self._settings.name(entry.arm),
-            self._settings.unit.decimal(entry.amount),
+            self._settings.money.unit.decimal(entry.amount),
             entry.reward,
             entry.key,
+            self._amounts(entry),
         )
+
+    def _amounts(self, entry: Entry) -> dict[str, Decimal]:
+        resources, amounts = self._settings.resources, entry.amounts
+        if resources[0].name is None or len(amounts) != len(
+            resources
+        ):  # an entry that has none, such as a cancellation
+            return {}
+        pairs = zip(resources, amounts, strict=True)
+        return {str(resource.name): resource.unit.decimal(amount) for resource, amount in pairs}
+
+
+def _money(resource: ResourceSettings, spent: int, reserved: int) -> Money:
+    amounts = (resource.budget, spent, reserved, resource.budget - spent - reserved)
+    return Money(*map(resource.unit.decimal, amounts))
+
+
+def _shown_budget(settings: CampaignSettings) -> str:
+    amounts = [
+        f"{resource.unit.decimal(resource.budget)}{'' if resource.name is None else f' {resource.name}'}"
+        for resource in settings.resources
+    ]
+    return ", ".join(amounts)

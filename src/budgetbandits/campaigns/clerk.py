@@ -150,8 +150,9 @@ class Clerk:
 
 def totals_of(ledger: Ledger) -> Totals:
     """Return what a journal adds up to."""
-    books = ledger.player.books
-    return Totals(ledger.entries, books.spent, books.reserved, ledger.is_closed)
+    money, *others = ledger.player.books.accounts
+    further = " ".join(f"{account.spent}+{account.reserved}" for account in others) or None
+    return Totals(ledger.entries, money.spent, money.reserved, ledger.is_closed, further)
 
 
 class Request(Generic[Answer]):

@@ -1,10 +1,10 @@
 """The journal of a campaign: what an entry is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-__all__ = ["Entry", "Kind"]
+__all__ = ["Entry", "Kind", "written"]
 
 
 class Kind(StrEnum):
@@ -37,7 +37,8 @@ class Entry(NamedTuple):
     arm
         The number of the arm.
     amount
-        Whole units of money: what was reserved by an ask, and what was spent by all others.
+        Whole units of money: what was reserved by an ask, and what was spent by all others. With several resources, of
+        the first.
     reward
         The reward that was told.
     until
@@ -46,6 +47,8 @@ class Entry(NamedTuple):
         The client's key for an ask.
     part, wanted
         Which part of the answer to that ask this pull is, from 0, and how many pulls were wanted.
+    further
+        The amounts of the further resources, in their order, separated by spaces; None if there is one resource.
     """
 
     number: int
@@ -59,6 +62,16 @@ class Entry(NamedTuple):
     key: str | None = None
     part: int = 0
     wanted: int = 1
+    further: str | None = None
+
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """The amounts of all resources.
+
+        >>> Entry(1, 0, Kind.ASKED, pull=1, arm=0, amount=10, further="3600 2").amounts
+        (10, 3600, 2)
+        """
+        return (self.amount, *(() if self.further is None else map(int, self.further.split(" "))))
 
     def odd_fields(self) -> list[str]:
         """Return the names of those fields that say something although an entry of this kind has nothing to say there.
@@ -69,13 +82,13 @@ class Entry(NamedTuple):
         return [name for name, default in _UNUSED[self.kind] if getattr(self, name) != default]
 
 
-_ASK: Final = {"pull", "arm", "amount", "until", "key", "part", "wanted"}
+_ASK: Final = {"pull", "arm", "amount", "until", "key", "part", "wanted", "further"}
 _USED: Final = {
     Kind.ASKED: _ASK,
     Kind.DIRECTED: _ASK,
-    Kind.TOLD: {"pull", "arm", "amount", "reward"},
+    Kind.TOLD: {"pull", "arm", "amount", "reward", "further"},
     Kind.CANCELLED: {"pull", "arm"},
-    Kind.EXPIRED: {"pull", "arm", "amount"},
+    Kind.EXPIRED: {"pull", "arm", "amount", "further"},
     Kind.RENEWED: {"pull", "arm", "until"},
     Kind.CLOSED: set[str](),
 }
@@ -83,3 +96,9 @@ _UNUSED: Final[Mapping[Kind, list[tuple[str, object]]]] = {
     kind: [(name, default) for name, default in Entry._field_defaults.items() if name not in used]
     for kind, used in _USED.items()
 }
+
+
+def written(amounts: Sequence[int]) -> dict[str, Any]:
+    """Return the fields of an entry that hold the amounts of all resources."""
+    first, *further = amounts
+    return {"amount": first, "further": " ".join(map(str, further)) or None}

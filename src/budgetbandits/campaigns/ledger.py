@@ -13,15 +13,16 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from budgetbandits.campaigns.journal import Entry, Kind
+from budgetbandits.campaigns.journal import Entry, Kind, written
 from budgetbandits.campaigns.pulls import Pulls, Told
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.core.books import Pull, Reservation, check_wanted
 from budgetbandits.core.checks import ArmName, is_whole
-from budgetbandits.core.money import Amount
+from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import (
     BudgetBanditsError,
     CampaignClosed,
+    InvalidAmount,
     InvalidInput,
     JournalDamaged,
     PolicyError,
@@ -78,7 +79,7 @@ class Ledger:
     >>> ledger.tell(pull.id, 0.7, cost="0.08")
     >>> [(entry.number, str(entry.kind), entry.amount) for entry in ledger.unsaved]
     [(1, 'asked', 10), (2, 'told', 8)]
-    >>> replay(settings, ledger.unsaved).player.books.spent
+    >>> replay(settings, ledger.unsaved).player.books.first.spent
     8
     """
 
@@ -91,7 +92,7 @@ class Ledger:
         self._books = self.player.books
         self._time = 0  # of the last entry
         self._now = 0
-        self._pulls = Pulls()
+        self._pulls = Pulls(len(self._books.accounts))
         self._leases: dict[int, Lease] = {}  # of the outstanding pulls
         self._ends: list[tuple[int, int]] = []  # a heap of (end of lease, pull); an end before a renewal stays in it
         self._folds: dict[Kind, Callable[[Entry], None]] = {
@@ -111,7 +112,7 @@ class Ledger:
         self._now = max(time, self._time)
         while (number := self._next_due(self._now)) is not None:
             pull = self._books.outstanding[number]
-            self._write(Kind.EXPIRED, pull=number, arm=pull.arm, amount=self._charged(pull))
+            self._write(Kind.EXPIRED, pull=number, arm=pull.arm, **written(self._charged(pull)))
 
     def ask(self, wanted: int | None = None, key: str | None = None, arm: ArmName | None = None) -> list[Pull]:
         """Return the next pulls, up to so many, their costs reserved; of one arm if that is given.
@@ -135,7 +136,7 @@ class Ledger:
                     Kind.ASKED if arm is None else Kind.DIRECTED,
                     pull=self._books.asked + 1,
                     arm=chosen,
-                    amount=self._books.price(chosen),
+                    **written(self._books.prices(chosen)),
                     until=self._lease_end(self._now),
                     key=key,
                     part=len(pulls),
@@ -165,9 +166,10 @@ class Ledger:
             return
         time = max(time, self._time)  # the clock may have been set back
         requests_left = arrivals.left_with(asked, time, self._books.pulls)
-        self.player.expect(requests_left, arrivals.available(time, self.settings.budget))
+        budgets = [arrivals.available(time, resource.budget) for resource in self.settings.resources]
+        self.player.expect(requests_left, budgets)
 
-    def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
+    def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
         """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing."""
         number = self._identify(pull)
         reward = self.player.learning.checked_reward(reward, self._pulls.arm(number))
@@ -176,8 +178,9 @@ class Ledger:
             return
         found = self._books.find_told(number)
         is_late = number in self._books.expired
-        price = self._books.told_price(found, cost, is_late=is_late)
-        self._write(Kind.TOLD, pull=number, arm=found.arm, amount=0 if is_late else price, reward=reward)
+        prices = self._books.told_prices(found, cost, is_late=is_late)
+        amounts = written(self._nothing() if is_late else prices)
+        self._write(Kind.TOLD, pull=number, arm=found.arm, reward=reward, **amounts)
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back. The same again changes nothing."""
@@ -223,25 +226,36 @@ class Ledger:
     def _lease_end(self, begin: int) -> int | None:
         return None if self.settings.lease is None else begin + self.settings.lease
 
-    def _charged(self, pull: Reservation) -> int:
+    def _charged(self, pull: Reservation) -> tuple[int, ...]:
         """Return what a pull costs that expires."""
-        return pull.price if self.settings.on_expire == "charge" else 0
+        return pull.prices if self.settings.on_expire == "charge" else self._nothing()
 
-    def _check_repeated(self, number: int, told: Told, reward: float, cost: Amount | None) -> None:
-        pull, unit = self._reservation(number), self._books.bill.unit
-        if cost is not None:
-            units = unit.units_at_least(cost, f"cost of pull {number}")
-        else:
-            units = 0 if told.cost is None else self._books.told_price(pull, None)
+    def _nothing(self) -> tuple[int, ...]:
+        return (0,) * len(self._books.accounts)
+
+    def _check_repeated(self, number: int, told: Told, reward: float, cost: Amounts | None) -> None:
         # The cost of a pull that was told late does not matter, as long as it is possible.
-        is_same_cost = units <= pull.price if told.cost is None else units == told.cost
-        if reward == told.reward and is_same_cost:
-            return
-        at_cost = "" if told.cost is None else f" and the cost {unit.decimal(told.cost)}"
+        is_late = told.prices is None
+        try:
+            prices = self._books.told_prices(self._reservation(number), cost, is_late=is_late)
+        except InvalidAmount:
+            if cost is None:
+                raise
+        else:
+            if reward == told.reward and (is_late or prices == told.prices):
+                return
+        at_cost = "" if told.prices is None else f" and the cost {self._shown(told.prices)}"
         raise PullAlreadySettled(
             f"pull {number} was told before, with the reward {told.reward!r}{at_cost}, and now with another: "
             "a pull is told once"
         )
+
+    def _shown(self, prices: tuple[int, ...]) -> str:
+        amounts = [
+            f"{account.bill.unit.decimal(price)}{'' if account.name is None else f' {account.name}'}"
+            for account, price in zip(self._books.accounts, prices, strict=True)
+        ]
+        return ", ".join(amounts)
 
     def _identify(self, pull: Pull | int) -> int:
         number = pull.id if isinstance(pull, Pull) else pull
@@ -253,7 +267,7 @@ class Ledger:
     def _reservation(self, number: int) -> Reservation:
         """Return a pull as it was asked for, whatever became of it."""
         arm = self._pulls.arm(number)
-        return Reservation(number, arm, self._pulls.place(number), self._books.price(arm))
+        return Reservation(number, arm, self._pulls.place(number), self._books.prices(arm))
 
     # Folding
 
@@ -296,7 +310,7 @@ class Ledger:
         arm = _present(entry.arm)
         if entry.pull != self._books.asked + 1 or not 0 <= arm < self.settings.arm_count:
             raise JournalDamaged(f"it should be pull {self._books.asked + 1}, of an arm that there is")
-        if entry.amount != self._books.price(arm) or entry.until != self._lease_end(entry.time):
+        if entry.amounts != self._books.prices(arm) or entry.until != self._lease_end(entry.time):
             raise JournalDamaged("its amount or its lease is not what the settings say")
         self._check_part(entry)
         self.expect(entry.time, entry.wanted - entry.part)
@@ -326,17 +340,19 @@ class Ledger:
         self._check_arm(entry, pull)
         reward = self.player.learning.checked_reward(entry.reward, pull.arm)
         is_late = pull.number in self._books.expired
-        if is_late and entry.amount:
+        if is_late and entry.amounts != self._nothing():
             raise JournalDamaged("the pull was not outstanding, and no more money can be spent on it")
-        if not is_late and not self._can_have_cost(pull, entry.amount):
+        if not is_late and not self._can_have_cost(pull, entry.amounts):
             raise JournalDamaged("its amount is not what the pull can have cost")
-        self._policy_says(partial(self.player.tell, pull, reward, entry.amount))
+        self._policy_says(partial(self.player.tell, pull, reward, entry.amounts))
         self._leases.pop(pull.number, None)
-        self._pulls.tell(pull.number, reward, None if is_late else entry.amount)
+        self._pulls.tell(pull.number, reward, None if is_late else entry.amounts)
 
-    def _can_have_cost(self, pull: Reservation, amount: int) -> bool:
-        least = self._books.price_low(pull.arm) if self._books.has_random_cost(pull.arm) else 0
-        return least <= amount <= pull.price
+    def _can_have_cost(self, pull: Reservation, amounts: tuple[int, ...]) -> bool:
+        accounts = self._books.accounts
+        return len(amounts) == len(accounts) and all(
+            account.can_have_taken(pull.arm, amount) for account, amount in zip(accounts, amounts, strict=True)
+        )
 
     def _fold_cancelled(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))
@@ -349,7 +365,7 @@ class Ledger:
         self._check_arm(entry, pull)
         if pull.number != self._next_due(entry.time):
             raise JournalDamaged("it is not the next pull to expire")
-        if entry.amount != self._charged(pull):
+        if entry.amounts != self._charged(pull):
             raise JournalDamaged(f"its amount is not what {self.settings.on_expire!r} makes it")
         self.player.expire(pull, release=self.settings.on_expire == "release")
         del self._leases[pull.number]

@@ -10,10 +10,10 @@ _NONE: Final = -1
 
 
 class Told(NamedTuple):
-    """What was told of a pull: its reward, and what it cost; None if it had expired, and no money moved."""
+    """What was told of a pull: its reward, and what it took of each resource; None if it had expired, which is free."""
 
     reward: float
-    cost: int | None
+    prices: tuple[int, ...] | None
 
 
 class Pulls:
@@ -22,20 +22,25 @@ class Pulls:
     Objects would take twenty times the room, and Python would look through all of them again and again for
     garbage.
 
+    Parameters
+    ----------
+    resources
+        How many resources there are.
+
     Examples
     --------
-    >>> pulls = Pulls()
+    >>> pulls = Pulls(resources=1)
     >>> pulls.add(arm=2, place=1)
-    >>> pulls.tell(1, reward=0.5, cost=10)
+    >>> pulls.tell(1, reward=0.5, prices=(10,))
     >>> len(pulls), pulls.arm(1), pulls.told(1)
-    (1, 2, Told(reward=0.5, cost=10))
+    (1, 2, Told(reward=0.5, prices=(10,)))
     """
 
-    def __init__(self) -> None:
+    def __init__(self, resources: int) -> None:
         self._arms = array("q")
         self._places = array("q")
         self._rewards = array("d")  # NaN before it is told
-        self._costs = array("q")
+        self._prices = [array("q") for _ in range(resources)]
 
     def __len__(self) -> int:
         return len(self._arms)
@@ -45,7 +50,8 @@ class Pulls:
         self._arms.append(arm)
         self._places.append(place)
         self._rewards.append(math.nan)
-        self._costs.append(_NONE)
+        for prices in self._prices:
+            prices.append(_NONE)
 
     def arm(self, number: int) -> int:
         """Return the arm of a pull."""
@@ -55,12 +61,13 @@ class Pulls:
         """Return its place among the pulls that count, as it was when it was handed out."""
         return self._places[number - 1]
 
-    def tell(self, number: int, reward: float, cost: int | None) -> None:
+    def tell(self, number: int, reward: float, prices: tuple[int, ...] | None) -> None:
         """Note what was told of a pull."""
         self._rewards[number - 1] = reward
-        self._costs[number - 1] = _NONE if cost is None else cost
+        for place, price in enumerate(prices or ()):
+            self._prices[place][number - 1] = price
 
     def told(self, number: int) -> Told | None:
         """Return what was told of a pull, or None if nothing was."""
-        reward, cost = self._rewards[number - 1], self._costs[number - 1]
-        return None if math.isnan(reward) else Told(reward, None if cost == _NONE else cost)
+        reward, prices = self._rewards[number - 1], tuple(prices[number - 1] for prices in self._prices)
+        return None if math.isnan(reward) else Told(reward, None if _NONE in prices else prices)

@@ -1,9 +1,9 @@
 """What a campaign is made of: everything that is fixed when it is created."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from budgetbandits.core.checks import (
     check_range,
     check_requests,
     check_whole,
+    cost_of,
     limits_of,
     named_costs,
 )
-from budgetbandits.core.money import Amount, CostRange, PriceList, Unit, looks_real, price_list
+from budgetbandits.core.money import CostRange, PriceList, Unit, looks_real
+from budgetbandits.core.resources import Amounts, Bill, bill_of
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
 from budgetbandits.live.learner import new_seed
 from budgetbandits.live.player import SEED_BITS, Player
@@ -37,6 +39,60 @@ _PLAIN: Final = 1
 _WITH_LIMITS: Final = 2  # or random costs
 _WITH_REQUESTS: Final = 3
 _WITH_RATE: Final = 4
+_WITH_RESOURCES: Final = 5
+
+
+class ResourceSettings(NamedTuple):
+    """What pulls take of one resource, in whole units of its own, and what there is of it.
+
+    Attributes
+    ----------
+    name
+        What it is called; None where the budget is a plain number.
+    prices
+        What a pull of each arm takes, at most if that is random.
+    unit
+        The smallest amount, a power of ten.
+    budget
+        What may be spent.
+    least
+        What a pull of each arm takes at least; None if all of that is known.
+    """
+
+    name: str | None
+    prices: tuple[int, ...]
+    unit: Unit
+    budget: int
+    least: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, bill: PriceList, name: str | None = None) -> Self:
+        """Return a price list as settings."""
+        prices = tuple(int(price) for price in bill.prices)
+        least = None if bill.least is None else tuple(int(price) for price in bill.least)
+        return cls(name, prices, bill.unit, bill.budget, least)
+
+    @classmethod
+    def restored(cls, data: dict[str, Any], name: str | None) -> Self:
+        """Return what `to_data` described."""
+        least = data.get("least")
+        return cls(
+            name,
+            tuple(check_whole(price, "a price", 54) for price in data["prices"]),
+            Unit(10, check_whole(data["decimal_places"], "the number of decimal places", 10)),
+            check_whole(data["budget"], "the budget", 54),
+            None if least is None else tuple(check_whole(price, "a least price", 54) for price in least),
+        )
+
+    def to_data(self) -> dict[str, Any]:
+        """Return what stands in the settings of a campaign."""
+        data = {"prices": self.prices, "decimal_places": self.unit.exponent, "budget": self.budget}
+        return data if self.least is None else data | {"least": self.least}
+
+    def bill(self) -> PriceList:
+        """Return it as a price list."""
+        least = None if self.least is None else np.array(self.least, np.float64)
+        return PriceList(self.unit, np.array(self.prices, np.float64), self.budget, least)
 
 
 @dataclass(frozen=True)
@@ -47,20 +103,16 @@ class CampaignSettings:
     ----------
     policy, reward_range, seed
         As in `budgetbandits.Learner`.
-    names, prices
-        The arms, and what a pull of each costs in whole units, at most if that is random.
-    unit
-        The smallest amount, a power of ten.
-    budget
-        What may be spent, in whole units.
+    names
+        The arms.
+    resources
+        What pulls cost and what may be spent, of each resource.
     lease
         How long a pull may stay outstanding, in microseconds; None for no limit.
     on_expire
         What becomes of its money after that.
     limits
         How often each arm may be pulled, None for as often as there is money; None if no arm has a limit.
-    least
-        What a pull of each arm costs at least, in whole units; None if all costs are known.
     requests, skip
         How many pulls there may be, None for as many as there is money; and whether a request may be declined.
     arrivals
@@ -69,15 +121,12 @@ class CampaignSettings:
 
     policy: Policy
     names: tuple[ArmName, ...]
-    prices: tuple[int, ...]
-    unit: Unit
-    budget: int
+    resources: tuple[ResourceSettings, ...]
     reward_range: tuple[float, float]
     seed: int
     lease: int | None
     on_expire: OnExpire
     limits: tuple[int | None, ...] | None = None
-    least: tuple[int, ...] | None = None
     requests: int | None = None
     skip: bool = False
     arrivals: Arrivals | None = None
@@ -87,12 +136,12 @@ class CampaignSettings:
         cls,
         policy: Policy,
         costs: Costs,
-        budget: Amount,
+        budget: Amounts,
         reward_range: tuple[float, float],
         seed: int | None,
         lease: Duration | None,
         on_expire: OnExpire,
-        unit: Amount | None,
+        unit: Amounts | None,
         limits: Limits | None = None,
         requests: int | None = None,
         skip: bool = False,
@@ -104,20 +153,17 @@ class CampaignSettings:
         if on_expire not in get_args(OnExpire):
             raise InvalidInput(f"on_expire is {on_expire!r}: give 'charge', or 'release' if you know better")
         requests = requests if arrivals is None else arrivals.total
-        names, bill = _decimal_bill(costs, budget, unit, may_be_free=requests is not None)
+        names, resources = _decimal_resources(costs, budget, unit, may_be_free=requests is not None)
         requests = check_requests(requests, skip, names)
         settings = cls(
             policy,
             names,
-            tuple(int(price) for price in bill.prices),
-            bill.unit,
-            bill.budget,
+            resources,
             check_range(reward_range),
             check_whole(new_seed() if seed is None else seed, "seed", SEED_BITS),
             None if lease is None else duration(lease, "lease"),
             on_expire,
             _limits(limits, names),
-            None if bill.least is None else tuple(int(price) for price in bill.least),
             requests,
             skip,
             arrivals,
@@ -134,7 +180,9 @@ class CampaignSettings:
 
     def to_json(self) -> str:
         """Return the settings as JSON text."""
-        bounded = (("limits", self.limits), ("least", self.least))
+        money, *further = self.resources
+        prices = money.to_data()
+        bounded = (("limits", self.limits), ("least", prices.get("least")))
         later: dict[str, object] = {name: value for name, value in bounded if value is not None}
         version = _WITH_LIMITS if later else _PLAIN
         if self.requests is not None:
@@ -143,14 +191,18 @@ class CampaignSettings:
         if self.arrivals is not None:
             version = _WITH_RATE
             later["arrivals"] = self.arrivals._asdict()
+        if money.name is not None:
+            version = _WITH_RESOURCES
+            # The first one stands where money alone does.
+            later |= {"resource": money.name, "further": [[each.name, each.to_data()] for each in further]}
         return json.dumps(
             {
                 "version": version,
                 "policy": self.policy.to_data(),
                 "names": self.names,
-                "prices": self.prices,
-                "decimal_places": self.unit.exponent,
-                "budget": self.budget,
+                "prices": prices["prices"],
+                "decimal_places": prices["decimal_places"],
+                "budget": prices["budget"],
                 "reward_range": self.reward_range,
                 "seed": self.seed,
                 "lease": self.lease,
@@ -171,8 +223,8 @@ class CampaignSettings:
         """
         try:
             data = json.loads(text)
-            if data["version"] not in (_PLAIN, _WITH_LIMITS, _WITH_REQUESTS, _WITH_RATE):
-                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 to 4")
+            if data["version"] not in range(_PLAIN, _WITH_RESOURCES + 1):
+                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 to 5")
             return cls._restored(data)
         except InvalidState:
             raise
@@ -185,15 +237,15 @@ class CampaignSettings:
         return cls(
             Policy.from_data(data["policy"]),
             tuple(data["names"]),
-            tuple(check_whole(price, "a price", 54) for price in data["prices"]),
-            Unit(10, check_whole(data["decimal_places"], "the number of decimal places", 10)),
-            check_whole(data["budget"], "the budget", 54),
+            (
+                ResourceSettings.restored(data, data.get("resource")),
+                *(ResourceSettings.restored(each, name) for name, each in data.get("further", ())),
+            ),
             (low, high),
             check_whole(data["seed"], "the seed", SEED_BITS),
             None if data["lease"] is None else check_whole(data["lease"], "the lease", 63),
             data["on_expire"],
             _limits(data.get("limits"), data["names"]),
-            _least(data.get("least")),
             check_requests(data.get("requests"), data.get("skip", False), data["names"]),
             data.get("skip", False),
             Arrivals.restored(data["arrivals"]) if "arrivals" in data else None,
@@ -216,16 +268,24 @@ class CampaignSettings:
         """Return the name of an arm."""
         return SKIP if arm == len(self.names) else self.names[arm]
 
+    @property
+    def money(self) -> ResourceSettings:
+        """The first resource."""
+        return self.resources[0]
+
+    def bill(self) -> Bill:
+        """Return what pulls cost and what may be spent."""
+        if self.money.name is None:
+            return self.money.bill()
+        return {str(resource.name): resource.bill() for resource in self.resources}
+
     def player(self) -> Player:
         """Return a player that has not asked yet."""
-        prices = np.array(self.prices, np.float64)
-        least = None if self.least is None else np.array(self.least, np.float64)
-        bill = PriceList(self.unit, prices, self.budget, least)
         limits = limits_of(self.limits, self.names)
         return Player(
             self.policy,
             self.names,
-            bill,
+            self.bill(),
             limits,
             self.reward_range,
             self.seed,
@@ -239,20 +299,34 @@ def _limits(given: Limits | None, names: Sequence[ArmName]) -> tuple[int | None,
     return None if limits.count(None) == len(limits) else limits
 
 
-def _least(given: Sequence[int] | None) -> tuple[int, ...] | None:
-    return None if given is None else tuple(check_whole(price, "a least price", 54) for price in given)
+def _decimal_resources(
+    costs: Costs, budget: Amounts, unit: Amounts | None, *, may_be_free: bool
+) -> tuple[tuple[ArmName, ...], tuple[ResourceSettings, ...]]:
+    names, bill = bill_of(costs, budget, unit, may_be_free=may_be_free)
+    bills = {None: bill} if isinstance(bill, PriceList) else bill
+    for prices in bills.values():
+        if prices.unit.base != 10:
+            raise _not_decimal(costs, budget)
+    return tuple(names), tuple(ResourceSettings.of(prices, name) for name, prices in bills.items())
 
 
-def _decimal_bill(
-    costs: Costs, budget: Amount, unit: Amount | None, *, may_be_free: bool
-) -> tuple[tuple[ArmName, ...], PriceList]:
+def _not_decimal(costs: Costs, budget: Amounts) -> InvalidAmount:
+    """Return the error for the first amount that looks like a real number."""
     names, amounts = named_costs(costs)
-    bill = price_list(amounts, names, budget, unit, for_tells=True, may_be_free=may_be_free)
-    if bill.unit.base == 10:
-        return tuple(names), bill
-    ends = [(cost.least, cost.greatest) if isinstance(cost, CostRange) else (cost, cost) for cost in amounts]
-    given = [(f"cost of arm {name!r}", float(end)) for name, pair in zip(names, ends, strict=True) for end in pair]
-    what, amount = next((what, amount) for what, amount in [*given, ("budget", float(budget))] if looks_real(amount))
-    raise InvalidAmount(
+    given = [(f"cost of arm {name!r}", cost) for name, cost in zip(names, amounts, strict=True)]
+    ends = (pair for what, cost in [*given, ("budget", budget)] for pair in _ends(what, cost))
+    what, amount = next((what, float(amount)) for what, amount in ends if looks_real(float(amount)))
+    return InvalidAmount(
         f"{what} is {amount!r}: the money of a campaign is decimal; give text such as {f'{amount:.2f}'!r}, or round it"
     )
+
+
+def _ends(what: str, cost: Any) -> Iterator[tuple[str, Any]]:
+    """Give the amounts that a cost or a budget is made of, with what they are."""
+    if isinstance(cost, Mapping):
+        for resource, amount in cost.items():
+            yield from _ends(f"{what} in {resource!r}", cost_of(what, amount))
+    elif isinstance(cost, CostRange):
+        yield from ((what, cost.least), (what, cost.greatest))
+    else:
+        yield what, cost

@@ -14,8 +14,8 @@ from budgetbandits.campaigns.sql import BACKENDS
 from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
 from budgetbandits.core.books import warn_if_tight
 from budgetbandits.core.checks import Costs, Limits
-from budgetbandits.core.money import Amount
 from budgetbandits.core.optional import require
+from budgetbandits.core.resources import Amounts
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies import Policy
@@ -143,12 +143,12 @@ class Store:
         *,
         policy: Policy,
         costs: Costs,
-        budget: Amount,
+        budget: Amounts,
         reward_range: tuple[float, float],
         seed: int | None = None,
         lease: Duration | None = None,
         on_expire: OnExpire = "charge",
-        unit: Amount | None = None,
+        unit: Amounts | None = None,
         limits: Limits | None = None,
         requests: int | None = None,
         requests_rate: str | None = None,
@@ -198,7 +198,7 @@ class Store:
             policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits, requests, skip, arrivals
         )
         warn_if_tight(settings.player().books)
-        self.backend.create(name, settings.to_json(), settings.budget, created)
+        self.backend.create(name, settings.to_json(), settings.money.budget, created)
         return self.open(name)
 
     def open(self, name: str) -> Campaign:

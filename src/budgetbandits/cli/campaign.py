@@ -109,7 +109,8 @@ def _show(options: argparse.Namespace) -> int:
         money, leases = ads.money, ads.leases
         print(f"{ads.name}: {ads.policy!r}, seed {ads.seed}, {'closed' if ads.is_closed else 'open'}")
         print(f"created {ads.created:%Y-%m-%d %H:%M:%S} UTC, lease {ads.lease or 'none'}, on expiry: {ads.on_expire}")
-        print(f"budget {money.budget}: spent {money.spent}, reserved {money.reserved}, left {money.left}")
+        for name, each in (ads.resources or {"budget": money}).items():
+            print(f"{name} {each.budget}: spent {each.spent}, reserved {each.reserved}, left {each.left}")
         skip = ", which may be declined" if ads.skip else ""
         if ads.requests is not None:
             print(f"{ads.requests} requests{skip}: left {ads.requests_left}")

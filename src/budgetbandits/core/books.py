@@ -1,7 +1,8 @@
 """The books of a budget: which pulls were asked for, what became of them, and where the money is.
 
 One set of books serves the learner in memory and the ledger of a campaign. Inside, an arm is a number and an amount is
-a whole number of units; names and Decimals appear only in what is handed out (`Pull`, `Money`) and in messages.
+a whole number of units; names and Decimals appear only in what is handed out (`Pull`, `Money`) and in messages. Each
+resource has an account of its own (`core.resources`); a price is one number for each of them.
 
 A pull is *reserved* when it is asked for. After that it is settled once: told (its cost is spent), cancelled (as if it
 had not been asked for), or expired, either charged or released. The reward of an expired pull may still be told; then
@@ -13,17 +14,18 @@ such a pull is of the arm `SKIP`, costs nothing and teaches nothing.
 
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import UNLIMITED, Counts
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.checks import SKIP, ArmName, is_whole
-from budgetbandits.core.money import Amount, PriceList
+from budgetbandits.core.money import PriceList
+from budgetbandits.core.resources import Account, Amounts, Bill, Money, accounts_of
 from budgetbandits.errors import (
     InvalidAmount,
     InvalidInput,
@@ -39,7 +41,6 @@ __all__ = [
     "Books",
     "Expired",
     "Fallback",
-    "Money",
     "Pull",
     "Reservation",
     "check_wanted",
@@ -62,37 +63,18 @@ class Pull:
     arm
         The name of the arm to pull; `SKIP` for a request to be declined.
     cost
-        What it costs, or may cost at most; that much of the budget is reserved.
+        What it costs, or may cost at most; that much of the budget is reserved. With several resources, of the first.
     number
         t, how many pulls there are with this one; a cancelled pull does not count.
+    costs
+        The same of each resource by its name; empty where the budget is a plain number.
     """
 
     id: int
     arm: ArmName
     cost: Decimal
     number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Money:
-    """What became of a budget, exactly: ``budget = spent + reserved + left``.
-
-    Attributes
-    ----------
-    budget
-        What may be spent in all.
-    spent
-        The cost of all pulls that were told, or that expired and were charged.
-    reserved
-        The cost of all pulls that are outstanding.
-    left
-        What is neither spent nor reserved.
-    """
-
-    budget: Decimal
-    spent: Decimal
-    reserved: Decimal
-    left: Decimal
+    costs: Mapping[str, Decimal] = field(default_factory=dict, hash=False, repr=False)
 
 
 class Reservation(NamedTuple):
@@ -106,14 +88,14 @@ class Reservation(NamedTuple):
         The number of the arm.
     place
         t, its place among the pulls that count, when it was asked for.
-    price
-        What is reserved for it, in whole units.
+    prices
+        What is reserved for it of each resource, in whole units.
     """
 
     number: int
     arm: int
     place: int
-    price: int
+    prices: tuple[int, ...]
 
 
 class Expired(NamedTuple):
@@ -154,7 +136,7 @@ class Books:
     names
         The names of the arms, for what is handed out and for messages.
     bill
-        What a pull of each arm costs, and the budget.
+        What a pull of each arm costs, and the budget, of one resource or of each by its name.
     limits
         How often each arm may be pulled; `UNLIMITED` for as often as there is money.
     requests
@@ -164,18 +146,18 @@ class Books:
 
     Attributes
     ----------
-    names, bill, limits, requests, skip
+    names, limits, requests, skip
         The same.
+    accounts, first
+        What became of each resource, and of the first of them.
+    bills
+        What pulls take of each resource, and its budget.
     skip_arm
         The number of the arm `SKIP`, one past those of the others.
     fallback
         With which arm every request could be answered, see `Fallback`.
     pulls_left
         How many more pulls the limit of each arm allows.
-    spent, reserved
-        Whole units of money.
-    saved
-        By how much the pulls that count came cheaper than what was reserved for them.
     asked
         How many pulls were ever asked for: the id of the last one.
     pulls
@@ -197,31 +179,30 @@ class Books:
     >>> from budgetbandits.core.money import price_list
     >>> books = Books(["a", "b"], price_list(["0.10", "0.25"], ["a", "b"], 1), np.full(2, UNLIMITED))
     >>> pull = books.reserve(1)
-    >>> books.settle(pull, books.told_price(pull, "0.2"))
-    >>> books.money.spent, books.left
+    >>> books.settle(pull, books.told_prices(pull, "0.2"))
+    >>> books.first.money.spent, books.first.left
     (Decimal('0.20'), 80)
     """
 
     def __init__(
         self,
         names: Sequence[ArmName],
-        bill: PriceList,
+        bill: Bill,
         limits: Counts,
         requests: int | None = None,
         *,
         skip: bool = False,
     ) -> None:
         self.names = names
-        self.bill = bill
+        self.accounts = accounts_of(bill)
+        self.first = self.accounts[0]
         self.limits = limits
         self.requests = requests
         self.skip = skip
         self.skip_arm = len(names)
-        self.fallback = fallback_of(bill, limits, requests, skip=skip)
+        self.bills = tuple(account.bill for account in self.accounts)
+        self.fallback = fallback_of(self.bills, limits, requests, skip=skip)
         self.pulls_left = limits.copy()
-        self.spent = 0
-        self.reserved = 0
-        self.saved = 0
         self.asked = 0
         self.pulls = 0
         self.declined = 0
@@ -229,16 +210,21 @@ class Books:
         self.expired: dict[int, Expired] = {}
         self.cancelled: set[int] = set()
         self.answers: dict[str, Answer] = {}
-        # What was asked for before: both take longer to compute than all else about a pull.
-        self._prices: dict[int, int] = {}
-        self._costs: dict[int, Decimal] = {}
+        # To find these takes longer than all else about a pull.
+        self._prices: dict[int, tuple[int, ...]] = {}
+        self._costs: dict[tuple[int, ...], tuple[Decimal, ...]] = {}
 
     # Arms and money
 
     @property
-    def left(self) -> int:
-        """What is neither spent nor reserved, in whole units."""
-        return self.bill.budget - self.spent - self.reserved
+    def has_several(self) -> bool:
+        """Whether there is more than one resource."""
+        return len(self.accounts) > 1
+
+    @property
+    def has_random_costs(self) -> bool:
+        """Whether the cost of any arm is known only after a pull."""
+        return any(account.bill.least is not None for account in self.accounts)
 
     @property
     def requests_left(self) -> float:
@@ -247,10 +233,9 @@ class Books:
         return math.inf if self.requests is None else float(max(self.requests - self.pulls, 0))
 
     @property
-    def money(self) -> Money:
-        """What became of the budget."""
-        amounts = (self.bill.budget, self.spent, self.reserved, self.left)
-        return Money(*map(self.bill.unit.decimal, amounts))
+    def resources(self) -> dict[str, Money]:
+        """What became of each resource that has a name."""
+        return {account.name: account.money for account in self.accounts if account.name is not None}
 
     @cached_property
     def _numbers(self) -> dict[ArmName, int]:
@@ -266,23 +251,16 @@ class Books:
             raise InvalidInput(f"there is no arm {arm!r}: give the name of an arm, such as {self.names[0]!r}")
         return number
 
-    def price(self, arm: int) -> int:
-        """Return what a pull of an arm costs, at most if that is random, in whole units."""
-        price = self._prices.get(arm)
-        if price is None:
-            price = 0 if arm == self.skip_arm else self.bill.unit.units(float(self.bill.prices[arm]))
-            self._prices[arm] = price
-        return price
-
-    def price_low(self, arm: int) -> int:
-        """Return what a pull of an arm costs at least, in whole units."""
-        return self.price(arm) if self.bill.least is None else self.bill.unit.units(float(self.bill.least[arm]))
+    def prices(self, arm: int) -> tuple[int, ...]:
+        """Return what a pull of an arm takes of each resource, at most if that is random, in whole units."""
+        prices = self._prices.get(arm)
+        if prices is None:
+            prices = self._prices[arm] = tuple(account.price(arm) for account in self.accounts)
+        return prices
 
     def has_random_cost(self, arm: int) -> bool:
-        """Tell whether the cost of an arm is known only after a pull."""
-        if self.bill.least is None or arm == self.skip_arm:
-            return False
-        return bool(self.bill.least[arm] < self.bill.prices[arm])
+        """Tell whether what a pull of an arm costs is known only afterwards, in any resource."""
+        return any(account.is_random(arm) for account in self.accounts)
 
     def can_pull(self, arm: int) -> bool:
         """Tell whether there is a request left, and the money left pays an arm that is below its limit."""
@@ -290,15 +268,24 @@ class Books:
             return False
         if arm == self.skip_arm:
             return self.skip
-        return bool(self.pulls_left[arm] > 0) and self.price(arm) <= self.left
+        return bool(self.pulls_left[arm] > 0) and all(account.price(arm) <= account.left for account in self.accounts)
 
     def pull(self, reservation: Reservation) -> Pull:
         """Return a pull as it is handed out."""
-        number, arm, place, price = reservation
-        cost = self._costs.get(price)
-        if cost is None:
-            cost = self._costs[price] = self.bill.unit.decimal(price)
-        return Pull(number, self.name(arm), cost, place)
+        number, arm, place, prices = reservation
+        costs = self._costs.get(prices)
+        if costs is None:
+            costs = self._costs[prices] = tuple(
+                account.bill.unit.decimal(price) for account, price in zip(self.accounts, prices, strict=True)
+            )
+        if self.first.name is None:
+            return Pull(number, self.name(arm), costs[0], place)
+        return Pull(number, self.name(arm), costs[0], place, dict(zip(self.resource_names, costs, strict=True)))
+
+    @cached_property
+    def resource_names(self) -> tuple[str, ...]:
+        """The names of the resources; none for a plain budget."""
+        return tuple(account.name for account in self.accounts if account.name is not None)
 
     def name(self, arm: int) -> ArmName:
         """Return the name of an arm."""
@@ -309,18 +296,20 @@ class Books:
     def reserve(self, arm: int) -> Reservation:
         """Reserve the price of an arm that `can_pull`, and return the pull."""
         self.asked += 1
-        price = self.price(arm)
+        prices = self.prices(arm)
         self._count(arm, 1)
-        self.reserved += price
-        reservation = Reservation(self.asked, arm, self.pulls, price)
+        for account, price in zip(self.accounts, prices, strict=True):
+            account.reserved += price
+        reservation = Reservation(self.asked, arm, self.pulls, prices)
         self.outstanding[self.asked] = reservation
         return reservation
 
-    def settle(self, reservation: Reservation, price: int) -> None:
+    def settle(self, reservation: Reservation, prices: tuple[int, ...]) -> None:
         """Spend so much of what is reserved for a pull, and give the rest back."""
         self._close(reservation)
-        self.spent += price
-        self.saved += reservation.price - price
+        for account, reserved, price in zip(self.accounts, reservation.prices, prices, strict=True):
+            account.spent += price
+            account.saved += reserved - price
 
     def cancel(self, reservation: Reservation) -> None:
         """Give back what is reserved for a pull, as if it had not been asked for."""
@@ -334,7 +323,7 @@ class Books:
             self._close(reservation)
             self._count(reservation.arm, -1)
         else:
-            self.settle(reservation, reservation.price)
+            self.settle(reservation, reservation.prices)
         self.expired[reservation.number] = Expired(reservation, release)
 
     def settle_late(self, reservation: Reservation) -> bool:
@@ -342,7 +331,8 @@ class Books:
         is_released = self.expired.pop(reservation.number).is_released
         if is_released:  # it was pulled after all, and its cost was given back
             self._count(reservation.arm, 1)
-            self.saved += reservation.price
+            for account, price in zip(self.accounts, reservation.prices, strict=True):
+                account.saved += price
         return is_released
 
     def restore_pulls(self, arm: int, pulls: int) -> None:
@@ -351,18 +341,20 @@ class Books:
 
     def _close(self, reservation: Reservation) -> None:
         del self.outstanding[reservation.number]
-        self.reserved -= reservation.price
+        for account, price in zip(self.accounts, reservation.prices, strict=True):
+            account.reserved -= price
 
-    def expect(self, requests_left: int, budget: int) -> None:
-        """Expect so many more requests, for that budget: numbers that may change, and with which nothing is certain."""
-        self.bill = replace(self.bill, budget=budget)
+    def expect(self, requests_left: int, budgets: Sequence[int]) -> None:
+        """Expect so many more requests, for so much: numbers that may change, and with which nothing is certain."""
+        for account, budget in zip(self.accounts, budgets, strict=True):
+            account.bill = replace(account.bill, budget=budget)
         self.requests = self.pulls + requests_left
         self.fallback = self._lasting_fallback
 
     @cached_property
     def _lasting_fallback(self) -> Fallback:
         # However many there will be, an arm without a limit answers them.
-        return fallback_of(self.bill, self.limits, UNLIMITED, skip=self.skip)
+        return fallback_of(self.bills, self.limits, UNLIMITED, skip=self.skip)
 
     def _count(self, arm: int, pulls: int) -> None:
         self.pulls += pulls
@@ -373,25 +365,51 @@ class Books:
 
     # Checks
 
-    def told_price(self, reservation: Reservation, cost: Amount | None, *, is_late: bool = False) -> int:
+    def told_prices(self, reservation: Reservation, cost: Amounts | None, *, is_late: bool = False) -> tuple[int, ...]:
         """Return what a pull cost in whole units, as it is told, or raise; what is finer than the unit is rounded up.
 
         A random cost has to be told, unless the pull has expired (is_late), since no money moves then.
         """
-        what, arm = f"cost of pull {reservation.number}", reservation.arm
-        is_random = self.has_random_cost(arm)
+        what = f"cost of pull {reservation.number}"
+        if self.first.name is None:
+            if isinstance(cost, Mapping):
+                raise InvalidAmount(f"{what} is {cost!r}: the budget is a plain number, and so are costs")
+            return (self._told_price(self.first, reservation, 0, cost, what, is_late=is_late),)
+        costs = self._costs_by_resource(cost, what)
+        return tuple(
+            self._told_price(
+                account,
+                reservation,
+                place,
+                costs.get(str(account.name)),
+                f"{what} in {account.name!r}",
+                is_late=is_late,
+            )
+            for place, account in enumerate(self.accounts)
+        )
+
+    def _told_price(
+        self, account: Account, reservation: Reservation, place: int, cost: Amounts | None, what: str, *, is_late: bool
+    ) -> int:
+        arm, reserved = reservation.arm, reservation.prices[place]
         if cost is None:
-            if is_random and not is_late:
+            if account.is_random(arm) and not is_late:
                 raise InvalidAmount(f"{what} is missing: arm {self.names[arm]!r} has a random cost; tell what it was")
-            return reservation.price
-        units = self.bill.unit.units_at_least(cost, what)
-        if units > reservation.price:
-            reserved = self.bill.unit.decimal(reservation.price)
-            raise InvalidAmount(f"{what} is {cost}: it must be at most {reserved}, which was reserved for it")
-        if is_random and units < self.price_low(arm):
-            least = self.bill.unit.decimal(self.price_low(arm))
-            raise InvalidAmount(f"{what} is {cost}: it must be at least {least}, the least that was declared")
-        return units
+            return reserved
+        if isinstance(cost, Mapping):
+            raise InvalidAmount(f"{what} is {cost!r}: give a number, or text such as '2.50'")
+        return account.told_price(cost, arm, reserved, what)
+
+    def _costs_by_resource(self, cost: Amounts | None, what: str) -> Mapping[str, Amounts]:
+        if cost is None:
+            return {}
+        if not isinstance(cost, Mapping):
+            example = dict.fromkeys(self.resource_names, 1)
+            raise InvalidAmount(f"{what} is {cost!r}: tell what it took of each resource, such as {example!r}")
+        if unknown := [resource for resource in cost if resource not in self.resource_names]:
+            there_are = ", ".join(map(repr, self.resource_names))
+            raise InvalidAmount(f"{what} names the resource {unknown[0]!r}: the budget has {there_are}")
+        return cost
 
     def find(self, pull: Pull | int) -> Reservation:
         """Return an outstanding pull, or raise."""
@@ -452,31 +470,53 @@ class Books:
         self.answers.setdefault(key, Answer(wanted, [])).pulls.append(reservation)
 
 
-def fallback_of(bill: PriceList, limits: Counts, requests: int | None, *, skip: bool) -> Fallback:
-    """Return with which arm every request could be answered: the cheapest one whose limit allows it."""
+def fallback_of(bills: Sequence[PriceList], limits: Counts, requests: int | None, *, skip: bool) -> Fallback:
+    """Return with which arm every request could be answered: the cheapest one whose limit allows it.
+
+    With several resources that is the arm that takes least of its scarcest one, if the budgets pay it throughout.
+    """
     if requests is None or skip:
         return Fallback(-1, True)
     lasting = np.flatnonzero(limits >= requests)
     if len(lasting) == 0:
         return Fallback(-1, False)
-    arm = int(lasting[bill.prices[lasting].argmin()])
-    return Fallback(arm, requests * bill.unit.units(float(bill.prices[arm])) <= bill.budget)
+    arm = int(lasting[shares_of_budgets(bills)[lasting].argmin()])
+    is_certain = all(requests * bill.unit.units(float(bill.prices[arm])) <= bill.budget for bill in bills)
+    return Fallback(arm if is_certain or len(bills) == 1 else -1, is_certain)
+
+
+def shares_of_budgets(bills: Sequence[PriceList]) -> Floats:
+    """Return what a pull of each arm takes at most of its scarcest resource: of one resource, its price."""
+    if len(bills) == 1:
+        return bills[0].prices
+    shares: Floats = np.max([bill.prices / bill.unit.price(bill.budget) for bill in bills], axis=0)
+    return shares
 
 
 def warn_if_tight(books: Books) -> None:
     """Warn if the budget does not pay even the cheapest arm for all requests."""
     arm, is_certain = books.fallback
-    if is_certain or arm < 0:
+    if is_certain or (arm < 0 and not books.has_several):
         return
-    unit, budget, price = books.bill.unit, books.bill.budget, books.price(arm)
-    is_random = " at most" if books.has_random_cost(arm) else ""
-    lasting = " whose limit allows so many" if books.bill.prices.min() < books.bill.prices[arm] else ""
     warnings.warn(
-        f"a budget of {unit.shown(budget)} pays {budget // price} of {books.requests} requests for certain: the "
-        f"cheapest arm{lasting}, {books.name(arm)!r}, costs{is_random} {unit.shown(price)}, and some requests may go "
-        "unanswered; give a larger budget or fewer requests, or let requests be declined (skip=True)",
+        f"{_told_of_tightness(books, arm)}, and some requests may go unanswered; give a larger budget or fewer "
+        "requests, or let requests be declined (skip=True)",
         TightBudgetWarning,
         stacklevel=3,
+    )
+
+
+def _told_of_tightness(books: Books, arm: int) -> str:
+    if books.has_several:
+        there_are = ", ".join(map(repr, books.resource_names))
+        return f"no arm by itself can answer all of {books.requests} requests within the budgets of {there_are}"
+    unit, budget, price = books.first.bill.unit, books.first.bill.budget, books.first.price(arm)
+    is_random = " at most" if books.has_random_cost(arm) else ""
+    prices = books.first.bill.prices
+    lasting = " whose limit allows so many" if prices.min() < prices[arm] else ""
+    return (
+        f"a budget of {unit.shown(budget)} pays {budget // price} of {books.requests} requests for certain: the "
+        f"cheapest arm{lasting}, {books.name(arm)!r}, costs{is_random} {unit.shown(price)}"
     )
 
 

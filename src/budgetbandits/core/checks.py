@@ -22,7 +22,9 @@ __all__ = [
     "check_range",
     "check_requests",
     "check_whole",
+    "cost_of",
     "is_whole",
+    "is_writable",
     "limits_of",
     "named_costs",
 ]
@@ -37,7 +39,12 @@ ArmName = str | int
 Cost = Amount | CostRange | tuple[Amount, Amount]
 """An amount or, if it is known only afterwards, the least and the greatest that it may be."""
 
-Costs = Mapping[Any, Cost] | Sequence[Amount | CostRange | tuple[ArmName, Cost]] | Floats
+CostOrCosts = Cost | Mapping[str, Cost]
+"""A cost or, where the budget has several resources, one in each by its name."""
+
+Costs = (
+    Mapping[Any, CostOrCosts] | Sequence[Amount | CostRange | Mapping[str, Cost] | tuple[ArmName, CostOrCosts]] | Floats
+)
 """Names with costs, as a mapping or as pairs; or costs alone, whose arms are then numbered from 0.
 
 One kind of mapping and one kind of sequence, whose names and whose mixtures are checked when they come: type checkers
@@ -70,10 +77,10 @@ def named_costs(costs: Any) -> tuple[Sequence[ArmName], Sequence[Any] | Floats]:
         return range(len(entries)), [entry for entry in entries if not isinstance(entry, tuple)]
     names = [name for name, _ in pairs]
     _check_names(names)
-    return names, [_cost_of(name, cost) for name, cost in pairs]
+    return names, [cost_of(name, cost) for name, cost in pairs]
 
 
-def _cost_of(name: ArmName, cost: Any) -> Any:
+def cost_of(name: ArmName, cost: Any) -> Any:
     """Return a cost as it is, but a pair of amounts as a range."""
     if not (isinstance(cost, tuple | list) and len(cost) == 2):
         return cost
@@ -87,14 +94,15 @@ def _check_names(names: list[ArmName]) -> None:
     for name in names:
         if not isinstance(name, str | int) or isinstance(name, bool):
             raise InvalidInput(f"arm name {name!r}: a name must be text or a whole number")
-        if isinstance(name, str) and not _is_writable(name):
+        if isinstance(name, str) and not is_writable(name):
             raise InvalidInput(f"arm name {name!r} has half a character, which no file can hold: give another name")
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
         raise InvalidInput(f"arm name {name!r} is given {count} times: each arm needs a name of its own")
 
 
-def _is_writable(text: str) -> bool:
+def is_writable(text: str) -> bool:
+    """Tell whether a text can be written to a file."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -69,7 +69,9 @@ def inlined(function: Function) -> Function:
     return _mark(function, Way.INLINED)
 
 
-def fieldwise(made: type[tuple[Any, ...]], parameters: str, expression: str) -> Callable[..., Any]:
+def fieldwise(
+    made: type[tuple[Any, ...]], parameters: str, expression: str, **others: Callable[..., Any]
+) -> Callable[..., Any]:
     """Write out a function that computes every field of a named tuple by the same expression.
 
     Compiled code cannot loop over fields of different types. Written out from the fields, the function needs no change
@@ -83,6 +85,8 @@ def fieldwise(made: type[tuple[Any, ...]], parameters: str, expression: str) -> 
         Those of the function.
     expression
         What each field is, with ``{field}`` for its name.
+    **others
+        For fields of another kind, the marked function that computes them, of the same parameters.
 
     Examples
     --------
@@ -94,8 +98,11 @@ def fieldwise(made: type[tuple[Any, ...]], parameters: str, expression: str) -> 
     Point(x=3.0, y=6.0)
     """
     fields: tuple[str, ...] = vars(made)["_fields"]
-    values = ", ".join(f"{field}={expression.format(field=field)}" for field in fields)
+    written = {field: expression.format(field=field) for field in fields}
+    written |= {field: f"{function.__name__}({parameters})" for field, function in others.items()}
+    values = ", ".join(f"{field}={value}" for field, value in written.items())
     names: dict[str, Any] = {made.__name__: made, "__name__": made.__module__}
+    names |= {function.__name__: function for function in others.values()}
     exec(f"def written_out({parameters}):\n    return {made.__name__}({values})", names)
     function: Callable[..., Any] = names["written_out"]
     return function

@@ -42,8 +42,9 @@ class Chooser:
         self._policy = policy
         self._books = books
         self._learning = learning
-        # A tournament knows neither random costs nor limits nor requests.
-        self._is_plain = books.bill.least is None and books.requests is None and not np.any(books.limits < UNLIMITED)
+        # A tournament knows neither random costs nor limits nor requests nor several resources.
+        is_simple = books.first.bill.least is None and books.requests is None and not books.has_several
+        self._is_plain = is_simple and not np.any(books.limits < UNLIMITED)
         self._tournament: LiveTournament | None = None
 
     def choose(self, now: Now, uniform: float) -> int:
@@ -104,6 +105,9 @@ class Chooser:
         books = self._books
         if books.pulls_left[arm] <= 0:
             return f"has reached its limit of {books.limits[arm]} pulls"
-        decimal = books.bill.unit.decimal
-        cost = f"costs {decimal(books.price(arm))} with {decimal(books.left)} left"
-        return cost if books.price(arm) > books.left else f"{cost}, which requests still to come need"
+        short = next((account for account in books.accounts if account.price(arm) > account.left), None)
+        account = books.first if short is None else short
+        decimal = account.bill.unit.decimal
+        what = "" if account.name is None else f" of {account.name!r}"
+        cost = f"costs {decimal(account.price(arm))}{what} with {decimal(account.left)} left"
+        return cost if short is not None else f"{cost}, which requests still to come need"

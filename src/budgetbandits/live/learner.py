@@ -13,9 +13,10 @@ import secrets
 import threading
 from typing import Any, Self, overload
 
-from budgetbandits.core.books import Money, Pull, Reservation, check_wanted, warn_if_tight
-from budgetbandits.core.checks import ArmName, Costs, Limits, limits_of, named_costs
-from budgetbandits.core.money import Amount, price_list
+from budgetbandits.core.books import Pull, Reservation, check_wanted, warn_if_tight
+from budgetbandits.core.checks import ArmName, Costs, Limits, limits_of
+from budgetbandits.core.money import Amount
+from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import BudgetBanditsError
 from budgetbandits.live.player import SEED_BITS, Player
@@ -38,8 +39,10 @@ class Learner:
         What a pull of each arm costs: a mapping or pairs of name and cost, or costs alone. A cost may be an int, a
         Decimal, text or a float; 0.1 means exactly one tenth. Where it is known only afterwards, give the least and
         the greatest that it may be, as a pair or a `CostRange`: the greatest is reserved, `tell` needs the true one.
+        Where the budget has several resources, a mapping says what a pull takes of each of them, 0 for nothing.
     budget
-        What may be spent in all.
+        What may be spent in all: an amount, or an amount of each of several resources by its name, such as
+        ``{"usd": "10.00", "gpu_s": 3600}``. None of them is ever exceeded.
     reward_range
         The least and the greatest reward that there can be, the least being 0 or more.
     seed
@@ -49,7 +52,8 @@ class Learner:
     unit
         The smallest amount to count in, a power of ten such as "0.01", if costs that are told may be finer than those
         that are given here. By default the largest that holds all of these; with random costs one that is finer, about
-        a hundred-thousandth of a cost if the budget can be counted in it.
+        a hundred-thousandth of a cost if the budget can be counted in it. Resources have units of their own, which are
+        given by name.
     limits
         How often arms may be pulled at most, by name; those left out have no limit. Outstanding pulls count, cancelled
         ones do not.
@@ -94,25 +98,37 @@ class Learner:
     ...     learner.tell(pull, reward=0.9 if pull.arm == "large" else 0.5)
     >>> learner.pulls, learner.requests_left
     (100, 0)
+
+    Two resources, of which neither is exceeded. How long the large model takes is known afterwards:
+
+    >>> costs = {"small": {"usd": "0.01", "gpu_s": 1}, "large": {"usd": "0.05", "gpu_s": (2, 10)}}
+    >>> budget = {"usd": "2.00", "gpu_s": 500}
+    >>> learner = bb.Learner(bb.recommended(), costs, budget, reward_range=(0, 1), requests=100, seed=7)
+    >>> while pull := learner.ask():
+    ...     if pull.arm == "large":
+    ...         learner.tell(pull, reward=0.9, cost={"gpu_s": 6})
+    ...     else:
+    ...         learner.tell(pull, reward=0.5)
+    >>> learner.pulls, learner.resources["usd"].left >= 0, learner.resources["gpu_s"].left >= 0
+    (100, True, True)
     """
 
     def __init__(
         self,
         policy: Policy,
         costs: Costs,
-        budget: Amount,
+        budget: Amounts,
         reward_range: tuple[float, float],
         seed: int | None = None,
         *,
         run: int = 0,
-        unit: Amount | None = None,
+        unit: Amounts | None = None,
         limits: Limits | None = None,
         requests: int | None = None,
         skip: bool = False,
     ) -> None:
-        names, amounts = named_costs(costs)
+        names, bill = bill_of(costs, budget, unit, may_be_free=requests is not None)
         seed = new_seed() if seed is None else seed
-        bill = price_list(amounts, names, budget, unit, for_tells=True, may_be_free=requests is not None)
         checked = limits_of(limits, names)
         self._set_up(Player(policy, names, bill, checked, reward_range, seed, run, requests=requests, skip=skip))
         warn_if_tight(self._player.books)
@@ -238,7 +254,7 @@ class Learner:
             chosen = self._player.choose()
             return None if chosen is None else self._player.books.name(chosen)
 
-    def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
+    def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
         """Settle a pull with the reward that it paid.
 
         Parameters
@@ -250,6 +266,7 @@ class Learner:
         cost
             What it cost, if that was less than what was reserved: the rest is given back. What is finer than the unit
             is rounded up. Needed if the arm's cost is random; it is learned from then, unless the pull has expired.
+            With several resources, what it took of each by name; those left out took what was reserved.
 
         Raises
         ------
@@ -273,7 +290,7 @@ class Learner:
             player, books = self._player, self._player.books
             found = books.find_told(pull)
             amount = player.learning.checked_reward(reward, found.arm)
-            player.tell(found, amount, books.told_price(found, cost, is_late=found.number in books.expired))
+            player.tell(found, amount, books.told_prices(found, cost, is_late=found.number in books.expired))
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for.
@@ -338,9 +355,15 @@ class Learner:
 
     @property
     def money(self) -> Money:
-        """What became of the budget, exactly."""
+        """What became of the budget, exactly; with several resources, of the first."""
         with self._lock:  # else a tell in another thread could be seen half done
-            return self._player.books.money
+            return self._player.books.first.money
+
+    @property
+    def resources(self) -> dict[str, Money]:
+        """What became of each resource by its name, exactly; empty where the budget is a plain number."""
+        with self._lock:
+            return self._player.books.resources
 
     @property
     def pulls(self) -> int:

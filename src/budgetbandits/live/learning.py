@@ -11,7 +11,23 @@ from budgetbandits.errors import InvalidReward, PolicyError
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.forgetful import takes_notes
 from budgetbandits.policies.memories import Everything
-from budgetbandits.policies.state import Arms, Now, fresh_arms, learn, learn_cost, read_only
+from budgetbandits.policies.state import (
+    Arms,
+    Now,
+    Requested,
+    Resources,
+    first_moment,
+    fresh_arms,
+    fresh_resources,
+    learn,
+    learn_cost,
+    learn_costs,
+    note_what_is_left,
+    payable,
+    read_only,
+    share_taken,
+    shares_of,
+)
 
 __all__ = ["Learning", "Lesson"]
 
@@ -19,10 +35,11 @@ _PULLS_MOST: Final = 2**53
 
 
 class Lesson(NamedTuple):
-    """What a policy learns from a pull: a reward, and the price of its cost."""
+    """What a policy learns from a pull: a reward, the price of its cost and, of several resources, each price."""
 
     reward: float
     cost: float
+    costs: Floats | None
 
 
 class Learning:
@@ -49,17 +66,19 @@ class Learning:
         The greatest reward learned from so far.
     tried
         How many arms were pulled at least once.
+    greatest_costs
+        The greatest price of each arm, also at its limit.
     cost_min
-        The least price of an arm below its limit.
+        The least price of an arm that can be pulled.
     """
 
     def __init__(self, policy: Policy, books: Books, reward_low: float, reward_high: float) -> None:
         self._policy = policy
         self._books = books
         self._reward_low, self._reward_high = reward_low, reward_high
-        self._prices = books.bill.prices
-        least, is_random = (self._prices, False) if books.bill.least is None else (books.bill.least, True)
-        fresh = fresh_arms(self._prices, least, is_random, books.limits, reward_low)
+        resources = resources_of(books)
+        self.greatest_costs, self._least, is_random = costs_of(books, resources)
+        fresh = fresh_arms(self.greatest_costs, self._least, is_random, books.limits, reward_low, resources)
         self.arms = fresh._replace(pulls_left=books.pulls_left)
         self.memory = policy.memory if isinstance(policy, Forgetful) else Everything()
         self.past = self.memory.fresh(self.arms, _PULLS_MOST, reward_low, is_random)
@@ -68,7 +87,7 @@ class Learning:
         self._takes_notes = takes_notes(policy)
         self.reward_seen = reward_low
         self.tried = 0
-        self.cost_min = float(self._prices.min())
+        self.cost_min = float(self.greatest_costs.min())
 
     # Pulls
 
@@ -91,10 +110,45 @@ class Learning:
         was_tried = self.arms.pulls[arm] > 0
         self.arms.pulls[arm] += pulls
         self.tried += int(self.arms.pulls[arm] > 0) - int(was_tried)
-        if self._books.limits[arm] != UNLIMITED:
+        # With several resources, `note_what_is_left` says what can be paid.
+        if self._books.limits[arm] != UNLIMITED and self.arms.resources is None:
             # At its limit, no money pays an arm.
-            self.arms.cost[arm] = self._prices[arm] if self.arms.pulls_left[arm] > 0 else math.inf
+            self.arms.cost[arm] = self.greatest_costs[arm] if self.arms.pulls_left[arm] > 0 else math.inf
             self.cost_min = float(self.arms.cost.min())
+
+    # The moment
+
+    def first_moment(self) -> Now:
+        """Return the moment at which nothing was pulled yet."""
+        books = self._books
+        requested = None
+        if books.requests is not None or books.has_several:
+            number = math.inf if books.requests is None else float(books.requests)
+            requested = Requested(number, number, 0.0, books.skip)
+        return first_moment(self.greatest_costs, self.budget, self._reward_low, self._reward_high, requested)
+
+    @property
+    def budget(self) -> float:
+        """The price of the whole budget; of several resources, 1, since costs are shares."""
+        bill = self._books.first.bill
+        return 1.0 if self._books.has_several else bill.unit.price(bill.budget)
+
+    def payable(self, money: float, requested: Requested | None) -> float:
+        """Return how much of the money left a pull may cost; with several resources, arms say so themselves."""
+        if self.arms.resources is not None:
+            return money
+        books = self._books
+        return payable(self.arms, self.greatest_costs, books.fallback, money, books.requests_left, requested)
+
+    def money_left(self) -> float:
+        """Return the price of what is left; with several resources, let arms that cannot be paid be known."""
+        books, resources = self._books, self.arms.resources
+        if resources is None:
+            return books.first.bill.unit.price(books.first.left)
+        resources.left[:] = [account.bill.unit.price(account.left) for account in books.accounts]
+        left = note_what_is_left(self.arms, resources, self.greatest_costs, books.fallback, books.requests_left)
+        self.cost_min = float(self.arms.cost.min())
+        return left
 
     def take_note(self, now: Now, arm: int) -> None:
         """Let the policy take its notes of a pull about to be made; if it fails to, none of them stand."""
@@ -129,20 +183,33 @@ class Learning:
             )
         return amount
 
-    def lesson(self, arm: int, reward: float, price: int | None, draw: float) -> Lesson:
+    def lesson(self, arm: int, reward: float, prices: tuple[int, ...] | None, draw: float) -> Lesson:
         """Return what the policy makes of a reward and of a random cost; one that is not known counts as the mean."""
         low, high = self._reward_low, self._reward_high
         learned = self._checked_lesson("reward", self._policy.reward_lesson(reward, low, high, draw), low, high)
-        return Lesson(learned, self._learned_cost(arm, price, draw))
+        costs = self._told_costs(arm, prices)
+        return Lesson(learned, self._learned_cost(arm, prices, costs, draw), costs)
 
-    def _learned_cost(self, arm: int, price: int | None, draw: float) -> float:
-        bill, greatest = self._books.bill, float(self._prices[arm])
-        if bill.least is None or not self._books.has_random_cost(arm):
+    def _told_costs(self, arm: int, prices: tuple[int, ...] | None) -> Floats | None:
+        resources, accounts = self.arms.resources, self._books.accounts
+        if resources is None:
+            return None
+        if prices is None:
+            means: Floats = resources.mean_costs[:, arm]
+            return means
+        return np.array([account.bill.unit.price(price) for account, price in zip(accounts, prices, strict=True)])
+
+    def _learned_cost(self, arm: int, prices: tuple[int, ...] | None, costs: Floats | None, draw: float) -> float:
+        greatest, least = float(self.greatest_costs[arm]), float(self._least[arm])
+        if not self._books.has_random_cost(arm):
             return greatest
-        if price is None:
+        if prices is None:
             return float(self.arms.mean_cost[arm]) if self.arms.told[arm] else greatest
-        least = float(bill.least[arm])
-        lesson = self._policy.cost_lesson(bill.unit.price(price), least, greatest, draw)
+        if costs is None or self.arms.resources is None:
+            cost = self._books.first.bill.unit.price(prices[0])
+        else:
+            cost = share_taken(costs, self.arms.resources.budgets)
+        lesson = self._policy.cost_lesson(cost, least, greatest, draw) if least < greatest else cost
         return self._checked_lesson("cost", lesson, least, greatest)
 
     def _checked_lesson(self, what: str, lesson: float, low: float, high: float) -> float:
@@ -158,13 +225,42 @@ class Learning:
         learn(self.arms, arm, lesson.reward)
         self.reward_seen = max(self.reward_seen, lesson.reward)
         if self._books.has_random_cost(arm):
-            learn_cost(self.arms, arm, lesson.cost, float(self._prices[arm]))
+            learn_cost(self.arms, arm, lesson.cost, float(self.greatest_costs[arm]))
+        if lesson.costs is not None and self.arms.resources is not None:
+            learn_costs(self.arms.resources, arm, lesson.costs, float(self.arms.told[arm]))
         self.memory.learn(self.past, arm, pull.number, self._books.asked, lesson.reward, lesson.cost)
 
     def mean_prices(self, arms: Arms) -> Floats:
-        """Return the mean price of each arm as told, and the least while none is; policies see more than 0."""
-        least = self._books.bill.least
-        if least is None:
-            return self._prices
-        means = np.divide(arms.cost_sum, arms.told, out=least.copy(), where=arms.told > 0)
-        return np.clip(means, least, self._prices)
+        """Return the mean price of each arm as told, and the least while none is; policies see more than 0.
+
+        Of several resources, the price of the first.
+        """
+        if arms.resources is not None:
+            means: Floats = np.where(arms.told > 0, arms.resources.mean_costs[0], arms.resources.costs_low[0])
+            return means
+        if self._books.first.bill.least is None:
+            return self.greatest_costs
+        means = np.divide(arms.cost_sum, arms.told, out=self._least.copy(), where=arms.told > 0)
+        return np.clip(means, self._least, self.greatest_costs)
+
+
+def resources_of(books: Books) -> Resources | None:
+    """Return several resources as a policy sees them, or None if there is one."""
+    if not books.has_several:
+        return None
+    bills = [account.bill for account in books.accounts]
+    return fresh_resources(
+        np.array([bill.prices for bill in bills]),
+        np.array([bill.prices if bill.least is None else bill.least for bill in bills]),
+        np.array([bill.unit.price(bill.budget) for bill in bills]),
+    )
+
+
+def costs_of(books: Books, resources: Resources | None) -> tuple[Floats, Floats, bool]:
+    """Return what a pull of each arm costs at most and at least, and whether that is random."""
+    if resources is not None:
+        is_random = any(account.bill.least is not None for account in books.accounts)
+        budgets = resources.budgets
+        return shares_of(resources.costs, budgets), shares_of(resources.costs_low, budgets), is_random
+    bill = books.first.bill
+    return bill.prices, bill.prices if bill.least is None else bill.least, bill.least is not None

@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 from budgetbandits.core.arrays import Counts
 from budgetbandits.core.books import Books, Reservation
 from budgetbandits.core.checks import ArmName, check_range, check_requests, check_whole
-from budgetbandits.core.money import PriceList
+from budgetbandits.core.resources import Bill
 from budgetbandits.core.streams import CHOICE, Draws, uniform
 from budgetbandits.errors import InvalidInput
 from budgetbandits.live.choosing import Chooser
 from budgetbandits.live.learning import Learning
 from budgetbandits.policies import Policy
-from budgetbandits.policies.state import Now, Requested, first_moment, moment_at, payable
+from budgetbandits.policies.state import Now, Requested, moment_at
 
 __all__ = ["Decision", "Player"]
 
@@ -40,7 +40,7 @@ class Player:
     names
         The names of the arms, for messages.
     bill
-        What a pull of each arm costs, and the budget.
+        What a pull of each arm costs, and the budget, of one resource or of each by its name.
     limits
         How often each arm may be pulled.
     reward_range, seed, run, requests, skip
@@ -66,7 +66,7 @@ class Player:
         self,
         policy: Policy,
         names: Sequence[ArmName],
-        bill: PriceList,
+        bill: Bill,
         limits: Counts,
         reward_range: tuple[float, float],
         seed: int,
@@ -81,40 +81,32 @@ class Player:
         self.reward_low, self.reward_high = check_range(reward_range)
         self.seed = check_whole(seed, "seed", SEED_BITS)
         self.run = check_whole(run, "run", 32)
-        self.books = Books(names, bill.owned(), limits, check_requests(requests, skip, names), skip=skip)
+        self.books = Books(names, bill, limits, check_requests(requests, skip, names), skip=skip)
         self.learning = Learning(policy, self.books, self.reward_low, self.reward_high)
         self.reward_total = 0.0
         self.decisions: dict[int, Decision] = {}
         self._chooser = Chooser(policy, self.books, self.learning)
         self._draws = Draws(self.seed, CHOICE, self.run)
-        self._first = first_moment(
-            bill.prices,
-            bill.unit.price(bill.budget),
-            self.reward_low,
-            self.reward_high,
-            None if requests is None else Requested(float(requests), float(requests), 0.0, skip),
-        )
+        self._first = self.learning.first_moment()
 
-    def expect(self, requests_left: int, budget: int) -> None:
-        """Expect so many more requests, this one included, where their number is not known, for a budget in units."""
+    def expect(self, requests_left: int, budgets: Sequence[int]) -> None:
+        """Expect so many more requests, this one included, where their number is not known, for budgets in units."""
         books = self.books
-        books.expect(requests_left, budget)
+        books.expect(requests_left, budgets)
         in_all = float(books.pulls + requests_left)
         self._first = self._first._replace(
-            budget=books.bill.unit.price(budget),
+            budget=self.learning.budget,
             requested=Requested(in_all, float(requests_left), 0.0, books.skip),
         )
 
     def now(self) -> Now:
         """Return what the policy is told of the moment."""
         learning, books = self.learning, self.books
-        money, requests_left = books.bill.unit.price(books.left), books.requests_left
+        money, requests_left = learning.money_left(), books.requests_left
         return moment_at(
             self._first,
             pull=learning.memory.next_pull(learning.past, books.pulls + 1),
-            budget_left=payable(
-                learning.arms, books.bill.prices, books.fallback, money, requests_left, self._first.requested
-            ),
+            budget_left=learning.payable(money, self._first.requested),
             money=money,
             requests_left=requests_left,
             arms_tried=learning.tried,
@@ -146,15 +138,15 @@ class Player:
         self._note_change(chosen)
         return pull
 
-    def tell(self, pull: Reservation, reward: float, price: int) -> None:
-        """Settle a pull, outstanding or expired, with its checked reward and price; an expired one moves no money."""
+    def tell(self, pull: Reservation, reward: float, prices: tuple[int, ...]) -> None:
+        """Settle a pull, outstanding or expired, with its checked reward and prices; an expired one moves no money."""
         is_late = pull.number in self.books.expired
         learns, draw = self.decisions[pull.number]
-        lesson = self.learning.lesson(pull.arm, reward, None if is_late else price, draw) if learns else None
+        lesson = self.learning.lesson(pull.arm, reward, None if is_late else prices, draw) if learns else None
         if is_late:
             self._settle_late(pull)
         else:
-            self.books.settle(pull, price)
+            self.books.settle(pull, prices)
         del self.decisions[pull.number]
         self.reward_total += reward
         if lesson is not None:

@@ -2,9 +2,9 @@
 
 from typing import Protocol, overload, runtime_checkable
 
-from budgetbandits.core.books import Money, Pull
+from budgetbandits.core.books import Pull
 from budgetbandits.core.checks import ArmName
-from budgetbandits.core.money import Amount
+from budgetbandits.core.resources import Amounts, Money
 from budgetbandits.core.tables import Table
 from budgetbandits.live.views import ArmRow, Choice
 from budgetbandits.policies import Policy
@@ -53,7 +53,7 @@ class AskTell(Protocol):
             Ask for up to so many at once, and get a list.
         """
 
-    def tell(self, pull: Pull | int, reward: float, cost: Amount | None = None) -> None:
+    def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
         """Settle a pull with the reward that it paid and, if it was less than what was reserved, what it cost."""
 
     def cancel(self, pull: Pull | int) -> None:
@@ -73,7 +73,11 @@ class AskTell(Protocol):
 
     @property
     def money(self) -> Money:
-        """What became of the budget, exactly."""
+        """What became of the budget, exactly; with several resources, of the first."""
+
+    @property
+    def resources(self) -> dict[str, Money]:
+        """What became of each resource by its name, exactly; empty where the budget is a plain number."""
 
     @property
     def pulls(self) -> int:

@@ -11,10 +11,12 @@ from budgetbandits.core.arrays import UNLIMITED, Floats
 from budgetbandits.core.books import Answer, Expired, Reservation
 from budgetbandits.core.checks import check_whole, limits_of, named_costs
 from budgetbandits.core.money import Amount, PriceList, Unit
+from budgetbandits.core.resources import Account, Bill
 from budgetbandits.errors import InvalidState
 from budgetbandits.live.player import Decision, Player
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.memories import restore_past, saved_past
+from budgetbandits.policies.state import Arms, Resources
 
 __all__ = ["from_json", "to_json"]
 
@@ -25,22 +27,23 @@ _VERSION: Final = 5
 def to_json(player: Player) -> str:
     """Return everything about a player as JSON text."""
     books, arms = player.books, player.learning.arms
+    money = _saved_account(books.first)
     return json.dumps(
         {
             "format": _FORMAT,
             "version": _VERSION,
             "policy": player.policy.to_data(),
             "names": list(books.names),
-            "unit": [books.bill.unit.base, books.bill.unit.exponent],
-            "prices": books.bill.prices.tolist(),
-            "least": None if books.bill.least is None else books.bill.least.tolist(),
+            "unit": money["unit"],
+            "prices": money["prices"],
+            "least": money["least"],
             "limits": [None if limit == UNLIMITED else limit for limit in books.limits.tolist()],
-            "budget": books.bill.budget,
+            "budget": money["budget"],
             "reward_range": [player.reward_low, player.reward_high],
             "seed": player.seed,
             "run": player.run,
             "asked": books.asked,
-            "spent": books.spent,
+            "spent": money["spent"],
             "reward_total": player.reward_total,
             "pulls": arms.pulls.tolist(),
             "told": arms.told.tolist(),
@@ -48,7 +51,7 @@ def to_json(player: Player) -> str:
             "reward_squares": arms.reward_squares.tolist(),
             "reward_seen": player.learning.reward_seen,
             "notes": arms.notes.tolist() if arms.notes.any() else None,
-            "saved": books.saved,
+            "saved": money["saved"],
             "pending": [_saved_pull(player, pull) for pull in books.outstanding.values()],
             "expired": [[*_saved_pull(player, pull), is_released] for pull, is_released in books.expired.values()],
             "cancelled": sorted(books.cancelled),
@@ -58,18 +61,36 @@ def to_json(player: Player) -> str:
     )
 
 
+def _saved_account(account: Account) -> dict[str, Any]:
+    bill = account.bill
+    return {
+        "unit": [bill.unit.base, bill.unit.exponent],
+        "prices": bill.prices.tolist(),
+        "least": None if bill.least is None else bill.least.tolist(),
+        "budget": bill.budget,
+        "spent": account.spent,
+        "saved": account.saved,
+    }
+
+
 def _saved_pull(player: Player, pull: Reservation) -> list[Any]:
     return [pull.number, pull.arm, pull.place, player.decisions[pull.number].learns]
 
 
 def _saved_where_used(player: Player) -> dict[str, Any]:
-    """Return what most learners do without: requests, a memory, random costs, keys."""
+    """Return what most learners do without: resources, requests, a memory, random costs, keys."""
     arms, used = player.learning.arms, dict[str, Any]()
+    if player.books.resource_names:
+        # The first one stands where money alone does.
+        used["resources"] = {str(account.name): _saved_account(account) for account in player.books.accounts[1:]}
+        used["resource"] = player.books.first.name
+    if arms.resources is not None:
+        used["cost_sums"] = arms.resources.cost_sums.tolist()
     if player.books.requests is not None:
         used |= {"requests": player.books.requests, "skip": player.books.skip, "declined": player.books.declined}
     if isinstance(player.policy, Forgetful):
         used["memory"] = saved_past(player.learning.past)
-    if player.books.bill.least is not None:
+    if player.books.has_random_costs:
         used |= {"cost_sum": arms.cost_sum.tolist(), "cost_squares": arms.cost_squares.tolist()}
     if player.books.answers:
         used["answers"] = {
@@ -110,7 +131,7 @@ def _restored(data: dict[str, Any]) -> Player:
     player = Player(
         Policy.from_data(data["policy"]),
         names,
-        _restored_bill(data, prices),
+        _restored_bills(data, prices),
         limits_of(data["limits"], names),
         data["reward_range"],
         data["seed"],
@@ -124,18 +145,28 @@ def _restored(data: dict[str, Any]) -> Player:
     _restore_answers(player, data.get("answers", {}))
     if isinstance(player.policy, Forgetful):
         restore_past(player.learning.memory, player.learning.past, data["memory"], player.reward_high)
-    if player.books.left < 0:
+    if any(account.left < 0 for account in player.books.accounts):
         raise InvalidState("the saved learner is damaged: it spent more than its budget")
     return player
 
 
-def _restored_bill(data: dict[str, Any], prices: Sequence[Amount] | Floats) -> PriceList:
+def _restored_bills(data: dict[str, Any], prices: Sequence[Amount] | Floats) -> Bill:
+    is_free = data.get("requests") is not None
+    if data.get("resource") is None:
+        return _restored_bill(data, prices, is_free=is_free)
+    further = data["resources"]
+    if not isinstance(data["resource"], str) or data["resource"] in further:
+        raise InvalidState(f"the saved learner is damaged: {data['resource']!r} is no name of a resource")
+    bills = {data["resource"]: _restored_bill(data, prices, is_free=True)}
+    return bills | {name: _restored_bill(saved, saved["prices"], is_free=True) for name, saved in further.items()}
+
+
+def _restored_bill(data: dict[str, Any], prices: Sequence[Amount] | Floats, *, is_free: bool) -> PriceList:
     base, exponent = data["unit"]
     # No float64 needs more places: the last one of the smallest is 2^-1074.
     unit = Unit(base, check_whole(exponent, "the exponent of the unit", 11))
     budget = check_whole(data["budget"], "the budget", 107 if base == 2 else 54)
     array = np.array(prices, np.float64)
-    is_free = data.get("requests") is not None
     is_exact = all(
         (price > 0 or (price == 0 and is_free)) and unit.price(unit.units(price)) == price for price in array.tolist()
     )
@@ -175,8 +206,10 @@ def _restore_arms(player: Player, data: dict[str, Any]) -> None:
     _restore_seen(player, data["reward_seen"])
     if not is_sane.all() or (arms.mean > learning.reward_seen + slack).any():
         raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
-    if books.bill.least is not None:
+    if books.has_random_costs:
         _restore_costs(player, data["cost_sum"], data["cost_squares"])
+    if arms.resources is not None:
+        _restore_resources(arms, arms.resources, data["cost_sums"])
 
 
 def _restore_notes(player: Player, notes: list[float] | None) -> None:
@@ -195,7 +228,7 @@ def _restore_seen(player: Player, reward_seen: Any) -> None:
 
 
 def _restore_costs(player: Player, cost_sum: list[float], cost_squares: list[float]) -> None:
-    arms, prices = player.learning.arms, player.books.bill.prices  # not `arms.cost`, which is infinite at the limit
+    arms, prices = player.learning.arms, player.learning.greatest_costs
     arms.cost_sum[:], arms.cost_squares[:] = cost_sum, cost_squares
     known = np.flatnonzero(arms.told)
     means = arms.cost_sum[known] / arms.told[known]
@@ -210,20 +243,33 @@ def _restore_costs(player: Player, cost_sum: list[float], cost_squares: list[flo
         raise InvalidState("the saved learner is damaged: its costs make no sense")
 
 
+def _restore_resources(arms: Arms, resources: Resources, cost_sums: list[list[float]]) -> None:
+    resources.cost_sums[:] = cost_sums
+    known = np.flatnonzero(arms.told)
+    means = resources.cost_sums[:, known] / arms.told[known]
+    low, high = resources.costs_low[:, known], resources.costs[:, known]
+    resources.mean_costs[:, known] = np.clip(means, low, high)
+    slack = 1e-9 * high
+    if not ((means >= low - slack) & (means <= high + slack)).all() or resources.cost_sums[:, arms.told == 0].any():
+        raise InvalidState("the saved learner is damaged: its costs make no sense")
+
+
 # Pulls
 
 
 def _restore_pulls(player: Player, data: dict[str, Any]) -> None:
     books = player.books
     books.asked = check_whole(data["asked"], "the number of asks", 56)
-    books.spent = check_whole(data["spent"], "the money spent", 107)
-    books.saved = check_whole(data["saved"], "the money saved", 107)
+    for account, saved in zip(books.accounts, (data, *data.get("resources", {}).values()), strict=True):
+        account.spent = check_whole(saved["spent"], "the money spent", 107)
+        account.saved = check_whole(saved["saved"], "the money saved", 107)
     books.cancelled = {check_whole(number, "a cancelled pull", 56) for number in data["cancelled"]}
     player.reward_total = float(data["reward_total"])
     for *saved, learns in data["pending"]:
         pull = _restored_pull(player, *saved)
         books.outstanding[pull.number] = pull
-        books.reserved += pull.price
+        for account, price in zip(books.accounts, pull.prices, strict=True):
+            account.reserved += price
         player.decisions[pull.number] = Decision(bool(learns), player.draw_of(pull.number))
     for *saved, learns, is_released in data["expired"]:
         pull = _restored_pull(player, *saved)
@@ -238,13 +284,12 @@ def _restored_pull(player: Player, number: int, arm: int, place: int) -> Reserva
     check_whole(place, "the number of a pull", 56)
     if arm == player.books.skip_arm and not player.books.skip:
         raise InvalidState(f"the saved learner is damaged: pull {number} is of an arm that there is not")
-    return Reservation(number, arm, place, player.books.price(arm))
+    return Reservation(number, arm, place, player.books.prices(arm))
 
 
 def _check_pulls(player: Player, ids: list[int]) -> None:
     """Raise unless pulls, counts and money agree; `ids` are those of all pulls that are not told."""
     books, arms = player.books, player.learning.arms
-    cost_of_pulls = sum(int(arms.pulls[arm]) * books.price(int(arm)) for arm in np.flatnonzero(arms.pulls))
     charged = [pull for pull, is_released in books.expired.values() if not is_released]
     told_or_not = arms.told.copy()
     for pull in (*books.outstanding.values(), *charged):
@@ -253,14 +298,19 @@ def _check_pulls(player: Player, ids: list[int]) -> None:
     told = books.pulls - len(books.outstanding) - len(charged)
     if (
         books.asked != told + len(ids)
-        or cost_of_pulls != books.spent + books.reserved + books.saved
-        or sum(pull.price for pull in charged) > books.spent
+        or not all(_adds_up(account, place, arms, charged) for place, account in enumerate(books.accounts))
         or (told_or_not > arms.pulls).any()
         or len(ids) != len(set(ids))
         or not all(1 <= number <= books.asked for number in ids)
         or not 0 <= player.reward_total <= told * player.reward_high * (1 + 1e-9)
     ):
         raise InvalidState("the saved learner is damaged: its pulls do not add up")
+
+
+def _adds_up(account: Account, place: int, arms: Arms, charged: list[Reservation]) -> bool:
+    cost_of_pulls = sum(int(arms.pulls[arm]) * account.price(int(arm)) for arm in np.flatnonzero(arms.pulls))
+    is_whole = cost_of_pulls == account.spent + account.reserved + account.saved
+    return is_whole and sum(pull.prices[place] for pull in charged) <= account.spent
 
 
 def _restore_answers(player: Player, answers: dict[str, Any]) -> None:

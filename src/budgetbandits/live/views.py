@@ -19,8 +19,8 @@ class ArmRow:
     Attributes
     ----------
     name, cost
-        The arm, and what a pull of it costs. If that is random: on average so far, as the policy remembers and learns
-        it, and at least while it remembers none.
+        The arm, and what a pull of it costs, of the first resource if there are several. If that is random: on average
+        so far, as the policy remembers and learns it, and at least while it remembers none.
     pulls
         How often it was pulled, outstanding pulls included.
     mean
@@ -61,9 +61,11 @@ class Choice:
 def arms_of(player: Player) -> Table[ArmRow]:
     """Return what is known of each arm."""
     books, learning = player.books, player.learning
-    arms = learning.shown._replace(cost=books.bill.prices)  # also of those that have reached their limits
-    bounds = player.policy.bounds(arms, player.now())
-    scale = 1.0 if books.bill.unit.base == 2 else books.bill.unit.grain
+    now = player.now()
+    arms = learning.shown._replace(cost=learning.greatest_costs)  # also of those that have reached their limits
+    bounds = player.policy.bounds(arms, now)
+    unit = books.first.bill.unit
+    scale = 1.0 if unit.base == 2 else unit.grain
     costs = [price / scale for price in learning.mean_prices(arms).tolist()]
     means = [mean if told else None for mean, told in zip(arms.mean.tolist(), arms.told.tolist(), strict=True)]
     rows = zip(books.names, costs, learning.arms.pulls.tolist(), means, bounds.tolist(), strict=True)

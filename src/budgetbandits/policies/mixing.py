@@ -8,15 +8,19 @@ from budgetbandits.core.compiled import allocating
 from budgetbandits.policies.allowance import Allowance
 from budgetbandits.policies.index_policy import scattered
 from budgetbandits.policies.oracles import draw_fractional, fractional_pulls
-from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, select
+from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, has_resources, select
 
 __all__ = ["allowance_for", "arm_in_mixture", "pulls_in_mixture"]
 
 
 @allocating
 def allowance_for(arms: Arms, affordable: Counts, now: Now, costs: Floats) -> Allowance:
-    """Return what is left to spend on the affordable arms, if a pull of each is taken to cost so much."""
-    return allowance_of(select(arms, affordable), now)._replace(costs=costs)
+    """Return what is left to spend on the affordable arms, if a pull of each is taken to cost so much.
+
+    With several resources a pull is taken to cost what it did on average of each.
+    """
+    allowance = allowance_of(select(arms, affordable), now)
+    return allowance if has_resources(arms.resources) else allowance._replace(costs=costs)
 
 
 @allocating

@@ -2,11 +2,15 @@
 
 Both are plain tuples of arrays and numbers, so that the same policy code runs in Python and compiled. Amounts are
 prices (see `budgetbandits.core.money.Unit`): exact, and comparable with each other.
+
+With several resources, what a pull *costs* is the largest share that it takes of the budget of any of them, and the
+budget is 1. So everything that is said of one cost and one budget, by densities or by the pulls still to come, has a
+meaning there, too. Oracles see the resources themselves (`Arms.resources`).
 """
 
 import math
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,11 +19,37 @@ from budgetbandits.core.books import Fallback
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
 from budgetbandits.policies.allowance import Allowance, Further
 
-__all__ = ["Arm", "Arms", "Now", "Requested"]
+__all__ = ["Arm", "Arms", "Now", "Requested", "Resources"]
 
 _FEW: Final = 30  # costs told
 _LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
 _FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
+
+
+class Resources(NamedTuple):
+    """Several resources: one row each, one column an arm. Amounts are prices in units of each resource's own.
+
+    Attributes
+    ----------
+    costs
+        The greatest price of a pull.
+    costs_low
+        The least.
+    mean_costs
+        The mean of the costs told with the rewards that were learned from, or the least while there are none. A
+        policy that forgets does not forget these.
+    cost_sums
+        The sum of these.
+    budgets, left
+        What there was of each resource, and what is neither spent nor reserved.
+    """
+
+    costs: Floats
+    costs_low: Floats
+    mean_costs: Floats
+    cost_sums: Floats
+    budgets: Floats
+    left: Floats
 
 
 class Arms(NamedTuple):
@@ -29,7 +59,7 @@ class Arms(NamedTuple):
     ----------
     cost
         The price of a pull, the greatest one where it is random: what has to be reserved. Infinite for an arm that has
-        reached its limit, which no money can pay.
+        reached its limit, which no money can pay, and for one that some of several resources cannot pay.
     pulls_left
         How many more pulls the arm's limit allows; `UNLIMITED` or nearly that if it has none.
     pulls
@@ -52,6 +82,8 @@ class Arms(NamedTuple):
     notes
         One number for each arm that the policy may write, in `Policy.take_note`, to remember what the above does not
         tell; 0 at first.
+    resources
+        What pulls take of each of several resources; None where there is one.
     """
 
     cost: Floats
@@ -66,6 +98,7 @@ class Arms(NamedTuple):
     cost_sum: Floats
     cost_squares: Floats
     notes: Floats
+    resources: Resources | None
 
 
 class Arm(NamedTuple):
@@ -91,7 +124,8 @@ class Requested(NamedTuple):
     Attributes
     ----------
     requests, requests_left
-        How many there are in all and from now on, this one included.
+        How many there are in all and from now on, this one included. Infinite where several resources are what limits
+        pulls, and there is no number of requests.
     money_left
         The price of all that is left of the budget, with what is kept for requests still to come.
     skip
@@ -199,6 +233,12 @@ def requested_at(first: Requested | None, requests_left: float, money: float) ->
     if first is None:
         return first  # not `None`: compiled, the result would be one or the other
     return first._replace(requests_left=requests_left, money_left=money)
+
+
+@kernel
+def has_resources(resources: Resources | None) -> bool:
+    """Tell whether there are several resources."""
+    return resources is not None
 
 
 @kernel
@@ -318,7 +358,14 @@ def pulls_in_all_of(
 
 
 @allocating
-def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, reward_low: float) -> Arms:
+def fresh_arms(
+    prices: Floats,
+    least: Floats,
+    is_random: bool,
+    limits: Counts,
+    reward_low: float,
+    resources: Resources | None = None,
+) -> Arms:
     """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
     size = len(prices)
     cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices.copy()
@@ -336,15 +383,90 @@ def fresh_arms(prices: Floats, least: Floats, is_random: bool, limits: Counts, r
         cost_sum=np.zeros(size),
         cost_squares=np.zeros(size),
         notes=np.zeros(size),
+        resources=resources,
     )
 
 
 def read_only(arms: Arms) -> Arms:
     """Return the same arms, but as arrays that cannot be written: so they are shown to policies."""
-    views = {name: array.view() for name, array in arms._asdict().items()}
+    views = arms._asdict() | _views(arms._replace(resources=None))
+    if arms.resources is not None:
+        views["resources"] = Resources(**_views(arms.resources))
+    return Arms(**views)
+
+
+def _views(arrays: Arms | Resources) -> dict[str, Any]:
+    views = {name: array.view() for name, array in arrays._asdict().items() if array is not None}
     for view in views.values():
         view.flags.writeable = False
-    return Arms(**views)
+    return views
+
+
+# Several resources
+
+
+@allocating
+def fresh_resources(costs: Floats, costs_low: Floats, budgets: Floats) -> Resources:
+    """Return resources of which nothing was spent yet."""
+    return Resources(
+        costs=costs,
+        costs_low=costs_low,
+        mean_costs=costs_low.copy(),
+        cost_sums=np.zeros(costs.shape),
+        budgets=budgets,
+        left=budgets.copy(),
+    )
+
+
+@allocating
+def shares_of(costs: Floats, budgets: Floats) -> Floats:
+    """Return what a pull of each arm takes of the budget of its scarcest resource."""
+    shares: Floats = costs[0] / budgets[0]
+    for resource in range(1, len(budgets)):
+        shares = np.maximum(shares, costs[resource] / budgets[resource])
+    return shares
+
+
+@kernel
+def share_taken(costs: Floats, budgets: Floats) -> float:
+    """Return what one pull took of the budget of its scarcest resource."""
+    share = 0.0
+    for resource in range(len(budgets)):
+        share = max(share, costs[resource] / budgets[resource])
+    return share
+
+
+@allocating
+def note_what_is_left(
+    arms: Arms, resources: Resources, shares: Floats, fallback: Fallback, requests_left: float
+) -> float:
+    """Let arms that cannot be paid cost more than all money, and return the share that is left to the others.
+
+    That is the share of the scarcest of those resources that some arm still needs. Of each resource the price of the
+    fallback is kept for the requests still to come.
+    """
+    later = max(requests_left - 1.0, 0.0)
+    is_payable = arms.pulls_left > 0
+    for resource in range(len(resources.left)):
+        kept = resources.costs[resource, fallback.arm] * later if fallback.arm >= 0 else 0.0
+        is_payable &= resources.costs[resource] <= resources.left[resource] - kept
+    scarcest = 1.0
+    for resource in range(len(resources.left)):
+        if np.any(is_payable & (resources.costs[resource] > 0.0)):
+            scarcest = min(scarcest, resources.left[resource] / resources.budgets[resource])
+    # An arm may take more of another resource than is left of the scarcest, and can be paid all the same.
+    arms.cost[:] = np.where(is_payable, np.minimum(shares, scarcest), np.inf)
+    return scarcest
+
+
+@kernel
+def learn_costs(resources: Resources, arm: int, costs: Floats, told: float) -> None:
+    """Let what a pull took of each resource enter the means, after its reward."""
+    for resource in range(len(costs)):
+        resources.cost_sums[resource, arm] += costs[resource]
+        mean = resources.cost_sums[resource, arm] / told
+        low, high = resources.costs_low[resource, arm], resources.costs[resource, arm]
+        resources.mean_costs[resource, arm] = min(max(mean, low), high)  # rounding may carry it beyond
 
 
 @kernel
@@ -375,7 +497,30 @@ def learn_cost(arms: Arms, arm: int, cost: float, greatest: float) -> None:
     arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), greatest)
 
 
-select: Callable[[Arms, Counts], Arms] = allocating(fieldwise(Arms, "arms, chosen", "arms.{field}[chosen]"))
+@allocating
+def resources_of(arms: Arms, chosen: Counts) -> Resources | None:
+    """Return what some of the arms only take of several resources."""
+    return columns_of(arms.resources, chosen)
+
+
+@allocating
+def columns_of(resources: Resources | None, chosen: Counts) -> Resources | None:
+    """Return some columns only."""
+    if resources is None:
+        return resources  # not `None`: compiled, the result would be one or the other
+    return Resources(
+        costs=resources.costs[:, chosen],
+        costs_low=resources.costs_low[:, chosen],
+        mean_costs=resources.mean_costs[:, chosen],
+        cost_sums=resources.cost_sums[:, chosen],
+        budgets=resources.budgets,
+        left=resources.left,
+    )
+
+
+select: Callable[[Arms, Counts], Arms] = allocating(
+    fieldwise(Arms, "arms, chosen", "arms.{field}[chosen]", resources=resources_of)
+)
 """Return some of the arms only."""
 
 arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(arms.{field}[arm])"))
@@ -385,11 +530,24 @@ arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(a
 @allocating  # of arrays that it hands on, it has to keep count
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
+    return allowance_within(arms, now, arms.resources, now.requested)
+
+
+@allocating
+def allowance_within(arms: Arms, now: Now, resources: Resources | None, requested: Requested | None) -> Allowance:
+    """Return the same, from what it depends on."""
+    if resources is None or requested is None:
+        return Allowance(
+            costs=likely_costs(arms.cost, arms.mean_cost, requested),
+            budget=money_left(now),
+            limits=arms.pulls_left,
+            further=further_of(len(arms.cost), requested),
+        )
     return Allowance(
-        costs=likely_costs(arms.cost, arms.mean_cost, now.requested),
-        budget=money_left(now),
+        costs=resources.mean_costs[0],
+        budget=float(resources.left[0]),
         limits=arms.pulls_left,
-        further=further_of(len(arms.cost), now.requested),
+        further=Further(requested.requests_left, resources.mean_costs[1:], resources.left[1:], requested.skip),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require
+from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.index_policy import first_fresh
 from budgetbandits.policies.indices.scaled import is_random, scaled_mean
@@ -22,6 +23,7 @@ from budgetbandits.policies.state import (
     Arms,
     Now,
     Requested,
+    Resources,
     arm_of,
     money_left,
     requests_left_of,
@@ -66,13 +68,14 @@ def lower_cost(arm: Arm, mean: float, doubt: float, now: Now) -> float:
 class UCBBwK(Policy):
     """UCB for bandits with knapsacks (Agrawal and Devanur 2014): an LP on upper rewards and lower costs at each pull.
 
-    With n pulls of an arm, m = ΣX / (n + 1) and rad(m) = sqrt(γ m / (n + 1)) + γ / (n + 1), an arm is worth
-    min(m + 2 rad(m), 1) and costs its mean, found likewise, less 2 rad; γ = w ln(K T). An arm is drawn from the best
-    mixture that spends (1 - ε) B / T on average, ε = sqrt(γ K / B) + ln(T) γ K / B, whatever was spent so far. Where no
-    mixture spends so little, ε is 0, as in the paper; so it is here, too, where the formula gives 1 or more, as it does
-    for small budgets. Without requests, the densest arm is pulled. The authors prove a regret of the order of a root of
-    T. The constants here were not checked against their paper, and ε = 0 for small budgets is not theirs: do not take
-    its results for those of the published algorithm.
+    With n pulls of an arm, m = ΣX / (n + 1) and rad(m) = sqrt(γ m / (n + 1)) + γ / (n + 1), an arm is worth min(m + 2
+    rad(m), 1) and costs its mean, found likewise, less 2 rad; γ = w ln(K T). An arm is drawn from the best mixture that
+    spends (1 - ε) B / T on average, ε = sqrt(γ K / B) + ln(T) γ K / B, whatever was spent so far. Where no mixture
+    spends so little, ε is 0, as in the paper; so it is here, too, where the formula gives 1 or more, as it does for
+    small budgets. Without requests, the densest arm is pulled. With several resources each is rationed so, B is in
+    units of the largest share that any pull takes, and random costs enter by their means. The authors prove a regret of
+    the order of a root of T. The constants here were not checked against their paper, and ε = 0 for small budgets is
+    not theirs: do not take its results for those of the published algorithm.
 
     Parameters
     ----------
@@ -106,15 +109,27 @@ class UCBBwK(Policy):
             values[place], costs[place] = self.upper(arm, now, rate), self.lower(arm, now, rate)
         return values, costs
 
-    def money(self, now: Now, requested: Requested, costs: Floats) -> float:
-        """Return (1 - ε) B / T for each request left."""
+    def kept(self, now: Now, requested: Requested) -> float:
+        """Return 1 - ε, or 1 where ε is 1 or more."""
         gamma = self.w * log_of_pulls(now)
         share = gamma * now.arm_count / max(budget_in_costs(now), _TINY)
         epsilon = math.sqrt(share) + math.log(requested.requests) * share
-        money = (1.0 - epsilon) * now.budget
-        if epsilon >= 1.0 or money < costs.min() * requested.requests:
-            money = now.budget
-        return money * (requested.requests_left / requested.requests)
+        return 1.0 - epsilon if epsilon < 1.0 else 1.0
+
+    def rationed(
+        self, allowance: Allowance, now: Now, requested: Requested, costs: Floats, resources: Resources | None
+    ) -> Allowance:
+        """Return (1 - ε) B / T for each request left, of each resource."""
+        if requested.requests == math.inf:
+            return allowance
+        kept, ahead = self.kept(now, requested), requested.requests_left / requested.requests
+        if resources is None:
+            money = kept * now.budget
+            if money < costs.min() * requested.requests:
+                money = now.budget
+            return allowance._replace(budget=money * ahead)
+        budgets = kept * ahead * resources.budgets
+        return rationed_resources(allowance, allowance.further, budgets)
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return an arm of the best mixture or, without requests, the densest."""
@@ -135,7 +150,8 @@ class UCBBwK(Policy):
         """Return that arm; compiled, what `requested` rules out is left out."""
         if requested is None:
             return int(affordable[(values / costs).argmax()])
-        allowance = allowance_for(arms, affordable, now, costs)._replace(budget=self.money(now, requested, costs))
+        allowance = allowance_for(arms, affordable, now, costs)
+        allowance = self.rationed(allowance, now, requested, costs, arms.resources)
         return arm_in_mixture(values, allowance, affordable, len(arms.cost), uniform)
 
     def weights(self, arms: Arms, now: Now) -> Counts | Floats:
@@ -145,7 +161,7 @@ class UCBBwK(Policy):
             return one_arm(self.choose(arms, now, 0.5), len(arms.cost))
         values, costs = self.estimates(arms, now, affordable)
         allowance = allowance_for(arms, affordable, now, costs)
-        allowance = allowance._replace(budget=self.money(now, now.requested, costs))
+        allowance = self.rationed(allowance, now, now.requested, costs, arms.resources)
         return pulls_in_mixture(values, allowance, affordable, len(arms.cost), now.requested)
 
 
@@ -153,15 +169,15 @@ class UCBBwK(Policy):
 class PrimalDualBwK(Policy):
     """Primal-dual bandits with knapsacks (Badanidiyuru, Kleinberg and Slivkins 2013), with time as a resource.
 
-    After one pull of each arm, the one with the largest u / (v_money L B' / B + v_time B' / T) is pulled. Here
-    u = min(m + rad(m), 1) for the mean reward m, L is the mean cost less rad where it is random,
-    rad(m) = sqrt(C m / n) + C / n, C = w ln(K T), and B' the lesser of B and T: all resources are scaled to that
-    budget. The prices v are multiplicative weights, (1 + ε)^(what was used of the resource, so scaled), with
-    ε = sqrt(ln 2 / B'). The authors count what was used by the lower bounds L at the time; here it is what was spent or
-    is reserved, which needs no memory, and is given back when a pull is cancelled. Without requests there is
-    nothing to weigh: then it is `PrimalDual` but for C. The authors prove a regret of the order of a root of T for
-    what they count. Radius, ε and prices agree with a public program (lzt68/Online-Learning-Implementation on GitHub);
-    C and the scaling were not checked against the paper.
+    After one pull of each arm, the one with the largest u / (v_money L B' / B + v_time B' / T) is pulled. Here u =
+    min(m + rad(m), 1) for the mean reward m, L is the mean cost less rad where it is random, rad(m) = sqrt(C m / n) + C
+    / n, C = w ln(K T), and B' the lesser of B and T: all resources are scaled to that budget. The prices v are
+    multiplicative weights, (1 + ε)^(what was used of the resource, so scaled), with ε = sqrt(ln 2 / B'). The authors
+    count what was used by the lower bounds L at the time; here it is what was spent or is reserved, which needs no
+    memory, and is given back when a pull is cancelled. Without requests there is nothing to weigh: then it is
+    `PrimalDual` but for C. Several resources have a price each. The authors prove a regret of the order of a root of T
+    for what they count. Radius, ε and prices agree with a public program (lzt68/Online-Learning-Implementation on
+    GitHub); C and the scaling were not checked against the paper.
 
     Parameters
     ----------
@@ -189,7 +205,8 @@ class PrimalDualBwK(Policy):
                 rate = constant / arm.pulls
                 upper = now.reward_low + (now.reward_high - now.reward_low) * min(mean + radius(mean, rate), 1.0)
                 lower = lower_cost(arm, cost, radius(cost, rate), now) / max(now.cost_high, _TINY)
-                score = upper / max(by_money * lower + by_time, _TINY)
+                use = use_of_resources(by_money * lower, arms.resources, i, rate, now)
+                score = upper / max(use + by_time, _TINY)
                 if score > most:
                     best, most = i, score
         return best
@@ -212,6 +229,37 @@ def prices_of_use(now: Now) -> tuple[float, float]:
     used = 1.0 - requests_left_of(now.requested) / requests
     exponent = min(max(step * least * (spent - used), -_EXPONENT_MOST), _EXPONENT_MOST)
     return math.exp(exponent) * least / budget, least / requests
+
+
+@kernel
+def use_of_resources(use: float, resources: Resources | None, arm: int, rate: float, now: Now) -> float:
+    """Return the use of money or, where there are several resources, the sum of what each is weighed with.
+
+    They are weighed as `prices_of_use` weighs money: by what was spent of each beside the requests that were used.
+    """
+    if resources is None:
+        return use
+    requests = requests_of(now.requested)
+    least = min(max(budget_in_costs(now), _TINY), requests)
+    step = math.log(1.0 + math.sqrt(math.log(2.0) / least))
+    used = 0.0 if requests == math.inf else 1.0 - requests_left_of(now.requested) / requests
+    total = 0.0
+    for j in range(len(resources.budgets)):
+        high, mean = resources.costs[j, arm], resources.mean_costs[j, arm]
+        doubt = high * radius(mean / max(high, _TINY), rate)
+        lower = max(mean - doubt, resources.costs_low[j, arm])
+        spent = 1.0 - resources.left[j] / resources.budgets[j]
+        exponent = min(max(step * least * (spent - used), -_EXPONENT_MOST), _EXPONENT_MOST)
+        total += math.exp(exponent) * least * lower / resources.budgets[j]
+    return total
+
+
+@allocating
+def rationed_resources(allowance: Allowance, further: Further | None, budgets: Floats) -> Allowance:
+    """Return the same with other budgets."""
+    if further is None:
+        return allowance
+    return allowance._replace(budget=float(budgets[0]), further=further._replace(budgets=budgets[1:]))
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ class Tables(NamedTuple):
         """
         if skip:
             return Requests(float(count), is_answered=False, may_wait=True)
-        arm, is_certain = fallback_of(bill, self.limits, count, skip=False)
+        arm, is_certain = fallback_of([bill], self.limits, count, skip=False)
         if not is_certain and arm >= 0:
             costs = self.mean_costs(bill)
             is_left = bill.prices <= bill.prices[arm]

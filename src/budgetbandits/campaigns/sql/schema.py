@@ -37,7 +37,7 @@ __all__ = [
     "version_of",
 ]
 
-NEWEST: Final = "0001"
+NEWEST: Final = "0002"
 VERSION_TABLE: Final = "schema_version"
 
 metadata = MetaData()
@@ -54,6 +54,7 @@ campaigns = Table(
     Column("spent", BigInteger, nullable=False),
     Column("reserved", BigInteger, nullable=False),
     Column("is_closed", Boolean, nullable=False),
+    Column("further", Text),
     CheckConstraint("spent >= 0 AND reserved >= 0 AND spent + reserved <= budget", name="budget_is_kept"),
 )
 
@@ -72,6 +73,7 @@ entries = Table(
     Column("key", Text),
     Column("part", Integer, nullable=False),
     Column("wanted", Integer, nullable=False),
+    Column("further", Text),
 )
 
 # NULL differs from NULL in both databases, so entries without a key do not clash.
@@ -83,7 +85,7 @@ def record_of(row: Row[Any]) -> CampaignRecord:
     numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved)
     if not all(isinstance(number, int) for number in numbers) or not is_moment(row.created):
         raise ValueError(f"the campaign {row.name!r} has no numbers where they belong")
-    totals = Totals(row.entries, row.spent, row.reserved, row.is_closed)
+    totals = Totals(row.entries, row.spent, row.reserved, row.is_closed, row.further)
     return CampaignRecord(row.id, row.name, row.created, row.settings, row.budget, totals)
 
 
@@ -101,7 +103,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
         all(isinstance(number, int) for number in (entry.number, entry.time, entry.amount, entry.part, entry.wanted))
         and all(number is None or isinstance(number, int) for number in numbers)
         and (entry.reward is None or isinstance(entry.reward, float))
-        and (entry.key is None or isinstance(entry.key, str))
+        and all(text is None or isinstance(text, str) for text in (entry.key, entry.further))
         and is_moment(entry.time)
         and (entry.until is None or is_moment(entry.until))
     )

@@ -151,7 +151,7 @@ def world_of(
         stop=stop,
         charges=_charges_of(tables.charges, bill),
         requested=None if requests is None else Requested(float(requests), float(requests), budget, skip),
-        fallback=fallback_of(bill, tables.limits, requests, skip=skip),
+        fallback=fallback_of([bill], tables.limits, requests, skip=skip),
     )
 
 
