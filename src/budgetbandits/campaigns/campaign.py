@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import chain, repeat
 from typing import overload
 
 from budgetbandits.campaigns.arrivals import RequestRate
@@ -31,7 +32,7 @@ class LeaseRow:
     Attributes
     ----------
     pull, arm, cost
-        The id of the pull, its arm, and what is reserved for it.
+        The id of the pull, its arm, and what is reserved for it. With several resources, of the first.
     age
         How long ago it was asked for.
     until
@@ -290,7 +291,10 @@ class Campaign:
 
     @property
     def available(self) -> Decimal:
-        """What of the money left has come so far: all of it, but for a budget that is refilled."""
+        """What of the money left has come so far: all of it, but for a budget that is refilled.
+
+        With several resources, of the first.
+        """
         return self._settings.money.unit.decimal(self._clerk.look(lambda ledger: ledger.player.books.first.left))
 
     @property
@@ -400,12 +404,10 @@ class Campaign:
         )
 
     def _amounts(self, entry: Entry) -> dict[str, Decimal]:
-        resources, amounts = self._settings.resources, entry.amounts
-        if resources[0].name is None or len(amounts) != len(
-            resources
-        ):  # an entry that has none, such as a cancellation
+        if self._settings.money.name is None:
             return {}
-        pairs = zip(resources, amounts, strict=True)
+        # An entry that moves nothing, such as a cancellation, says 0 of the first and nothing of the others.
+        pairs = zip(self._settings.resources, chain(entry.amounts, repeat(0)), strict=False)
         return {str(resource.name): resource.unit.decimal(amount) for resource, amount in pairs}
 
 

@@ -35,7 +35,7 @@ class CampaignRow:
     name, created
         Its name, and when it was created.
     budget, spent, reserved
-        Its money; NaN if its settings are damaged.
+        Its money, with several resources the first of them; NaN if its settings are damaged.
     entries
         The length of its journal.
     is_closed

@@ -111,7 +111,8 @@ class Fallback(NamedTuple):
     Attributes
     ----------
     arm
-        Its number, -1 for none: there is no number of requests, they may be declined, or each arm has a limit.
+        Its number, -1 for none: there is no number of requests, they may be declined, or each arm has a limit; or
+        there are several resources, and no arm by itself lasts in all of them.
     is_certain
         Whether the budget pays it for all of them, at its greatest cost. Then that much is kept for the requests to
         come; if not, what it costs on average.
@@ -408,7 +409,9 @@ class Books:
             raise InvalidAmount(f"{what} is {cost!r}: tell what it took of each resource, such as {example!r}")
         if unknown := [resource for resource in cost if resource not in self.resource_names]:
             there_are = ", ".join(map(repr, self.resource_names))
-            raise InvalidAmount(f"{what} names the resource {unknown[0]!r}: the budget has {there_are}")
+            raise InvalidAmount(
+                f"{what} names the resource {unknown[0]!r}: the budget has {there_are}; tell what it took of these"
+            )
         return cost
 
     def find(self, pull: Pull | int) -> Reservation:
@@ -495,8 +498,9 @@ def shares_of_budgets(bills: Sequence[PriceList]) -> Floats:
 
 def warn_if_tight(books: Books) -> None:
     """Warn if the budget does not pay even the cheapest arm for all requests."""
-    arm, is_certain = books.fallback
-    if is_certain or (arm < 0 and not books.has_several):
+    requests, (arm, is_certain) = books.requests, books.fallback
+    # Who sets limits that let no arm answer everything means it.
+    if requests is None or is_certain or not np.any(books.limits >= requests):
         return
     warnings.warn(
         f"{_told_of_tightness(books, arm)}, and some requests may go unanswered; give a larger budget or fewer "

@@ -17,7 +17,7 @@ from budgetbandits.core.checks import ArmName, Costs, cost_of, is_writable, name
 from budgetbandits.core.money import Amount, PriceList, price_list
 from budgetbandits.errors import InvalidAmount, InvalidInput
 
-__all__ = ["Account", "Amounts", "Bill", "Money", "accounts_of", "bill_of"]
+__all__ = ["Account", "Amounts", "Bill", "Money", "accounts_of", "bill_of", "check_none_is_free"]
 
 Amounts = Amount | Mapping[str, Amount]
 """A plain amount or, where resources have names, an amount of each."""
@@ -162,7 +162,7 @@ def bill_of(
         for resource, amount in budget.items()
     }
     if not may_be_free:
-        _check_none_is_free(names, bill)
+        check_none_is_free(names, bill)
     return names, bill
 
 
@@ -205,13 +205,14 @@ def _costs_by_resource(name: ArmName, cost: object, resources: list[str]) -> dic
             f"cost of arm {name!r} does not say what a pull takes of {missing[0]!r}, which the budget has: give an "
             "amount, 0 if it takes nothing"
         )
-    return {resource: cost_of(name, cost[resource]) for resource in resources}
+    return dict(cost)
 
 
 def _prices_of(resource: str, names: Sequence[ArmName], costs: list[Any], budget: Amount, unit: Any) -> PriceList:
     try:
         least = None if unit is None else unit.get(resource)
-        prices = price_list(costs, names, budget, least, for_tells=True, may_be_free=True)
+        ranges = [cost_of(name, cost) for name, cost in zip(names, costs, strict=True)]
+        prices = price_list(ranges, names, budget, least, for_tells=True, may_be_free=True)
     except InvalidAmount as error:
         raise InvalidAmount(f"{resource!r}: {error}") from error
     if prices.budget == 0:
@@ -221,7 +222,8 @@ def _prices_of(resource: str, names: Sequence[ArmName], costs: list[Any], budget
     return prices
 
 
-def _check_none_is_free(names: Sequence[ArmName], bill: Mapping[str, PriceList]) -> None:
+def check_none_is_free(names: Sequence[ArmName], bill: Mapping[str, PriceList]) -> None:
+    """Raise if a pull of some arm takes nothing of any resource."""
     for arm, name in enumerate(names):
         if not any(prices.prices[arm] > 0 for prices in bill.values()):
             raise InvalidAmount(

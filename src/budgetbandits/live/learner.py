@@ -410,11 +410,14 @@ class Learner:
             return best_set_of(self._player)
 
     def __repr__(self) -> str:
-        money, requests = self.money, self._player.books.requests
+        requests = self._player.books.requests
+        amounts = [
+            f"{float(money.spent):g} spent and {float(money.reserved):g} reserved of {float(money.budget):g}{what}"
+            for what, money in ({f" {name}": each for name, each in self.resources.items()} or {"": self.money}).items()
+        ]
         return (
             f"<Learner with {self.policy!r}: {len(self._player.books.names)} arms, {self.pulls} pulls"
-            f"{'' if requests is None else f' of {requests}'}, "
-            f"{float(money.spent):g} spent and {float(money.reserved):g} reserved of {float(money.budget):g}>"
+            f"{'' if requests is None else f' of {requests}'}, {', '.join(amounts)}>"
         )
 
     # Saving and restoring

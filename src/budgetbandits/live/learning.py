@@ -194,10 +194,12 @@ class Learning:
         resources, accounts = self.arms.resources, self._books.accounts
         if resources is None:
             return None
+        low, high = resources.costs_low[:, arm], resources.costs[:, arm]
         if prices is None:
-            means: Floats = resources.mean_costs[:, arm]
+            means: Floats = (resources.mean_costs[:, arm] if self.arms.told[arm] else high).copy()
             return means
-        return np.array([account.bill.unit.price(price) for account, price in zip(accounts, prices, strict=True)])
+        told = [account.bill.unit.price(price) for account, price in zip(accounts, prices, strict=True)]
+        return np.clip(told, low, high)  # a known cost that came cheaper is no lesson
 
     def _learned_cost(self, arm: int, prices: tuple[int, ...] | None, costs: Floats | None, draw: float) -> float:
         greatest, least = float(self.greatest_costs[arm]), float(self._least[arm])

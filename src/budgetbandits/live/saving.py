@@ -11,7 +11,7 @@ from budgetbandits.core.arrays import UNLIMITED, Floats
 from budgetbandits.core.books import Answer, Expired, Reservation
 from budgetbandits.core.checks import check_whole, limits_of, named_costs
 from budgetbandits.core.money import Amount, PriceList, Unit
-from budgetbandits.core.resources import Account, Bill
+from budgetbandits.core.resources import Account, Bill, check_none_is_free
 from budgetbandits.errors import InvalidState
 from budgetbandits.live.player import Decision, Player
 from budgetbandits.policies import Forgetful, Policy
@@ -158,7 +158,10 @@ def _restored_bills(data: dict[str, Any], prices: Sequence[Amount] | Floats) -> 
     if not isinstance(data["resource"], str) or data["resource"] in further:
         raise InvalidState(f"the saved learner is damaged: {data['resource']!r} is no name of a resource")
     bills = {data["resource"]: _restored_bill(data, prices, is_free=True)}
-    return bills | {name: _restored_bill(saved, saved["prices"], is_free=True) for name, saved in further.items()}
+    bills |= {name: _restored_bill(saved, saved["prices"], is_free=True) for name, saved in further.items()}
+    if not is_free:
+        check_none_is_free(data["names"], bills)
+    return bills
 
 
 def _restored_bill(data: dict[str, Any], prices: Sequence[Amount] | Floats, *, is_free: bool) -> PriceList:

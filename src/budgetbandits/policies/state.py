@@ -443,13 +443,15 @@ def note_what_is_left(
     """Let arms that cannot be paid cost more than all money, and return the share that is left to the others.
 
     That is the share of the scarcest of those resources that some arm still needs. Of each resource the price of the
-    fallback is kept for the requests still to come.
+    fallback is kept for the requests still to come; it may itself always be pulled, should a client's own choices have
+    left less than that.
     """
     later = max(requests_left - 1.0, 0.0)
     is_payable = arms.pulls_left > 0
     for resource in range(len(resources.left)):
-        kept = resources.costs[resource, fallback.arm] * later if fallback.arm >= 0 else 0.0
-        is_payable &= resources.costs[resource] <= resources.left[resource] - kept
+        price = resources.costs[resource, fallback.arm] if fallback.arm >= 0 else 0.0
+        left = resources.left[resource]
+        is_payable &= resources.costs[resource] <= min(left, max(left - price * later, price))
     scarcest = 1.0
     for resource in range(len(resources.left)):
         if np.any(is_payable & (resources.costs[resource] > 0.0)):

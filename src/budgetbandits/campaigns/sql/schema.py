@@ -1,5 +1,6 @@
 """The tables, and the migrations (by Alembic) that create them or upgrade an older version."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ __all__ = [
 
 NEWEST: Final = "0002"
 VERSION_TABLE: Final = "schema_version"
+_AMOUNTS: Final = re.compile(r"\d{1,16}( \d{1,16})*", re.ASCII)  # what `journal.written` writes
 
 metadata = MetaData()
 
@@ -104,6 +106,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
         and all(number is None or isinstance(number, int) for number in numbers)
         and (entry.reward is None or isinstance(entry.reward, float))
         and all(text is None or isinstance(text, str) for text in (entry.key, entry.further))
+        and (entry.further is None or _AMOUNTS.fullmatch(entry.further) is not None)
         and is_moment(entry.time)
         and (entry.until is None or is_moment(entry.until))
     )
