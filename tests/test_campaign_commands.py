@@ -18,6 +18,8 @@ from budgetbandits.core import specs
 from budgetbandits.errors import InvalidInput
 from budgetbandits.testing import new_campaign
 
+PLAIN_COLUMNS = ("number", "time", "kind", "pull", "arm", "amount", "reward", "key")
+
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
@@ -89,6 +91,51 @@ def test_show_requests(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert " requests" not in capsys.readouterr().out
 
 
+def test_several_resources(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    costs = {"a": {"usd": "0.10", "time": 3}, "b": {"usd": "0.25", "time": (0, 2)}}
+    with bb.open_store(url) as store:
+        ads = new_campaign(store, "jobs", costs=costs, budget={"usd": 10, "time": 60}, unit={"time": 1})
+        for arm in ("a", "b", "a"):
+            ads.ask(arm=arm)
+        ads.tell(2, 0.5, {"time": 1})
+        ads.cancel(1)
+        history = list(ads.history())
+    amounts = [("0.10", "3"), ("0.25", "2"), ("0.10", "3"), ("0.25", "1"), ("0.00", "0")]
+    assert [row.amounts for row in history] == [
+        dict(zip(("usd", "time"), map(Decimal, each), strict=True)) for each in amounts
+    ]
+    assert main(["campaign", "list", url]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split()[-5:] == ["10.00", "0.25", "0.10", "5", "False"]
+    assert main(["campaign", "show", url, "jobs"]) == 0
+    output = capsys.readouterr().out
+    assert "\nusd 10.00: spent 0.25, reserved 0.10, left 9.65\ntime 60: spent 1, reserved 3, left 56\n" in output
+    assert main(["campaign", "verify", url, "jobs"]) == 0
+    assert capsys.readouterr().out == "jobs: ok, 5 entries, spent 0.25 of 10.00 usd, 1 of 60 time\n"
+    assert main(["campaign", "export", url, "jobs", str(tmp_path / "x.jsonl")]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+    assert [(line["amount"], tuple(line["amounts"].values())) for line in lines] == [
+        (each[0], each) for each in amounts
+    ]
+    assert list(lines[0]["amounts"]) == ["usd", "time"]
+    assert main(["campaign", "export", url, "jobs", str(tmp_path / "x.parquet")]) == 0
+    table = pq.read_table(tmp_path / "x.parquet")
+    assert table.column_names == [*PLAIN_COLUMNS, "amount_usd", "amount_time"]
+    assert [str(table.schema.field(f"amount_{name}").type) for name in ("usd", "time")] == [
+        "decimal128(17, 2)",
+        "decimal128(17, 0)",
+    ]
+    rows = [tuple(str(row[f"amount_{name}"]) for name in ("usd", "time")) for row in table.to_pylist()]
+    assert rows == amounts
+
+
+def test_refills_of_several_resources(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = {"requests_rate": "6 per minute", "until": "2500-01-01T00:00:00Z", "refill": "3 hours"}
+    with bb.open_store(url) as store:
+        new_campaign(store, "jobs", costs={"a": {"usd": 1, "s": 1}}, budget={"usd": 10, "s": 10}, skip=True, **settings)
+    assert main(["campaign", "show", url, "jobs"]) == 0
+    assert "\nrefilled every 3 hours: 0 usd available\n" in capsys.readouterr().out
+
+
 def test_verify(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["campaign", "verify", url, "spring"]) == 0
     assert capsys.readouterr().out == "spring: ok, 5 entries, spent 0.10 of 10.00\n"
@@ -111,6 +158,7 @@ def test_export_json_lines(url: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert [row["kind"] for row in rows] == ["asked", "asked", "asked", "told", "cancelled"]
     assert (rows[0]["arm"], rows[0]["amount"], rows[0]["key"], rows[3]["reward"]) == ("a", "0.10", "k", 0.5)
+    assert all(tuple(row) == PLAIN_COLUMNS for row in rows)
     assert list(tmp_path.glob("*.part")) == []
 
 
@@ -123,6 +171,7 @@ def test_export_parquet(url: str, tmp_path: Path) -> None:
     assert [tuple(row.values()) for row in rows] == [
         (row.number, row.time, row.kind, row.pull, row.arm, row.amount, row.reward, row.key) for row in history
     ]
+    assert all(tuple(row) == PLAIN_COLUMNS for row in rows)
     assert rows[0]["amount"] == Decimal("0.10")
     assert main(["campaign", "export", url, "empty", str(tmp_path / "y.parquet")]) == 0
 

@@ -46,7 +46,8 @@ class Totals(NamedTuple):
     is_closed
         Whether the campaign was closed.
     further
-        What was spent and what is reserved of each further resource, such as "20+5 0+0"; None if there is none.
+        What was spent and what is reserved of each further resource, such as "20+5 0+0"; None if there is none, and
+        before the first entry.
     """
 
     entries: int = 0

@@ -150,6 +150,8 @@ class Clerk:
 
 def totals_of(ledger: Ledger) -> Totals:
     """Return what a journal adds up to."""
+    if ledger.entries == 0:
+        return Totals()  # as it is created, whatever its resources
     money, *others = ledger.player.books.accounts
     further = " ".join(f"{account.spent}+{account.reserved}" for account in others) or None
     return Totals(ledger.entries, money.spent, money.reserved, ledger.is_closed, further)

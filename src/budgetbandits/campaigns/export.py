@@ -9,6 +9,7 @@ from typing import IO, Any, Final
 
 from budgetbandits.campaigns.campaign import Campaign, HistoryRow
 from budgetbandits.core.optional import require
+from budgetbandits.core.resources import Money
 from budgetbandits.errors import InvalidInput
 
 __all__ = ["FORMATS", "export"]
@@ -20,7 +21,8 @@ _ROWS: Final = 10_000  # written at a time
 def export(campaign: Campaign, path: Path, kind: str | None = None, *, force: bool = False) -> int:
     """Write the history of a campaign, one row an entry, and return the number of rows.
 
-    The file is there once it is complete: an export that fails leaves what was there before.
+    The file is there once it is complete: an export that fails leaves what was there before. Where resources have
+    names, JSON lines have their amounts in an object "amounts", and Parquet in a column each, such as "amount_usd".
 
     Parameters
     ----------
@@ -60,8 +62,9 @@ def _write_json_lines(campaign: Campaign, file: IO[bytes]) -> int:
     count = 0
     for row in campaign.history():
         count += 1
-        values = {name: getattr(row, name) for name in HistoryRow.__slots__}
-        values |= {"time": row.time.isoformat(), "amount": str(row.amount)}
+        values = _values(row) | {"time": row.time.isoformat(), "amount": str(row.amount)}
+        if row.amounts:
+            values["amounts"] = {resource: str(amount) for resource, amount in row.amounts.items()}
         file.write(json.dumps(values, ensure_ascii=False).encode() + b"\n")
     return count
 
@@ -71,31 +74,39 @@ def _write_parquet(campaign: Campaign, file: IO[bytes]) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    places = -int(campaign.money.budget.as_tuple().exponent)
+    def decimals(money: Money) -> pa.DataType:
+        places = -int(money.budget.as_tuple().exponent)
+        return pa.decimal128(max(places, 16) + 1, places)
+
     types: dict[str, pa.DataType] = {
         "number": pa.int64(),
         "time": pa.timestamp("us", tz="UTC"),
         "kind": pa.string(),
         "pull": pa.int64(),
         "arm": pa.string(),
-        "amount": pa.decimal128(max(places, 16) + 1, places),
+        "amount": decimals(campaign.money),
         "reward": pa.float64(),
         "key": pa.string(),
     }
+    types |= {f"amount_{name}": decimals(money) for name, money in campaign.resources.items()}
     schema = pa.schema(types)
     count = 0
     with pq.ParquetWriter(file, schema) as writer:
         for rows in _chunks(campaign.history()):
-            columns = {name: [_cell(row, name) for row in rows] for name in types}
-            writer.write_table(pa.table(columns, schema=schema))
+            writer.write_table(pa.Table.from_pylist([_cells(row) for row in rows], schema=schema))
             count += len(rows)
     return count
 
 
-def _cell(row: HistoryRow, name: str) -> Any:
+def _cells(row: HistoryRow) -> dict[str, Any]:
+    cells = _values(row) | {f"amount_{resource}": amount for resource, amount in row.amounts.items()}
     # Arms may be named by numbers, too; a column has one type.
-    value = getattr(row, name)
-    return str(value) if name == "arm" and value is not None else value
+    return cells | {"arm": None if row.arm is None else str(row.arm)}
+
+
+def _values(row: HistoryRow) -> dict[str, Any]:
+    """Return what every campaign has."""
+    return {name: getattr(row, name) for name in HistoryRow.__slots__ if name != "amounts"}
 
 
 def _chunks(rows: Iterable[HistoryRow]) -> Iterator[list[HistoryRow]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from budgetbandits.cli.common import add_command
 
 if TYPE_CHECKING:
+    from budgetbandits.campaigns.campaign import Campaign
     from budgetbandits.campaigns.store import Store
 
 __all__ = ["add_parser"]
@@ -117,7 +118,8 @@ def _show(options: argparse.Namespace) -> int:
         if (rate := ads.requests_rate) is not None:
             print(f"requests until {rate.until:%Y-%m-%d %H:%M:%S} UTC{skip}: {rate}")
         if ads.refill is not None:
-            print(f"refilled every {in_words(ads.refill)}: {ads.available} available")
+            of = "".join(f" {name}" for name in list(ads.resources)[:1])
+            print(f"refilled every {in_words(ads.refill)}: {ads.available}{of} available")
         print(f"{ads.pulls} pulls, rewards of {ads.reward_total:g}\n\n{ads.arms}\n")
         print(f"pending pulls: {len(leases)}")
         if leases:
@@ -139,9 +141,14 @@ def _verify(options: argparse.Namespace) -> int:
                 print(f"budgetbandits: {name}: {error}", file=sys.stderr)
                 status = 1
             else:
-                money = store.open(name).money
-                print(f"{name}: ok, {totals.entries} entries, spent {money.spent} of {money.budget}")
+                print(f"{name}: ok, {totals.entries} entries, spent {_spent(store.open(name))}")
     return status
+
+
+def _spent(ads: "Campaign") -> str:
+    if not ads.resources:
+        return f"{ads.money.spent} of {ads.money.budget}"
+    return ", ".join(f"{money.spent} of {money.budget} {name}" for name, money in ads.resources.items())
 
 
 def _export(options: argparse.Namespace) -> int:
