@@ -521,7 +521,7 @@ def columns_of(resources: Resources | None, chosen: Counts) -> Resources | None:
 
 
 select: Callable[[Arms, Counts], Arms] = allocating(
-    fieldwise(Arms, "arms, chosen", "arms.{field}[chosen]", resources=resources_of)
+    fieldwise(Arms, "arms, chosen", "arms.{field}.take(chosen)", resources=resources_of)
 )
 """Return some of the arms only."""
 

@@ -24,7 +24,10 @@ from types import FunctionType
 from typing import Any, Final
 
 import numba
+from numba._dynfunc import make_function
 from numba.core import cgutils, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.datamodel import models
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
@@ -56,8 +59,44 @@ _IMPORT: Final = re.compile(rf"^\s*from ({_PACKAGE.name}[\w.]*) import (\([^)]*\
 _NAME: Final = re.compile(r"\w+")
 _OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}
 """Threads run side by side; and divisions are not checked, which would keep loops from being vectorised."""
-_INNER: Final = _OPTIONS | {"no_cfunc_wrapper": True}
-"""For functions that only compiled code calls: C code never does, and a second copy of each would be made for it."""
+
+
+class _LinkedLibrary(JITCodeLibrary):
+    """The code of a function that is linked into its callers, and becomes machine code with them only."""
+
+    is_small = False
+
+    def _optimize_final_module(self) -> None:
+        # What allocates is mostly long, and a caller of many such ones. Optimised by itself, a small loop is faster.
+        if self.is_small:
+            super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+class _LinkedCompiler(Compiler):
+    """Compiles functions that only compiled code calls.
+
+    Numba would optimise each of them together with all that it calls, and make machine code of both: the same again at
+    each level of calls, though nobody calls any but the entry point.
+    """
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        state = self.state
+        state.flags.no_compile = True
+        state.library = _LinkedLibrary(state.targetctx.codegen(), func.__qualname__)
+        state.library.is_small = not state.flags.nrt
+        result = super().compile_extra(func)
+        # What Numba knows the function by: one that could be called, had it machine code.
+        module, known = result.fndesc.lookup_module(), (result.environment, (result.library,))
+        entry_point = make_function(module, func.__name__, "", 0, *known)
+        state.targetctx.insert_user_function(entry_point, result.fndesc, [result.library])
+        return result._replace(entry_point=entry_point)
+
+
+_INNER: Final = _OPTIONS | {"no_cfunc_wrapper": True, "pipeline_class": _LinkedCompiler}
+"""For functions that only compiled code calls: C code never does, and would have a second copy of each."""
 
 _WAYS: Final[Mapping[Way, dict[str, Any]]] = {
     # Without reference counts: they would cost more than most of these functions do.

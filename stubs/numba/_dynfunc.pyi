@@ -1,0 +1,3 @@
+from typing import Any
+
+def make_function(module: Any, name: str, doc: str, address: int, environment: Any, kept: tuple[Any, ...]) -> Any: ...
