@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from budgetbandits.core.books import SKIP, Pull
+from budgetbandits.core.checks import ArmName
+from budgetbandits.core.resources import Money
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import (
     InvalidAmount,
@@ -26,6 +29,9 @@ from budgetbandits.policies import Policy, epsilon_greedy, fractional_kube, kube
 __all__ = ["AskTellContract"]
 
 COSTS = {"a": "0.10", "b": "0.25", "c": 1}
+# Of two resources: c is free in one of them, and b does not tell in advance what it takes of it.
+RESOURCES = {"a": {"usd": "0.10", "gpu_s": 2}, "b": {"usd": "0.25", "gpu_s": (1, 3)}, "c": {"usd": "0.40", "gpu_s": 0}}
+UNITS = {"usd": "0.01", "gpu_s": 1}
 POLICIES = (kube(), fractional_kube(), recommended(), thompson(), epsilon_greedy(5, 0.5))
 
 
@@ -34,7 +40,15 @@ class AskTellContract(ABC):
 
     @abstractmethod
     def start(
-        self, policy: Policy, costs: Any, budget: Any, *, limits: Any = None, requests: Any = None, skip: Any = False
+        self,
+        policy: Policy,
+        costs: Any,
+        budget: Any,
+        *,
+        unit: Any = None,
+        limits: Any = None,
+        requests: Any = None,
+        skip: Any = False,
     ) -> AskTell:
         """Return what has handed out nothing yet; its rewards lie in (0, 1), its seed is 7, nothing expires."""
 
@@ -42,6 +56,11 @@ class AskTellContract(ABC):
     def arms(self) -> AskTell:
         """Return one of three arms with a budget of 10."""
         return self.start(kube(), COSTS, 10)
+
+    @pytest.fixture
+    def jobs(self) -> AskTell:
+        """Return one of three arms with budgets of two resources."""
+        return self.start(kube(), RESOURCES, {"usd": 10, "gpu_s": 60}, unit=UNITS)
 
     def test_it_follows_the_protocol(self, arms: AskTell) -> None:
         assert isinstance(arms, AskTell)
@@ -321,6 +340,199 @@ class AskTellContract(ABC):
         assert math.isclose(sum(choice.probability for choice in choices), 1)
         assert _asked(arms).arm in {choice.arm for choice in choices}
 
+    # Several resources
+
+    def test_each_resource_goes_from_left_to_reserved_to_spent_exactly(self, jobs: AskTell) -> None:
+        assert _resources(jobs) == [("0.00", "0.00", "10.00"), ("0", "0", "60")]
+        pull = _asked(jobs, arm="b")
+        assert (pull.cost, pull.costs) == (Decimal("0.25"), {"usd": Decimal("0.25"), "gpu_s": Decimal(3)})
+        assert _resources(jobs) == [("0.00", "0.25", "9.75"), ("0", "3", "57")]
+        assert list(jobs.pending) == [pull]
+        jobs.tell(pull, 0.5, {"gpu_s": 1})
+        assert _resources(jobs) == [("0.25", "0.00", "9.75"), ("1", "0", "59")]
+        jobs.tell(_asked(jobs, arm="a"), 0.5, {"usd": "0.031", "gpu_s": "0.5"})  # rounded up, each to its unit
+        assert _resources(jobs) == [("0.29", "0.00", "9.71"), ("2", "0", "58")]
+        jobs.cancel(_asked(jobs, arm="c"))
+        jobs.tell(_asked(jobs, arm="c"), 0.5)
+        assert _resources(jobs) == [("0.69", "0.00", "9.31"), ("2", "0", "58")]
+        assert [(row.cost, row.pulls) for row in jobs.arms] == [(0.10, 1), (0.25, 1), (0.40, 1)]
+
+    def test_a_plain_budget_has_no_names(self, arms: AskTell) -> None:
+        assert (_asked(arms).costs, arms.resources) == ({}, {})
+
+    def test_one_resource_with_a_name_is_as_good_as_a_plain_budget(self, arms: AskTell) -> None:
+        named = self.start(kube(), {name: {"usd": cost} for name, cost in COSTS.items()}, {"usd": 10})
+        for _ in range(6):
+            one, other = _asked(named), _asked(arms)
+            assert (one.id, one.arm, one.cost, one.number) == (other.id, other.arm, other.cost, other.number)
+            assert one.costs == {"usd": one.cost}
+            named.tell(one, 0.25, {"usd": "0.10"})
+            arms.tell(other, 0.25, "0.10")
+        assert (named.resources, named.arms) == ({"usd": arms.money}, arms.arms)
+
+    @pytest.mark.parametrize(
+        ("cost", "rule"),
+        [
+            (None, "cost of pull 1 in 'gpu_s' is missing: arm 'b' has a random cost; tell what it was"),
+            ({"usd": "0.10"}, "cost of pull 1 in 'gpu_s' is missing: arm 'b' has a random cost; tell what it was"),
+            ("0.10", "cost of pull 1 is '0.10': tell what it took of each resource, such as {'usd': 1, 'gpu_s': 1}"),
+            ({"gpu_s": 4}, "cost of pull 1 in 'gpu_s' is 4: it must be at most 3, which was reserved for it"),
+            ({"gpu_s": 3, "usd": "0.26"}, "in 'usd' is 0.26: it must be at most 0.25, which was reserved for it"),
+            ({"gpu_s": 0}, "cost of pull 1 in 'gpu_s' is 0: it must be at least 1, the least that was declared"),
+            ({"gpu_s": 2, "usd": -1}, "cost of pull 1 in 'usd' is -1: it must be 0 or more, and finite"),
+            ({"gpu_s": math.nan}, "cost of pull 1 in 'gpu_s' is nan: give a number"),
+            ({"gpu_s": {"usd": 1}}, "cost of pull 1 in 'gpu_s' is {'usd': 1}: give a number, or text such as '2.50'"),
+            ({"gpu_s": 2, "eur": 1}, "names the resource 'eur': the budget has 'usd', 'gpu_s'; tell what it took of"),
+        ],
+    )
+    def test_a_cost_in_a_resource_that_cannot_be_leaves_the_pull_outstanding(
+        self, jobs: AskTell, cost: Any, rule: str
+    ) -> None:
+        pull = _asked(jobs, arm="b")
+        with pytest.raises(InvalidAmount, match=rule):
+            jobs.tell(pull, 0.5, cost)
+        assert (list(jobs.pending), jobs.reward_total) == ([pull], 0)
+        assert _resources(jobs) == [("0.00", "0.25", "9.75"), ("0", "3", "57")]
+
+    def test_a_cost_by_resource_needs_resources(self, arms: AskTell) -> None:
+        pull = _asked(arms)
+        with pytest.raises(InvalidAmount, match=r"cost of pull 1 is {'usd': 1}: the budget is a plain number, and so"):
+            arms.tell(pull, 0.5, {"usd": 1})
+        assert arms.pending == (pull,)
+
+    @pytest.mark.parametrize(
+        ("changed", "error", "rule"),
+        [
+            ({"costs": {"a": {"usd": 1}}}, InvalidAmount, "cost of arm 'a' does not say what a pull takes of 'gpu_s'"),
+            (
+                {"costs": {"a": {"usd": 1, "gpu_s": 1, "eur": 1}}},
+                InvalidAmount,
+                "cost of arm 'a' names the resource 'eur', which the budget does not have: it has 'usd', 'gpu_s'; add",
+            ),
+            ({"costs": {"a": 1}}, InvalidAmount, "cost of arm 'a' is 1, and the budget has the resources 'usd', 'gpu_"),
+            (
+                {"costs": {"a": {"usd": 0, "gpu_s": 0}}},
+                InvalidAmount,
+                "arm 'a' costs nothing in 'usd', 'gpu_s': such an arm would be pulled for ever; give it a cost, or a",
+            ),
+            (
+                {"costs": {"a": {"usd": -1, "gpu_s": 1}}},
+                InvalidAmount,
+                "'usd': cost of arm 'a' is -1: a cost must be 0",
+            ),
+            (
+                {"costs": {"a": {"usd": 1, "gpu_s": (2, 1)}}},
+                InvalidAmount,
+                "'gpu_s': cost of arm 'a': cost range from 2 to 1: give 0 <= least <= greatest",
+            ),
+            ({"budget": 10}, InvalidAmount, "and the budget is a plain number: give a budget for each resource, such"),
+            ({"budget": {}}, InvalidAmount, "the budget has no resources: give at least one, such as {'usd': 10}, or"),
+            ({"budget": {"usd": 10, "gpu_s": -1}}, InvalidAmount, "'gpu_s': budget is -1: a budget must be 0 or more"),
+            ({"budget": {"usd": 10, "gpu_s": 0}}, InvalidAmount, "budget of 'gpu_s' is 0: it must be greater than 0"),
+            ({"budget": {"usd": math.nan, "gpu_s": 1}}, InvalidAmount, "'usd': budget is nan: give a number"),
+            (
+                {"budget": {"usd": math.inf, "gpu_s": 1}},
+                InvalidAmount,
+                "'usd': budget is inf: .* 0 or more, and finite",
+            ),
+            ({"budget": {"usd": "much", "gpu_s": 1}}, InvalidAmount, "'usd': budget is 'much': give a number, or text"),
+            (
+                {"budget": {"usd": {"eur": 1}, "gpu_s": 1}},
+                InvalidAmount,
+                "budget of 'usd' is {'eur': 1}: give a number",
+            ),
+            ({"budget": {"usd": 10, 7: 60}}, InvalidInput, "a resource is named 7: give it a printable name, such as"),
+            (
+                {"budget": {"usd": 10, "": 60}},
+                InvalidInput,
+                "a resource is named '': give it a printable name, such as",
+            ),
+            (
+                {"budget": {"usd": 10, "a\0": 60}},
+                InvalidInput,
+                r"a resource is named 'a\\x00': give it a printable name",
+            ),
+            (
+                {"unit": {"eur": 1}},
+                InvalidInput,
+                "unit is {'eur': 1}: give units by resource, such as {'usd': '0.01', ",
+            ),
+            ({"unit": "0.01"}, InvalidInput, "unit is '0.01': give units by resource, such as {'usd': '0.01', "),
+            (
+                {"unit": {"usd": 3}},
+                InvalidAmount,
+                "'usd': unit is 3: give 1 or a power of ten below it, such as '0.01'",
+            ),
+            ({"requests": 0}, InvalidInput, "requests is 0: give a whole number of pulls from 1 to"),
+        ],
+    )
+    def test_resources_that_cannot_be(self, changed: Any, error: type[InvalidInput], rule: str) -> None:
+        given = {"costs": RESOURCES, "budget": {"usd": 10, "gpu_s": 60}} | changed
+        with pytest.raises(error, match=rule):
+            self.start(kube(), **given)
+
+    def test_a_unit_by_resource_needs_resources(self) -> None:
+        with pytest.raises(InvalidInput, match=r"unit is {'usd': 1} with a plain budget: give a plain unit such as"):
+            self.start(kube(), COSTS, 10, unit={"usd": 1})
+
+    @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+    def test_budgets_are_spent_to_the_end_and_none_is_exceeded(self, policy: Policy) -> None:
+        jobs = self.start(policy, RESOURCES, {"usd": "3.21", "gpu_s": 41}, unit=UNITS, limits={"a": 6})
+        held, pulls = _play(jobs, Random(1))
+        left = {"usd": Decimal("3.21") - held["usd"], "gpu_s": 41 - held["gpu_s"]}
+        assert jobs.requests_left is None
+        assert left["usd"] < Decimal("0.25") or (left["gpu_s"] < 3 and left["usd"] < Decimal("0.40"))
+        assert pulls["a"] == 6 or left["usd"] < Decimal("0.10") or left["gpu_s"] < 2
+
+    @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+    @pytest.mark.parametrize(("usd", "gpu_s"), [("2.00", 40), ("9", 41)])
+    def test_every_request_is_answered_if_the_budgets_pay_one_arm_throughout(
+        self, policy: Policy, usd: str, gpu_s: int
+    ) -> None:
+        jobs = self.start(policy, RESOURCES, {"usd": usd, "gpu_s": gpu_s}, unit=UNITS, requests=20)
+        _, pulls = _play(jobs, Random(1))
+        assert (pulls.total(), jobs.pulls, jobs.requests_left) == (20, 20, 0)
+
+    def test_no_arm_by_itself_may_last_and_still_two_of_them(self) -> None:
+        costs = {"a": {"usd": 1, "gpu_s": 0}, "b": {"usd": 0, "gpu_s": 1}}
+        with pytest.warns(TightBudgetWarning, match="no arm by itself can answer all of 8 requests within the budgets"):
+            jobs = self.start(kube(), costs, {"usd": 4, "gpu_s": 4}, requests=8)
+        assert Counter(pull.arm for pull in jobs.ask(n=9)) == {"a": 4, "b": 4}
+        assert (jobs.requests_left, _resources(jobs)) == (0, [("0", "4", "0")] * 2)
+
+    def test_what_is_directed_may_leave_too_little_and_the_rest_is_used(self) -> None:
+        costs = {"a": {"usd": 1, "gpu_s": 1}, "b": {"usd": 5, "gpu_s": 1}}
+        jobs = self.start(kube(), costs, {"usd": 20, "gpu_s": 20}, requests=10)
+        assert len(jobs.ask(arm="b", n=3)) == 3
+        assert [pull.arm for pull in jobs.ask(n=9)] == ["a"] * 5
+        assert jobs.requests_left == 2
+
+    def test_an_arm_may_be_free_in_every_resource_if_there_is_a_number_of_requests(self) -> None:
+        costs = {"a": {"usd": 0, "gpu_s": 0}, "b": {"usd": 1, "gpu_s": 2}}
+        jobs = self.start(kube(), costs, {"usd": 9, "gpu_s": 5}, requests=9)
+        while pull := jobs.ask():
+            jobs.tell(pull, 0.5 if pull.arm == "b" else 0.25)
+        assert (jobs.requests_left, jobs.resources["gpu_s"].left) == (0, Decimal(1))
+
+    @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+    def test_what_budgets_do_not_pay_is_declined(self, policy: Policy) -> None:
+        budgets = {"usd": "1.00", "gpu_s": 4}
+        jobs = self.start(policy, RESOURCES, budgets, unit=UNITS, requests=12, skip=True)
+        declined = _asked(jobs, arm=SKIP)
+        assert declined.costs == {"usd": Decimal("0.00"), "gpu_s": Decimal(0)}
+        with pytest.raises(InvalidAmount, match="cost of pull 1 in 'gpu_s' is 1: it must be at most 0"):
+            jobs.tell(declined, 0, {"gpu_s": 1})
+        _, pulls = _play(jobs, Random(1), [declined])
+        assert (pulls.total(), jobs.requests_left) == (12, 0)
+        assert pulls[SKIP] > 1
+
+    def test_a_key_gives_the_same_answer_with_resources(self, jobs: AskTell) -> None:
+        one, two = _asked(jobs, key="one", arm="b"), jobs.ask(key="two", n=2)
+        jobs.tell(one, 0.5, {"gpu_s": 1})
+        jobs.cancel(two[0])
+        assert (jobs.ask(key="one"), jobs.ask(key="two", n=2)) == (one, two)
+        assert [pull.costs for pull in jobs.ask(key="two", n=2)] == [pull.costs for pull in two]
+
 
 def _asked(arms: AskTell, **wishes: Any) -> Pull:
     pull = arms.ask(**wishes)
@@ -329,6 +541,49 @@ def _asked(arms: AskTell, **wishes: Any) -> Pull:
 
 
 def _amounts(arms: AskTell) -> tuple[str, str, str]:
-    money = arms.money
+    return _shown(arms.money)
+
+
+def _resources(arms: AskTell) -> list[tuple[str, str, str]]:
+    resources = arms.resources
+    assert arms.money == next(iter(resources.values()))
+    return [_shown(money) for money in resources.values()]
+
+
+def _shown(money: Money) -> tuple[str, str, str]:
     assert money.budget == money.spent + money.reserved + money.left
     return str(money.spent), str(money.reserved), str(money.left)
+
+
+def _play(arms: AskTell, chance: Random, asked: Sequence[Pull] = ()) -> tuple[dict[str, Decimal], Counter[ArmName]]:
+    """Ask to the end with pulls of `RESOURCES` told in any order, at any cost, or cancelled.
+
+    Return what was spent of each resource and how often each arm was pulled, added up here, apart from all books.
+    """
+    held = {pull.id: pull for pull in asked}
+    costs = {pull.id: pull.costs for pull in asked}
+    while (pull := arms.ask()) or arms.pending:
+        if pull is not None:
+            held[pull.id], costs[pull.id] = pull, pull.costs
+        if pull is None or chance.random() < 0.7:
+            settled = chance.choice(arms.pending)
+            if chance.random() < 0.15:
+                arms.cancel(settled)
+                del held[settled.id], costs[settled.id]
+            else:
+                costs[settled.id] = _cost_drawn(settled, chance)
+                arms.tell(settled, 0 if settled.arm == SKIP else chance.random(), costs[settled.id])
+        for name, money in arms.resources.items():
+            assert money.left == money.budget - sum(cost[name] for cost in costs.values()) >= 0
+            assert money.reserved == sum((each.costs[name] for each in arms.pending), Decimal(0))
+    used = {name: sum((cost[name] for cost in costs.values()), Decimal(0)) for name in UNITS}
+    return used, Counter(pull.arm for pull in held.values())
+
+
+def _cost_drawn(pull: Pull, chance: Random) -> dict[str, Decimal]:
+    """Return what a pull of `RESOURCES` may have taken: less than is reserved, in any resource, half of the time."""
+    if chance.random() < 0.5:
+        return dict(pull.costs)
+    usd, gpu_s = int(100 * pull.costs["usd"]), int(pull.costs["gpu_s"])
+    least = 1 if pull.arm == "b" else 0
+    return {"usd": Decimal(chance.randint(0, usd)) / 100, "gpu_s": Decimal(chance.randint(least, gpu_s))}

@@ -36,6 +36,16 @@ __all__ = ["StoreContract", "amounts", "asked", "new_campaign"]
 
 RATE: Final = {"requests_rate": "3 per minute", "until": "2026-01-01T00:05:00Z"}
 LATER: Final = "2026-01-11T00:00:00Z"  # ten days after the clock begins
+# One arm takes something of unknown size of a resource, and another takes nothing of it.
+RESOURCES: Final[dict[str, Any]] = {
+    "costs": {
+        "a": {"usd": "0.10", "gpu_s": 2},
+        "b": {"usd": "0.25", "gpu_s": (1, 3)},
+        "c": {"usd": "0.40", "gpu_s": 0},
+    },
+    "budget": {"usd": 10, "gpu_s": 60},
+    "unit": {"usd": "0.01", "gpu_s": 1},
+}
 
 
 class StoreContract(ABC):
@@ -417,6 +427,103 @@ class StoreContract(ABC):
         assert rows[-1] == ("told", SKIP, Decimal(0))
         ads.verify()
 
+    # Several resources
+
+    def test_what_expires_is_charged_in_every_resource(self, store: Store, tmp_path: Path, clock: HandClock) -> None:
+        ads = new_campaign(store, **RESOURCES)
+        pulls = [ads.ask(arm=arm, key=arm) for arm in "abc"]
+        ads.tell(2, 0.5, {"gpu_s": 1})
+        clock.advance(60)
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            assert [other.ask(arm=arm, key=arm) for arm in "abc"] == pulls
+            assert resources(other) == [("0.75", "0.00", "9.25"), ("3", "0", "57")]
+            other.tell(1, 0.5, {"gpu_s": 1})  # late: it is learned from, and moves nothing
+            other.tell(3, 0.5)
+        for _ in range(2):
+            ads.tell(1, 0.5)
+            ads.tell(2, 0.5, {"gpu_s": 1, "usd": "0.25"})
+        assert resources(ads) == [("0.75", "0.00", "9.25"), ("3", "0", "57")]
+        with pytest.raises(
+            PullAlreadySettled, match=r"with the reward 0\.5 and the cost 0\.25 usd, 1 gpu_s, and now with"
+        ):
+            ads.tell(2, 0.5, {"gpu_s": 2})
+        assert (ads.pulls, ads.reward_total) == (3, 1.5)
+        assert [row.amounts["gpu_s"] for row in ads.history()] == [2, 3, 0, 1, 2, 0, 0, 0]
+        ads.verify()
+
+    def test_what_expires_is_released_in_every_resource(self, store: Store, clock: HandClock) -> None:
+        ads = new_campaign(store, **RESOURCES, on_expire="release", limits={"a": 2}, requests=4)
+        ads.ask(arm="a", n=2)
+        assert ads.ask(arm="a") is None
+        clock.advance(60)
+        assert len(ads.ask(arm="a", n=3)) == 2
+        assert resources(ads) == [("0.00", "0.20", "9.80"), ("0", "4", "56")]
+        ads.tell(1, 0.5, {"gpu_s": 1})  # it was made after all, and its cost was given back
+        ads.tell(3, 0.5, {"gpu_s": 1})
+        assert resources(ads) == [("0.10", "0.10", "9.80"), ("1", "2", "57")]
+        assert (ads.requests_left, ads.ask(arm="a")) == (1, None)
+        assert [row.cost for row in ads.arms] == [0.10, 0.25, 0.40]
+        ads.verify()
+
+    def test_a_random_cost_that_is_told_late_counts_as_the_mean_or_the_greatest(
+        self, store: Store, clock: HandClock
+    ) -> None:
+        costs = {"a": {"usd": ("0.10", "0.50"), "gpu_s": (0, 3)}}
+        ads = new_campaign(store, **(RESOURCES | {"costs": costs}))
+        ads.ask(n=4)
+        clock.advance(60)
+        ads.tell(1, 0.5)
+        assert ads.arms[0].cost == 0.50
+        ads.tell(ads.ask() or 0, 0.5, {"usd": "0.10", "gpu_s": 1})
+        ads.tell(2, 0.5)
+        assert ads.arms[0].cost == pytest.approx(0.30)
+        assert resources(ads) == [("2.10", "0.00", "7.90"), ("13", "0", "47")]
+        ads.verify()
+
+    def test_nothing_is_written_of_resources_that_cannot_be(self, store: Store) -> None:
+        for changed in (
+            {"budget": {"usd": 10}},
+            {"budget": {"usd": 10, "gpu_s": 0}},
+            {"unit": {"eur": 1}},
+            {"unit": 1},
+        ):
+            with pytest.raises(InvalidInput):
+                new_campaign(store, **(RESOURCES | changed))
+        assert list(store.list()) == []
+
+    def test_many_threads_spend_several_budgets_and_no_more(self, store: Store) -> None:
+        ads = new_campaign(store, costs=RESOURCES["costs"], budget={"usd": 4, "gpu_s": 30}, unit=RESOURCES["unit"])
+        trouble: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                while pull := ads.ask():
+                    ads.tell(pull, 0.25, {"gpu_s": 2} if pull.arm == "b" else None)
+            except BaseException as error:
+                trouble.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert trouble == []
+        assert all(money.reserved == 0 <= money.left for money in ads.resources.values())
+        assert ads.resources["usd"].left < Decimal("0.40")
+        ads.verify()
+
+    def test_refilled_budgets_are_spent_no_sooner_than_they_come(self, store: Store, clock: HandClock) -> None:
+        ads = new_campaign(
+            store, **RESOURCES, lease=None, requests_rate="4 per day", until=LATER, refill="1 day", skip=True
+        )
+        assert len(ads.ask(arm="b", n=9)) == 2  # 6 of 60 seconds have come
+        assert [pull.arm for pull in ads.ask(arm="c", n=9)] == ["c"]
+        clock.advance(86_400)
+        assert len(ads.ask(arm="b", n=9)) == 2
+        assert resources(ads) == [("0.00", "1.40", "8.60"), ("0", "12", "48")]
+        ads.verify()
+
     # Requests that come at a rate
 
     def test_the_estimate_follows_a_rate_twice_as_high_as_declared(self, store: Store, clock: HandClock) -> None:
@@ -497,8 +604,8 @@ class StoreContract(ABC):
 
     @pytest.mark.parametrize(
         "requests",
-        [{}, {"requests": 25}, RATE, RATE | {"refill": "1 minute"}],
-        ids=["no number", "number", "rate", "refill"],
+        [{}, {"requests": 25}, RATE, RATE | {"refill": "1 minute"}, RESOURCES, RESOURCES | {"requests": 25}],
+        ids=["no number", "number", "rate", "refill", "resources", "resources and number"],
     )
     def test_a_restored_campaign_goes_on_exactly_as_the_one_that_was_not_interrupted(
         self, store: Store, tmp_path: Path, clock: HandClock, requests: dict[str, Any]
@@ -510,7 +617,7 @@ class StoreContract(ABC):
                 for ads in (straight, again.open("interrupted")):
                     pull = ads.ask(key=str(step))
                     if pull is not None and step % 3:
-                        ads.tell(pull, step / 30)
+                        ads.tell(pull, step / 30, {"gpu_s": step % 3} if pull.costs and pull.arm == "b" else None)
             clock.advance(step)
         assert [row.arm for row in straight.history()] == [row.arm for row in interrupted.history()]
         assert straight.arms == interrupted.arms
@@ -619,6 +726,16 @@ def amounts(campaign: Campaign) -> tuple[str, str, str]:
     money = campaign.money
     assert money.budget == money.spent + money.reserved + money.left
     return str(money.spent), str(money.reserved), str(money.left)
+
+
+def resources(campaign: Campaign) -> list[tuple[str, str, str]]:
+    """Return the same of each resource."""
+    shown = []
+    for money in campaign.resources.values():
+        assert money.budget == money.spent + money.reserved + money.left
+        shown.append((str(money.spent), str(money.reserved), str(money.left)))
+    assert shown[0] == amounts(campaign)
+    return shown
 
 
 def asked(number: int) -> Entry:
