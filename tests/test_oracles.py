@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from budgetbandits.errors import PolicyError
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.oracles import draw, draw_fractional
 from budgetbandits.simulation.engine.dispatch import call
+from entries import compiled_for_tests
 from errands import errands, seen_by_oracle
 from reference import Errand
 from states import asked
@@ -173,6 +175,21 @@ def test_compiled_draws_are_the_same() -> None:
         )
         seen, uniform = seen_by_oracle(errand), chance.random()
         assert call(draw_fractional, (), *seen, uniform) == draw_fractional(*seen, uniform)
+
+
+def drawn(oracle: bb.oracles.Oracle, values: Floats, allowance: Allowance, uniform: float) -> int:
+    return oracle.draw(values, allowance, uniform)
+
+
+def test_the_exact_oracle_draws_the_same_when_it_is_compiled() -> None:
+    entry: Any = compiled_for_tests(drawn)
+    chance = random.Random(9)
+    for _ in range(100):
+        size = chance.randint(1, 9)
+        values, costs = arrays([chance.random() for _ in range(size)], [chance.randint(1, 9) for _ in range(size)])
+        allowance = money_alone(costs, chance.randint(9, 60))._replace(limits=np.full(size, chance.choice([2, 100])))
+        question = (bb.oracles.Exact(), values, allowance, chance.random())
+        assert entry(*question) == drawn(*question)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
@@ -14,6 +15,8 @@ from scipy import stats
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
+from budgetbandits.simulation.engine import dispatch
+from budgetbandits.simulation.engine.compiler import classes_of, compile_entry
 from budgetbandits.simulation.engine.dispatch import has_ceilings, play_run
 from shared_policies import BY_CEILINGS, BY_SCAN, KUBE, WITH_A_PLAN
 from states import arms_of, asked, now_of
@@ -58,12 +61,6 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
         KUBE,
         WITH_A_PLAN,
         bb.policies.omega_ucb(),
-        bb.policies.kl_ucb_sc(),
-        bb.policies.ucb_bv2(),
-        bb.policies.ucb_b2(),
-        bb.policies.c_ucb(),
-        bb.policies.m_ucb(a=0.5),
-        bb.policies.b_greedy(),
         bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True),
         BY_SCAN,
         bb.thompson(coin=True),
@@ -72,6 +69,29 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
     ids=repr,
 )
 def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, problem: bb.Problem) -> None:
+    assert_runs_are_the_live_learners(policy, problem)
+
+
+BY_INDEX = [
+    bb.policies.kl_ucb_sc(),
+    bb.policies.ucb_bv2(),
+    bb.policies.ucb_b2(),
+    bb.policies.c_ucb(),
+    bb.policies.m_ucb(a=0.5),
+]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+@pytest.mark.parametrize("policy", [*BY_INDEX, bb.policies.b_greedy()], ids=repr)
+def test_a_run_in_python_is_the_live_learners(
+    policy: bb.Policy, problem: bb.Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That these say the same when they are compiled is tested below: whole runs take five times as long to compile."""
+    monkeypatch.setattr(dispatch, "call", lambda function, _, *arguments: function(*arguments))
+    assert_runs_are_the_live_learners(policy, problem)
+
+
+def assert_runs_are_the_live_learners(policy: bb.Policy, problem: bb.Problem) -> None:
     for run in range(3):
         bill = problem.price_list(50)
         outcome = play_run(policy, problem.tables, bill, 5, run, NO_MARKS, GO_ON)
@@ -80,6 +100,48 @@ def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, problem: bb.Prob
         assert outcome.reward == live.reward_total
         left = bill.unit.units(outcome.left) + bill.unit.units(outcome.left_rest)
         assert bill.unit.decimal(left) == live.money.left
+
+
+def values_of(index: bb.indices.Index, arms: bb.policies.Arms, now: bb.policies.Now) -> Any:
+    """Return all that a policy asks of an index."""
+    return index.bounds(arms, now), index.untried(arms.mean_cost, now), index.top(arms.mean_cost, arms.cost_low, now)
+
+
+@pytest.mark.parametrize("index", [policy.index for policy in BY_INDEX], ids=repr)
+def test_a_compiled_index_says_the_same(index: bb.indices.Index) -> None:
+    """To the last bit."""
+    entry: Any = compile_entry(values_of, frozenset(classes_of(index)))
+    for arms, now in some_states():
+        for compiled, plain in zip(entry(index, arms, now), values_of(index, arms, now), strict=True):
+            assert np.array_equal(compiled, plain)
+
+
+def weights_of(policy: bb.Policy, arms: bb.policies.Arms, now: bb.policies.Now) -> Any:
+    return policy.weights(arms, now)
+
+
+def test_b_greedy_says_the_same_when_it_is_compiled() -> None:
+    policy = bb.policies.b_greedy()
+    entry: Any = compile_entry(weights_of, frozenset(classes_of(policy)))
+    for arms, now in some_states():
+        assert np.array_equal(entry(policy, arms, now), weights_of(policy, arms, now))
+
+
+def some_states() -> Iterator[tuple[bb.policies.Arms, bb.policies.Now]]:
+    """Return moments at which four arms have rewards and costs behind them."""
+    chance = Random(6)
+    for _ in range(100):
+        pulls = [chance.choice([1, 2, 5, 30, 1000]) for _ in range(4)]
+        arms = arms_of([1.0, 2.5, 40.0, 7.0], [chance.choice([0.0, 0.5, 1.0, chance.random()]) for _ in pulls], pulls)
+        shares = np.array([chance.choice([0.1, 0.5, 1.0]) for _ in pulls])
+        mean_cost = shares * arms.cost
+        arms = arms._replace(
+            cost_low=0.1 * arms.cost,
+            mean_cost=mean_cost,
+            cost_sum=mean_cost * arms.told,
+            cost_squares=1.2 * mean_cost**2 * arms.told,
+        )
+        yield arms, now_of(sum(pulls) + 1, chance.choice([10.0, 500.0, 1e6]), arm_count=4, arms_tried=4)
 
 
 @pytest.mark.parametrize(
