@@ -65,22 +65,33 @@ def numpy_pull(kind: type[NumpyKube], problem: bb.Problem, budget: float, width:
     return cpu_seconds(work, 3) / pulls
 
 
-def engine_pull(policy: bb.Policy, source: bb.Problem | bb.families.Family, budget: float, repeats: int = 5) -> float:
+def engine_pull(
+    policy: bb.Policy,
+    source: bb.Problem | bb.families.Family,
+    budget: float,
+    repeats: int = 5,
+    *,
+    requests: int | None = None,
+) -> float:
     """Return the CPU time of one pull in `simulate`, set-up included."""
     pulls = 0
 
     def work() -> None:
         nonlocal pulls
-        pulls = int(bb.simulate(source, policy, budget, runs=1, seed=1, workers=1)["pulls"][0])
+        runs = bb.simulate(
+            source, policy, budget, runs=1, seed=1, workers=1, requests=requests, exact_optimum=requests is None
+        )
+        pulls = int(runs["pulls"][0])
 
     work()  # compile, or load what was compiled
     return cpu_seconds(work, repeats) / pulls
 
 
-def live_pair(policy: bb.Policy, arms: int, pairs: int = 500) -> float:
-    """Return the CPU time of an ask with its tell, after every arm was pulled once."""
+def live_pair(policy: bb.Policy, arms: int, pairs: int = 500, *, requests: int | None = None) -> float:
+    """Return the CPU time of an ask with its tell, after every arm was pulled once; with requests, for 5 each."""
     rng = np.random.default_rng(1)
-    learner = bb.Learner(policy, rng.uniform(1, 10, arms), 1e9, (0, 40), seed=1)
+    budget = 1e9 if requests is None else 5.0 * requests
+    learner = bb.Learner(policy, rng.uniform(1, 10, arms), budget, (0, 40), seed=1, requests=requests)
     for arm in range(arms):
         pull = learner.ask(arm=arm)
         assert pull is not None
@@ -167,6 +178,18 @@ def live() -> None:
         print(f"  {name:36}" + "".join(f"{each * 1e6:10.0f}" for each in seconds), flush=True)
 
 
+def requests() -> None:
+    print("\nWith requests against without, K = 100")
+    for policy, name in ((bb.fractional_kube(), "fractional_kube()"), (bb.recommended(), "recommended()")):
+        with_requests, without = live_pair(policy, 100, requests=10**6), live_pair(policy, 100)
+        slower(f"live ask + tell, {name}", with_requests, without, 1.5, 1e6, "us")
+    print("fractional_kube(1/40) in simulate with requests, 5 each, moderate family:")
+    for arms, count in ((100, 20_000), (10_000, 100_000)):
+        family = bb.paper_family("moderate", arms)
+        seconds = engine_pull(bb.fractional_kube(LITERAL), family, 5.0 * count, 3, requests=count)
+        print(f"  K = {arms:>6}: {seconds * 1e9:8.0f} ns {1e-6 / seconds:8.2f} million a second", flush=True)
+
+
 def workers() -> None:
     print("\nTwo workers against one (wall clock, 200 runs)")
     cores = len(os.sched_getaffinity(0))
@@ -212,6 +235,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "policies": policies,
     "random_costs": random_costs,
     "live": live,
+    "requests": requests,
     "workers": workers,
     "starts": starts,
     "memory": memory,

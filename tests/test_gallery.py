@@ -14,7 +14,7 @@ from budgetbandits.studies.kube_paper.claims import CLAIMS, Claim
 from budgetbandits.studies.kube_paper.evidence import Finding, Verdict
 from budgetbandits.studies.kube_paper.page import summary
 from budgetbandits.studies.leaderboard.board import Cell, Duel, against_published, standings, standings_table
-from budgetbandits.studies.leaderboard.page import against_published_table, cell_tables, duel_table, tally
+from budgetbandits.studies.leaderboard.page import against_published_table, cell_tables, duel_table, tally, worst_cells
 from budgetbandits.studies.leaderboard.suite import read_suite
 from budgetbandits.studies.own_study.study_file import read
 from budgetbandits.studies.report import Document, Rows, to_markdown
@@ -148,6 +148,30 @@ def test_the_committed_leaderboard_for_random_costs_is_that_of_its_list() -> Non
     assert len(shown) == 7
     for policy, mean, p95 in shown:
         assert (mean, p95) == (f"{100 * rows[policy].mean:.0f}", f"{100 * rows[policy].p95:.0f}")
+
+
+def test_the_committed_leaderboard_with_requests_is_that_of_its_list() -> None:
+    suite = read_suite(costs="requests")
+    report = (BOARD / "requests" / "report.md").read_text(encoding="utf-8")
+    cells: list[Cell] = committed("requests/leaderboard.csv", Cell)
+    duels: list[Duel] = committed("requests/duels.csv", Duel)
+    mine = [duel for duel in duels if duel.policy == "recommended"]
+    assert f"SHA-256 of the file: {suite.digest}" in report
+    assert "There is a number of requests beside the budget" in report
+    assert markdown(standings_table(standings(cells))) in report
+    assert tally(mine) in report
+    assert worst_cells(mine) in report
+    (command,) = re.findall(r"^    (budgetbandits compare --costs requests.*)$", report, re.M)
+    assert f"`{command}`" in POLICIES
+    rows = {row.policy: row for row in standings(cells)}
+    section = POLICIES.partition("## A number of requests")[2].partition("\n## ")[0]
+    shown = re.findall(r"^\| ([^|]+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", section, re.M)
+    assert len(shown) == 8
+    for policy, *figures in shown:
+        row = rows[policy]
+        assert [*map(int, figures)] == [*(round(100 * each) for each in (row.mean, row.p95, row.cell_max)), row.best_in]
+    best_in = f"the smallest mean in {rows['recommended'].best_in} of {len(mine)} cells only"
+    assert best_in in " ".join(section.split())
 
 
 def test_the_recommended_policy_loses_a_twentieth_of_what_kube_does_on_the_papers_moderate_family() -> None:

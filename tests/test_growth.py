@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from budgetbandits.analysis.growth import growth, upper_half
+from budgetbandits.analysis.growth import exponent, growth, upper_half
 from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput
 
@@ -71,6 +71,25 @@ def test_one_run_says_nothing() -> None:
 def test_two_budgets_are_too_few() -> None:
     with pytest.raises(InvalidInput, match="2 budgets"):
         growth((1e3, 1e4), np.ones((5, 2)))
+
+
+def test_a_power_is_found_with_an_interval_that_covers_it_about_as_often_as_it_says() -> None:
+    """In 400 samples of 60 runs; false alarm if fewer than 355 cover (binomial, p = 0.95: below 1e-5)."""
+    generator = np.random.default_rng(3)
+    curve = 5 * np.power(BUDGETS, 0.4)
+    covered = 0
+    for _ in range(400):
+        scale = generator.uniform(0.5, 1.5, (60, 1))
+        found = exponent(BUDGETS, curve * (scale + 0.3 * generator.standard_normal((60, len(curve)))))
+        covered += found.low <= 0.4 <= found.high
+        assert found.value == pytest.approx(0.4, abs=0.1)
+    assert covered >= 355
+
+
+def test_a_regret_that_is_not_above_0_has_no_power() -> None:
+    assert math.isnan(exponent(BUDGETS, np.zeros((5, len(BUDGETS)))).value)
+    with pytest.raises(InvalidInput, match="1 numbers of requests: a power takes at least 2"):
+        exponent((1e3,), np.ones((5, 1)))
 
 
 def test_the_upper_half_is_of_the_logarithms() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.analysis.figures import Picture
-from budgetbandits.analysis.regret import RegretOfRequestsRow
+from budgetbandits.analysis.regret import RegretOfRequestsRow, regrets
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput
 from budgetbandits.simulation.engine import dispatch
@@ -238,6 +238,19 @@ def test_the_command_takes_requests_in_place_of_the_files(tmp_path: Path, monkey
     assert "Requests: 100, 400, which may be declined." in report
     assert main(["simulate", "mine.toml", "--requests", "30", "--out", "one", "--no-progress"]) == 0
     assert "Requests: 30." in (tmp_path / "one" / "report.md").read_text()
+
+
+def test_a_study_over_the_requests_says_with_which_power_regret_grows(tmp_path: Path) -> None:
+    text = ("requests = [20, 40, 400, 800, 1600]\n" + STUDY).replace("[1600, 400]", "[80, 160, 1600, 3200, 6400]")
+    (tmp_path / "mine.toml").write_text(text.replace("runs = 2", 'runs = 6\nagainst = "fractional"'))
+    printed = run_study(tmp_path / "mine.toml", tmp_path / "out")
+    assert "With which power of T the mean regret grows from T = 400 on, with 95% intervals\npolicy" in printed
+    runs = played(budgets=[1600, 3200, 6400], requests=[400, 800, 1600], seed=0, exact_optimum=False)
+    means = [np.mean(regrets(runs, "wide", budget, against="fractional")) for budget in (1600, 3200, 6400)]
+    slope = np.polyfit(np.log([400, 800, 1600]), np.log(means), 1)[0]
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert f"| wide | {slope:.6g} |" in report
+    assert b"slope 1/2" in (tmp_path / "out" / "figure.svg").read_bytes()
 
 
 @pytest.mark.parametrize("command", [["simulate", "mine.toml"], ["compare", "--policies", "list.toml"]])

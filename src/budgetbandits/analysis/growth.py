@@ -1,4 +1,4 @@
-"""Whether a regret grows like ln B or like B^(2/3).
+"""How a regret grows: whether like ln B or like B^(2/3), and with which power of the number of requests.
 
 Both curves, with a free constant, are fitted by least squares to the mean regret over the upper half of the budgets,
 where the beginning of a run no longer counts for much. What a fit leaves unexplained is given as a share of the
@@ -20,7 +20,7 @@ from budgetbandits.analysis.intervals import mean_interval
 from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput
 
-__all__ = ["FEWEST_BUDGETS", "Fit", "Growth", "growth", "upper_half"]
+__all__ = ["FEWEST_BUDGETS", "Exponent", "Fit", "Growth", "exponent", "growth", "upper_half"]
 
 FEWEST_BUDGETS: Final = 3
 """With fewer, two curves of two parameters each cannot be distinguished."""
@@ -67,6 +67,15 @@ class Growth:
     high: float
 
 
+@dataclass(frozen=True, slots=True)
+class Exponent:
+    """The power of T with which a mean regret grows, with its 95% interval; NaN where some mean is not above 0."""
+
+    value: float
+    low: float
+    high: float
+
+
 def upper_half(budgets: tuple[float, ...]) -> tuple[float, ...]:
     """Return the budgets above the middle of their logarithms; of a single one, that one.
 
@@ -100,6 +109,30 @@ def growth(budgets: tuple[float, ...], regrets: Floats) -> Growth:
     form = (left_by_power - left_by_logarithm) / variation
     low, high = mean_interval((2 * regrets - mean) @ form @ mean)
     return Growth(logarithm, power, float(mean @ form @ mean), low, high)
+
+
+def exponent(counts: tuple[float, ...], regrets: Floats) -> Exponent:
+    """Fit a power to regrets, one row for each run and one column for each number of requests.
+
+    It is the slope of the line through the logarithms of the mean regrets, by least squares. Its interval is that of
+    its linear part.
+
+    Examples
+    --------
+    >>> counts = (100.0, 1000.0, 10_000.0)
+    >>> found = exponent(counts, np.array([[constant * math.sqrt(count) for count in counts] for constant in (5, 7)]))
+    >>> round(found.value, 9), round(found.low, 9), round(found.high, 9)
+    (0.5, 0.5, 0.5)
+    """
+    if len(counts) < 2 or regrets.shape[1] != len(counts):
+        raise InvalidInput(f"{len(counts)} numbers of requests: a power takes at least 2")
+    mean = regrets.mean(axis=0)
+    if not np.all(mean > 0):
+        return Exponent(math.nan, math.nan, math.nan)
+    x = np.log(counts)
+    weights = (x - x.mean()) / ((x - x.mean()) @ (x - x.mean()))
+    value = float(weights @ np.log(mean))
+    return Exponent(value, *mean_interval(value + regrets / mean @ weights))
 
 
 def _fit(x: Floats, regrets: Floats, variation: float) -> tuple[Fit, Floats]:

@@ -45,11 +45,14 @@ def neighbours(values: Floats, costs: Floats, money: float, skip: bool) -> tuple
     """
     cheap = len(values) if skip else int(costs.argmin())
     dear = int(values.argmax())
-    if values[dear] == math.inf or (not skip and values[cheap] == -math.inf):
-        values = finite(values)
-        dear = int(values.argmax())
+    # Plain floats, one by one: in Python, NumPy's numbers take several times as long to compare.
     dear_value, dear_cost = float(values[dear]), float(costs[dear])
     cheap_value, cheap_cost = (0.0, 0.0) if skip else (float(values[cheap]), float(costs[cheap]))
+    if dear_value == math.inf or cheap_value == -math.inf:
+        values = finite(values)
+        dear = int(values.argmax())
+        dear_value, dear_cost = float(values[dear]), float(costs[dear])
+        cheap_value = 0.0 if skip else float(values[cheap])
     if skip and dear_value <= 0.0:
         return cheap, cheap, 0.0
     if dear_cost <= money:
@@ -70,12 +73,13 @@ def neighbours(values: Floats, costs: Floats, money: float, skip: bool) -> tuple
         heights = values - slope * costs
         top = int(heights.argmax())
         # Rounding may put the one or the other end of the line a little above it.
-        if heights[top] <= max(heights[dear], cheap_value - slope * cheap_cost):
+        if float(heights[top]) <= max(dear_value - slope * dear_cost, cheap_value - slope * cheap_cost):
             break
-        if costs[top] <= money:
-            cheap, cheap_value, cheap_cost = top, float(values[top]), float(costs[top])
+        top_cost = float(costs[top])
+        if top_cost <= money:
+            cheap, cheap_value, cheap_cost = top, float(values[top]), top_cost
         else:
-            dear, dear_value, dear_cost = top, float(values[top]), float(costs[top])
+            dear, dear_value, dear_cost = top, float(values[top]), top_cost
     return cheap, dear, (money - cheap_cost) / (dear_cost - cheap_cost)
 
 

@@ -65,7 +65,7 @@ def mixture_of_two(values: Floats, allowance: Allowance, further: Further) -> tu
 @kernel
 def is_within_limit(arm: int, share: float, allowance: Allowance, further: Further) -> bool:
     """Tell whether an arm can answer a share of the requests; anyone can be declined."""
-    return arm == len(allowance.limits) or share * further.requests <= allowance.limits[arm]
+    return arm == len(allowance.limits) or share * further.requests <= int(allowance.limits[arm])
 
 
 @allocating

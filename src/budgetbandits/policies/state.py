@@ -232,7 +232,7 @@ def requested_at(first: Requested | None, requests_left: float, money: float) ->
     """Return the same with so many requests and so much money left."""
     if first is None:
         return first  # not `None`: compiled, the result would be one or the other
-    return first._replace(requests_left=requests_left, money_left=money)
+    return Requested(first.requests, requests_left, money, first.skip)
 
 
 @kernel
@@ -297,7 +297,7 @@ def payable(
     """
     if requested is None or fallback.arm < 0:
         return money
-    price, later = prices[fallback.arm], max(requests_left - 1.0, 0.0)
+    price, later = float(prices[fallback.arm]), max(requests_left - 1.0, 0.0)
     kept = price * later
     if not fallback.is_certain and arms.told[fallback.arm] > 0:
         kept = min(kept, likely_total(arms, fallback.arm, price, later))

@@ -1,5 +1,6 @@
 """A user's own experiment, from the file to the folder with figure, tables and report."""
 
+import math
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from budgetbandits.analysis.figures import Panel, Picture, how_drawn, picture, regret_figure
-from budgetbandits.analysis.growth import FEWEST_BUDGETS, Growth, growth, upper_half
+from budgetbandits.analysis.figures import Curve, Panel, Picture, how_drawn, picture, regret_figure
+from budgetbandits.analysis.growth import FEWEST_BUDGETS, Growth, exponent, growth, upper_half
 from budgetbandits.analysis.plots import curves, regret_axis
 from budgetbandits.analysis.regret import RegretRow, paired_regret, regret, regrets
 from budgetbandits.core.tables import Table, cell_text
@@ -24,7 +25,7 @@ from budgetbandits.studies.study import Machine, play
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["AgainstFirst", "GrowthRow", "run_study"]
+__all__ = ["AgainstFirst", "ExponentRow", "GrowthRow", "run_study"]
 
 _OPTIMA: Final = {"optimum": "the exact optimum", "fractional": "the fractional optimum, budget times best density"}
 
@@ -81,13 +82,31 @@ class GrowthRow:
     high: float
 
 
+@dataclass(frozen=True, slots=True)
+class ExponentRow:
+    """With which power of the number of requests the regret of a policy grows, over the upper half of these numbers.
+
+    Attributes
+    ----------
+    policy
+        The policy.
+    exponent, low, high
+        The power, with its 95% interval; NaN where some mean regret is not above 0.
+    """
+
+    policy: str
+    exponent: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class Results:
     """What the runs say."""
 
     regret: Table[RegretRow]
     comparison: Table[AgainstFirst]
-    growth: Table[GrowthRow]
+    growth: Table[GrowthRow] | Table[ExponentRow]
 
 
 def run_study(
@@ -164,7 +183,7 @@ def _results(file: StudyFile, played: Runs) -> Results:
     return Results(
         regret(played, against=file.against, per_log=file.per_log),
         Table(_comparison(file, played)),
-        Table(_growth_rows(file, played)),
+        Table(_exponent_rows(file, played)) if file.is_over_requests else Table(_growth_rows(file, played)),
     )
 
 
@@ -186,6 +205,21 @@ def _growth_rows(file: StudyFile, played: Runs) -> Iterable[GrowthRow]:
         yield _growth_row(policy, growth(budgets, np.column_stack(columns)))
 
 
+def _exponent_rows(file: StudyFile, played: Runs) -> Iterable[ExponentRow]:
+    budgets = dict(zip(file.requests or (), file.study.budgets, strict=True))
+    counts = _upper_requests(file)
+    if len(counts) < FEWEST_BUDGETS:
+        return
+    for policy in file.study.policies:
+        columns = [regrets(played, policy, budgets[int(count)], against=file.against) for count in counts]
+        found = exponent(counts, np.column_stack(columns))
+        yield ExponentRow(policy, found.value, found.low, found.high)
+
+
+def _upper_requests(file: StudyFile) -> tuple[float, ...]:
+    return upper_half(tuple(map(float, sorted(file.requests or ()))))
+
+
 def _growth_row(policy: str, found: Growth) -> GrowthRow:
     nearer_to = "ln B" if found.low > 0 else "B^(2/3)" if found.high < 0 else "not certain"
     left = (found.logarithm.unexplained, found.power.unexplained)
@@ -199,8 +233,17 @@ def _picture(file: StudyFile, played: Runs) -> Picture:
     labels = {name: name for name in file.study.policies}
     panel = Panel(file.title, curves(played, labels, file.against, per_log=file.per_log))
     title, y_label = f"Regret over {file.runs} runs", f"mean {_measure(file)}"
-    figure = regret_figure([panel], title=title, y_label=y_label, x_label=regret_axis(played))
+    reference = _root(panel.curves[0]) if file.is_over_requests and not file.per_log else None
+    figure = regret_figure([panel], title=title, y_label=y_label, x_label=regret_axis(played), reference=reference)
     return picture(figure, how_drawn([panel]))
+
+
+def _root(curve: Curve) -> tuple[str, list[float]] | None:
+    """Return a line of slope 1/2 through the last point of a curve, unless that has no place on a logarithmic axis."""
+    if curve.means[-1] <= 0:
+        return None
+    scale = curve.means[-1] / math.sqrt(curve.budgets[-1])
+    return "slope 1/2", [scale * math.sqrt(count) for count in curve.budgets]
 
 
 def _measure(file: StudyFile) -> str:
@@ -225,8 +268,7 @@ def _command(
 
 
 def _document(file: StudyFile, results: Results, drawn: Picture, command: str) -> Document:
-    is_over_requests = file.requests is not None and len(set(file.requests)) == len(file.requests) > 1
-    axis = "number of requests T" if is_over_requests else "budget B"
+    axis = "number of requests T" if file.is_over_requests else "budget B"
     blocks: list[Block] = [
         Text(_overview(file)),
         Image("figure.png", drawn.png, f"{_regret_title(file)}, over the {axis}. {drawn.how_drawn}"),
@@ -277,6 +319,9 @@ def _comparison_title(file: StudyFile) -> str:
 
 
 def _growth_title(file: StudyFile) -> str:
+    if file.is_over_requests:
+        least = _upper_requests(file)[0]
+        return f"With which power of T the mean regret grows from T = {least:g} on, with 95% intervals"
     least = upper_half(file.study.budgets)[0]
     return f"Which curve the mean regret from B = {least:g} on is nearer to, by what each leaves unexplained"
 
@@ -292,5 +337,7 @@ def _summary(file: StudyFile, results: Results, folder: Folder) -> str:
     parts = [f"{_regret_title(file)}\n{results.regret}"]
     if results.comparison:
         parts.append(f"{_comparison_title(file)}\n{results.comparison}")
+    if results.growth and file.is_over_requests:
+        parts.append(f"{_growth_title(file)}\n{results.growth}")
     parts.append(f"The report is in {folder.path / 'report.html'}")
     return "\n\n".join(parts)

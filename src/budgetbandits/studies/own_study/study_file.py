@@ -105,6 +105,11 @@ class StudyFile:
         """How many requests there are with each budget; None for as many pulls as the budget pays."""
         return self.study.cases[CASE].requests
 
+    @property
+    def is_over_requests(self) -> bool:
+        """Whether each budget has its own number of requests, so that regret can be followed over that."""
+        return self.requests is not None and len(set(self.requests)) == len(self.requests) > 1
+
     def changed(
         self,
         *,
