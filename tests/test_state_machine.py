@@ -4,11 +4,13 @@ The model knows nothing of policies: which arm is pulled, it takes from the firs
 and expects the others to have chosen the same. All else, from money to leases, it works out by itself, the simple way.
 """
 
+import math
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import pytest
@@ -24,6 +26,7 @@ from hypothesis.stateful import (
 )
 
 import budgetbandits as bb
+from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.errors import (
     BudgetBanditsError,
     CampaignClosed,
@@ -35,10 +38,14 @@ from budgetbandits.errors import (
 )
 from budgetbandits.testing import HandClock, PostgresqlServer
 
-COSTS = {"a": Decimal("0.10"), "b": Decimal("0.25"), "c": Decimal("1.00")}
-CHEAPEST = min(COSTS.values())
-PRICES = COSTS | {bb.SKIP: Decimal("0.00")}
+Amounts = tuple[Decimal, ...]  # one of each resource
+
+RESOURCES = ("usd", "gpu_s", "calls")
+UNITS = ("0.01", "1", "1")
+COSTS = {"a": ("0.10", "2", "1"), "b": ("0.25", "0", "3"), "c": ("1.00", "1", "0")}
+BUDGETS = [("0.30", "30", "4"), ("2.00", "24", "30"), ("20.00", "200", "9")]
 LEASE = 60.0
+RATE: dict[str, Any] = {"requests_rate": "3 per minute", "until": "2026-01-01T00:05:00Z"}
 
 
 @dataclass
@@ -47,9 +54,9 @@ class ModelPull:
 
     arm: str
     until: float
-    held: Decimal
+    held: Amounts
     state: str = "outstanding"
-    told: tuple[float, Decimal] | None = None
+    told: tuple[float, Amounts] | None = None
 
 
 class Comparison(RuleBasedStateMachine):
@@ -63,37 +70,61 @@ class Comparison(RuleBasedStateMachine):
         self.name = str(uuid4())
         self.pulls: dict[int, ModelPull] = {}
         self.keys: dict[str, tuple[int, list[bb.Pull]]] = {}
-        self.now = self.last = 0.0  # the clock, and the latest time that anyone has noticed
+        self.now, self.last = 0.0, -math.inf  # the clock, and the latest time that anyone has noticed
         self.is_closed = False
         self.stores: list[bb.Store] = []
         self.entries = 0
 
     @initialize(
-        requests=st.sampled_from([(None, False), (None, False), (3, False), (12, False), (3, True), (12, True)]),
-        budget=st.sampled_from(["0.30", "2.00", "20.00"]),
+        requests=st.sampled_from([None, None, 3, 12, "rate"]),
+        skip=st.booleans(),
+        resources=st.sampled_from([0, 0, 1, 2, 3]),
+        budgets=st.sampled_from(BUDGETS),
         on_expire=st.sampled_from(["charge", "release"]),
         policy=st.sampled_from([bb.kube(), bb.epsilon_first(0.3), bb.policies.epsilon_greedy(5, 0.5)]),
     )
-    def create(self, requests: tuple[int | None, bool], budget: str, on_expire: str, policy: bb.Policy) -> None:
-        self.budget, self.on_expire = Decimal(budget), on_expire
-        self.requests, self.skip = requests
-        is_tight = self.requests is not None and not self.skip and self.requests * CHEAPEST > self.budget
+    def create(
+        self,
+        requests: int | str | None,
+        skip: bool,
+        resources: int,
+        budgets: tuple[str, ...],
+        on_expire: str,
+        policy: bb.Policy,
+    ) -> None:
+        count = max(resources, 1)
+        self.names, self.on_expire = RESOURCES[:resources], on_expire  # a plain budget has no names
+        self.skip = skip and requests is not None
+        self.arrivals = None
+        if requests == "rate":
+            begin = int(self.clock.now.timestamp()) * 1_000_000
+            self.arrivals = Arrivals.given(RATE["requests_rate"], RATE["until"], begin)
+        self.requests = requests if isinstance(requests, int) else None
+        self.prices = {arm: tuple(map(Decimal, costs[:count])) for arm, costs in COSTS.items()}
+        self.prices[bb.SKIP] = (Decimal(0),) * count
+        self.budgets = tuple(map(Decimal, budgets[:count]))
+        self.fallback = self.lasting_arm()
         self.open_stores()
         for store in self.stores:
-            with pytest.warns(TightBudgetWarning) if is_tight else nullcontext():
+            with pytest.warns(TightBudgetWarning) if self.is_tight() else nullcontext():
                 store.create(
                     self.name,
                     policy=policy,
-                    costs=COSTS,
-                    budget=budget,
+                    costs={arm: self.given(costs) for arm, costs in COSTS.items()},
+                    budget=self.given(budgets),
                     reward_range=(0, 1),
                     seed=7,
                     lease=LEASE,
                     on_expire="charge" if on_expire == "charge" else "release",
-                    unit="0.01",
+                    unit=self.given(UNITS),
                     requests=self.requests,
                     skip=self.skip,
+                    **(RATE if self.arrivals else {}),
                 )
+
+    def given(self, amounts: Sequence[Any]) -> Any:
+        """Return amounts as a user gives them: one, or one of each resource by its name."""
+        return dict(zip(self.names, amounts, strict=False)) if self.names else amounts[0]
 
     def open_stores(self) -> None:
         for store in self.stores:
@@ -112,9 +143,13 @@ class Comparison(RuleBasedStateMachine):
 
     # The model
 
-    @property
-    def held(self) -> Decimal:
-        return sum((pull.held for pull in self.pulls.values()), Decimal(0))
+    def held(self, pulls: Iterable[ModelPull]) -> Amounts:
+        return tuple(
+            sum(amounts, Decimal(0)) for amounts in zip(self.nothing(), *(pull.held for pull in pulls), strict=True)
+        )
+
+    def nothing(self) -> Amounts:
+        return (Decimal(0),) * len(self.budgets)
 
     @property
     def counted(self) -> int:
@@ -122,15 +157,44 @@ class Comparison(RuleBasedStateMachine):
         back = ("cancelled",) if self.on_expire == "charge" else ("cancelled", "expired")
         return sum(pull.state not in back for pull in self.pulls.values())
 
-    def requests_left(self) -> int | None:
+    def requests_left(self, asked: int = 1) -> int | None:
+        """Return how many requests are left, if so many pulls are asked for now, or how many are to be expected."""
+        if self.arrivals is not None:
+            time = self.arrivals.begin + round(self.moment() * 1_000_000)
+            return self.arrivals.left_with(asked, time, self.counted)
         return None if self.requests is None else max(self.requests - self.counted, 0)
 
-    def payable(self) -> Decimal:
-        """Return how much a pull may cost, so that the cheapest arm can answer every request still to come."""
-        left, requests_left = self.budget - self.held, self.requests_left()
-        if requests_left is None or self.skip:
-            return left
-        return min(left, max(left - CHEAPEST * max(requests_left - 1, 0), CHEAPEST))
+    def lasts(self, arm: str) -> bool:
+        """Tell whether the budgets pay an arm for all requests."""
+        requests = self.arrivals.total if self.arrivals else self.requests or 0
+        return all(requests * price <= budget for price, budget in zip(self.prices[arm], self.budgets, strict=True))
+
+    def is_tight(self) -> bool:
+        has_requests = self.requests is not None or self.arrivals is not None
+        return has_requests and not self.skip and not any(map(self.lasts, COSTS))
+
+    def lasting_arm(self) -> str | None:
+        """Return the arm whose price is kept for requests to come: of several resources, one that lasts in all."""
+        if self.skip or (self.requests is None and self.arrivals is None):
+            return None
+        if len(self.budgets) == 1:
+            return min(COSTS, key=self.prices.__getitem__)
+        shares = {
+            arm: max(price / budget for price, budget in zip(self.prices[arm], self.budgets, strict=True))
+            for arm in COSTS
+            if self.arrivals is None and self.lasts(arm)  # with a rate, nobody knows
+        }
+        return min(shares, key=shares.__getitem__, default=None)
+
+    def can_pay(self, arm: str, asked: int) -> bool:
+        """Tell whether the money left pays an arm, and the fallback for every request still to come."""
+        later = max((self.requests_left(asked) or 0) - 1, 0)
+        kept = self.nothing() if self.fallback is None else self.prices[self.fallback]
+        left = [budget - held for budget, held in zip(self.budgets, self.held(self.pulls.values()), strict=True)]
+        return all(
+            price <= min(amount, max(amount - later * each, each))
+            for price, amount, each in zip(self.prices[arm], left, kept, strict=True)
+        )
 
     def outstanding(self) -> list[int]:
         return [number for number, pull in self.pulls.items() if pull.state == "outstanding"]
@@ -141,7 +205,7 @@ class Comparison(RuleBasedStateMachine):
         for pull in self.pulls.values():
             if pull.state == "outstanding" and pull.until <= time:
                 pull.state = "expired"
-                pull.held = pull.held if self.on_expire == "charge" else Decimal(0)
+                pull.held = pull.held if self.on_expire == "charge" else self.nothing()
                 self.last = time
 
     def moment(self) -> float:
@@ -174,11 +238,12 @@ class Comparison(RuleBasedStateMachine):
             assert answer is CampaignClosed
         else:
             assert isinstance(answer, list)
-            for pull in answer:
-                assert PRICES[str(pull.arm)] <= self.payable()
+            for part, pull in enumerate(answer):
+                assert self.can_pay(str(pull.arm), n - part)
                 self.enter(pull)
-            if len(answer) < n:
-                assert self.requests_left() == 0 or (not self.skip and self.payable() < CHEAPEST)
+            if (missing := n - len(answer)) > 0 and self.requests_left() != 0:
+                assert not self.skip
+                assert not any(self.can_pay(arm, missing) for arm in COSTS)
             if key is not None and answer:
                 self.keys[key] = (n, answer)
 
@@ -187,7 +252,9 @@ class Comparison(RuleBasedStateMachine):
         assert pull.number == self.counted + 1
         assert self.requests_left() != 0
         assert pull.arm != bb.SKIP or self.skip
-        self.pulls[pull.id] = ModelPull(str(pull.arm), self.moment() + LEASE, PRICES[str(pull.arm)])
+        prices = self.prices[str(pull.arm)]
+        assert (pull.cost, pull.costs) == (prices[0], self.given(prices) if self.names else {})
+        self.pulls[pull.id] = ModelPull(str(pull.arm), self.moment() + LEASE, prices)
         self.last = self.moment()
 
     @precondition(lambda self: self.skip)
@@ -205,17 +272,24 @@ class Comparison(RuleBasedStateMachine):
             self.enter(answer)
 
     @precondition(lambda self: self.pulls)
-    @rule(which=st.integers(0, 99), reward=st.sampled_from([0.0, 0.5, 1.0, 1.5]), cents=st.integers(0, 30) | st.none())
-    def tell(self, which: int, reward: float, cents: int | None) -> None:
+    @rule(
+        which=st.integers(0, 99),
+        reward=st.sampled_from([0.0, 0.5, 1.0, 1.5]),
+        units=st.tuples(st.integers(0, 30), st.integers(0, 2), st.integers(0, 3)) | st.none(),
+    )
+    def tell(self, which: int, reward: float, units: tuple[int, ...] | None) -> None:
         self.notice_time()
         number = self.pick(which)
         pull = self.pulls[number]
-        cost = PRICES[pull.arm] if cents is None else Decimal(cents) / 100
-        answer = self.all_of_them("tell", number, reward, None if cents is None else cost)
+        prices = cost = self.prices[pull.arm]
+        if units is not None:
+            cost = tuple(count * Decimal(unit) for count, unit, _ in zip(units, UNITS, prices, strict=False))
+        can_be = all(amount <= price for amount, price in zip(cost, prices, strict=True))
+        answer = self.all_of_them("tell", number, reward, None if units is None else self.given(cost))
         is_settled = pull.state not in ("outstanding", "expired")
         if reward > 1:
             assert answer is InvalidReward
-        elif not is_settled and cost > PRICES[pull.arm]:
+        elif not is_settled and not can_be:
             assert answer is InvalidAmount
         elif pull.state == "outstanding":
             assert answer is None
@@ -227,10 +301,7 @@ class Comparison(RuleBasedStateMachine):
             self.last = self.moment()
         else:
             is_same = pull.told == (reward, cost) or (
-                pull.state == "told late"
-                and pull.told is not None
-                and pull.told[0] == reward
-                and cost <= PRICES[pull.arm]
+                pull.state == "told late" and pull.told is not None and pull.told[0] == reward and can_be
             )
             assert answer is (None if is_same else PullAlreadySettled)
 
@@ -242,7 +313,7 @@ class Comparison(RuleBasedStateMachine):
         pull = self.pulls[number]
         answer = self.all_of_them("cancel", number)
         if pull.state == "outstanding":
-            pull.state, pull.held = "cancelled", Decimal(0)
+            pull.state, pull.held = "cancelled", self.nothing()
             self.last = self.moment()
         assert answer is (None if pull.state == "cancelled" else PullAlreadySettled)
 
@@ -282,19 +353,23 @@ class Comparison(RuleBasedStateMachine):
 
     @invariant()
     def money_is_what_the_model_says(self) -> None:
+        held = self.held(self.pulls.values())
+        reserved = self.held(self.pulls[number] for number in self.outstanding())
+        amounts = list(zip(self.budgets, held, reserved, strict=True))
+        expected = [bb.Money(budget, all_held - now, now, budget - all_held) for budget, all_held, now in amounts]
+        assert all(money.left >= 0 for money in expected)
         for store in self.stores:
-            money = store.open(self.name).money
-            reserved = sum((self.pulls[number].held for number in self.outstanding()), Decimal(0))
-            assert money.reserved == reserved
-            assert money.spent == self.held - reserved
-            assert money.left == self.budget - self.held >= 0
+            ads = store.open(self.name)
+            assert ads.money == expected[0]
+            assert ads.resources == dict(zip(self.names, expected, strict=False))
 
     @invariant()
     def so_is_all_else(self) -> None:
         for store in self.stores:
             ads = store.open(self.name)
             assert [one.id for one in ads.pending] == self.outstanding()
-            assert (ads.pulls, ads.requests_left) == (self.counted, self.requests_left())
+            assert ads.pulls == self.counted
+            assert ads.requests_left == (None if self.requests is None else self.requests_left())
             assert ads.reward_total == sum(pull.told[0] for pull in self.pulls.values() if pull.told)
 
 

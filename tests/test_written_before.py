@@ -12,8 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Engine, MetaData, create_engine
 
 import budgetbandits as bb
+from budgetbandits.campaigns.sql.postgresql import SCHEMA
+from budgetbandits.errors import StoreUnavailable
+from budgetbandits.testing import PostgresqlServer
 
 BEFORE = Path(__file__).parent / "data" / "written_before"
 LEARNERS: dict[str, Any] = json.loads((BEFORE / "learners.json").read_text(encoding="utf-8"))
@@ -31,9 +37,29 @@ def test_a_saved_learner_is_the_same_and_goes_on_the_same(name: str) -> None:
     assert (pulls, learner.reward_total) == (case["next"], case["reward_total"])
 
 
-def test_a_journal_verifies_and_goes_on(tmp_path: Path) -> None:
+def test_a_journal_is_upgraded_verifies_and_goes_on(tmp_path: Path) -> None:
     shutil.copy(BEFORE / "campaigns.db", tmp_path)
-    with bb.open_store(f"sqlite:///{tmp_path}/campaigns.db") as store:
+    check_upgrade(f"sqlite:///{tmp_path}/campaigns.db")
+
+
+def test_so_is_one_in_postgresql(postgresql: PostgresqlServer) -> None:
+    address = postgresql.new_database("before")
+    copy_to(address)
+    check_upgrade(address)
+
+
+def check_upgrade(address: str) -> None:
+    before = contents(address)
+    assert before["schema_version"] == [("0001",)]
+    with pytest.raises(StoreUnavailable, match=r"has the schema version '0001', .* open it once for writing, which up"):
+        bb.open_store(address, read_only=True)
+    assert contents(address) == before
+    with bb.open_store(address) as store:
+        assert contents(address) == {
+            "schema_version": [("0002",)],
+            "campaigns": [(*row, None) for row in before["campaigns"]],
+            "entries": [(*row, None) for row in before["entries"]],
+        }
         spring, summer = store.open("spring"), store.open("summer")
         assert (spring.verify().entries, spring.pulls, spring.reward_total) == (76, 37, 13.871)
         assert spring.money == bb.Money(*map(Decimal, ("10.00", "3.24", "0.40", "6.36")))
@@ -42,6 +68,57 @@ def test_a_journal_verifies_and_goes_on(tmp_path: Path) -> None:
         assert spring.ask(key="k1") == bb.Pull(2, "a", Decimal("0.10"), 2)
         assert spring.ask() is not None
         assert spring.verify().entries > 76
+        jobs = store.create(
+            "jobs", policy=bb.kube(), costs=[{"usd": 1, "s": 2}], budget={"usd": 9, "s": 9}, reward_range=(0, 1)
+        )
+        assert len(jobs.ask(n=9)) == 4
+    with bb.open_store(address, read_only=True) as store:
+        assert store.open("spring").verify().entries > 76
+        assert store.open("jobs").verify().further == "0+8"
+
+
+def engine_of(address: str) -> Engine:
+    where = {"options": f"-c search_path={SCHEMA}"} if address.startswith("postgresql") else {}
+    return create_engine(address, connect_args=where)
+
+
+def contents(address: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all rows as they are stored."""
+    orders = {"schema_version": "1", "campaigns": "id", "entries": "campaign, number"}
+    engine = engine_of(address)
+    with engine.connect() as connection:
+        rows = {
+            table: connection.exec_driver_sql(f"SELECT * FROM {table} ORDER BY {by}") for table, by in orders.items()
+        }
+        found = {table: [tuple(row) for row in each] for table, each in rows.items()}
+    engine.dispose()
+    return found
+
+
+def copy_to(address: str) -> None:
+    """Set up a database as it was before, and copy the campaigns into it."""
+    config = Config()
+    config.set_main_option("script_location", "budgetbandits.campaigns.sql:migrations")
+    config.set_main_option("path_separator", "os")
+    engine = engine_of(address)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        for table in ("campaigns", "entries"):
+            rows = contents(f"sqlite:///{BEFORE}/campaigns.db")[table]
+            kinds = MetaData()
+            kinds.reflect(connection, only=[table])
+            columns = kinds.tables[table].columns
+            values = [dict(zip(columns.keys(), row, strict=True)) for row in rows]
+            connection.execute(kinds.tables[table].insert(), [{**row, **booleans(row)} for row in values])
+        connection.exec_driver_sql("SELECT setval('campaigns_id_seq', 2)")
+    engine.dispose()
+
+
+def booleans(row: dict[str, Any]) -> dict[str, bool]:
+    """Return what SQLite has as a number and PostgreSQL as a truth."""
+    return {name: bool(value) for name, value in row.items() if name.startswith("is_")}
 
 
 def test_runs_are_read() -> None:
