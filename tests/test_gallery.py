@@ -174,6 +174,23 @@ def test_the_committed_leaderboard_with_requests_is_that_of_its_list() -> None:
     assert best_in in " ".join(section.split())
 
 
+def test_the_powers_of_the_requests_are_those_of_the_committed_study() -> None:
+    folder = BOARD / "requests" / "over_requests"
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    file = (BOARD / "requests" / "over_requests.toml").read_text(encoding="utf-8")
+    assert all(line in report for line in file.splitlines())
+    assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
+    rows = re.findall(r"^\| ([^|]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", report.partition("## Growth")[2], re.M)
+    assert len(rows) == 8
+    for policy, *powers in rows:
+        assert f"| {policy} | {' | '.join(f'{float(power):.2f}' for power in powers)} |" in POLICIES
+    with (folder / "regret.csv").open(encoding="utf-8", newline="") as lines:
+        regrets = [(row["policy"], int(row["requests"]), float(row["mean"])) for row in csv.DictReader(lines)]
+    for count in {requests for _, requests, _ in regrets}:
+        least = min((mean, policy) for policy, requests, mean in regrets if requests == count)
+        assert least[1] == "recommended"
+
+
 def test_the_recommended_policy_loses_a_twentieth_of_what_kube_does_on_the_papers_moderate_family() -> None:
     (found,) = (cell for cell in CELLS if (cell.policy, cell.problem, cell.budget) == ("recommended", "moderate", 1e5))
     assert found.high <= 0.05

@@ -145,7 +145,7 @@ class PosteriorSampling(Policy):
             number = int(affordable[place])
             arm = arm_of(arms, number)
             values[place] = self.drawn_mean(arm, now, key, number)
-            # As for all policies with requests: a dear first try costs many cheap answers.
+            # A dear first try costs many cheap answers; but where all arms may be dear, a first one is never left.
             is_dear = self.lazy and arm.pulls == 0
             costs[place] = arm.cost if is_dear else self.drawn_cost(arm, now, key, number)
         share, _ = uniform_pair(key, MIXTURE, 0, 0, 0)

@@ -2,8 +2,9 @@
 
 `Fractional` mixes the two arms on either side of the money left per request left on the upper hull of (cost, value). No
 arm below the line through them matters, however many there are. So a few arms near the line are *candidates*: they are
-evaluated at every pull. Of all others only ceilings are kept, values that they do not exceed for a while, and of these
-only the hull. As long as that stays below the line through the candidates' mixture, the mixture is that of all arms.
+evaluated at every pull. So are those near the hull, for where the two arms cost nearly the same, the line turns with
+every reward. Of all others only ceilings are kept, values that they do not exceed for a while, and of these only the
+hull. As long as that stays below the line through the candidates' mixture, the mixture is that of all arms.
 Otherwise, and wherever a tie or rounding could matter, the policy itself is asked, as in `play_any`.
 """
 
@@ -11,6 +12,7 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
@@ -25,7 +27,7 @@ from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World
 
 __all__ = ["play_mixtures"]
 
-_CANDIDATES: Final = 2.0  # times the root of the number of arms: then a pull takes as long as its part of a screening
+_CANDIDATES: Final = 2.0  # times the root of the number of arms, near the line; and so many near the hull
 _MARGIN: Final = 1e-9  # relative: values are computed to within less
 _SHORTEST: Final = 16  # how many pulls ceilings hold at least
 _SHARE: Final = 32  # later on, this part of the pulls so far
@@ -205,12 +207,11 @@ def screen(screening: Screening, policy: IndexPolicy, index: ScalarIndex, arms: 
         if arms.cost[arm] <= now.budget_left:
             ceiling = worth(policy, index, arms, arm, later)
             ceilings[arm] = ceiling + _MARGIN * abs(ceiling)
-    heights = heights_over_mixture(ceilings, costs, money_left(now) / requests_left_of(now.requested), skip)
-    place = max(size - int(_CANDIDATES * math.sqrt(size)), 0)
-    least = np.partition(heights, place)[place]
+    above_line = heights_over_mixture(ceilings, costs, money_left(now) / requests_left_of(now.requested), skip)
+    above_hull = heights_over_hull(ceilings, costs, screening)
     cheapest = costs[ceilings > -math.inf].min()
-    is_candidate = (ceilings > -math.inf) & ((heights >= least) | (costs == cheapest))
-    chosen = np.flatnonzero(is_candidate)
+    is_near = is_among_highest(above_line) | is_among_highest(above_hull) | (costs == cheapest)
+    chosen = np.flatnonzero((ceilings > -math.inf) & is_near)
     screening.arms[: len(chosen)] = chosen
     screening.sizes[0] = len(chosen)
     ceilings[chosen] = -math.inf
@@ -228,6 +229,33 @@ def heights_over_mixture(ceilings: Floats, costs: Floats, money: float, skip: bo
         cheap_value, cheap_cost = (values[cheap], prices[cheap]) if cheap < len(values) else (0.0, 0.0)
         slope = (values[dear] - cheap_value) / (prices[dear] - cheap_cost)
     return ceilings - slope * costs
+
+
+@allocating
+def heights_over_hull(ceilings: Floats, costs: Floats, screening: Screening) -> Floats:
+    """Return how far each arm is above the hull of all ceilings: 0 at most, and minus infinity if it cannot be paid."""
+    count = upper_hull(costs, ceilings, screening)
+    hull_costs, hull_values, corner = screening.far_costs, screening.far_values, 0
+    heights = np.full(len(costs), -math.inf)
+    for arm in screening.order:
+        if ceilings[arm] == -math.inf:
+            continue
+        while corner + 1 < count and hull_costs[corner + 1] <= costs[arm]:
+            corner += 1
+        hull = hull_values[corner]
+        if corner + 1 < count:
+            slope = (hull_values[corner + 1] - hull) / (hull_costs[corner + 1] - hull_costs[corner])
+            hull += slope * (costs[arm] - hull_costs[corner])
+        heights[arm] = ceilings[arm] - hull
+    return heights
+
+
+@allocating
+def is_among_highest(heights: Floats) -> NDArray[np.bool_]:
+    """Tell which arms are among the highest, twice the root of their number."""
+    place = max(len(heights) - int(_CANDIDATES * math.sqrt(len(heights))), 0)
+    is_high: NDArray[np.bool_] = heights >= np.partition(heights, place)[place]
+    return is_high
 
 
 @kernel
