@@ -304,7 +304,7 @@ POLICIES = {
 
 def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int, run: int) -> tuple[bb.Learner, float]:
     """Return the learner, and the sum of the true means of what it pulled."""
-    learner = bb.Learner(policy, problem.tables.amounts, budget, problem.reward_range, seed, run=run)
+    learner = bb.Learner(policy, problem.tables.costs[0].amounts, budget, problem.reward_range, seed, run=run)
     done = Counter[str | int]()
     expected = 0.0
     while pull := learner.ask():

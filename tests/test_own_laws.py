@@ -111,7 +111,7 @@ class TestSimulations:
             assert runs["reward"][run] == pytest.approx(math.fsum(rewards), rel=1e-12)
 
     def test_costs_are_the_twins(self) -> None:
-        assert RANDOM_COSTS.tables.price_list(10).unit.base == 2
+        assert RANDOM_COSTS.price_list(10).unit.base == 2
         runs = runs_of(RANDOM_COSTS, BY_SCAN)
         for run in range(3):
             rising_pulls, known_pulls = runs["arm_pulls"][run]

@@ -82,7 +82,7 @@ def some_problems(seed: int, count: int, most_arms: int) -> list[tuple[bb.Proble
 
 
 def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int, run: int) -> bb.Learner:
-    learner = bb.Learner(policy, problem.tables.amounts, budget, problem.reward_range, seed, run=run)
+    learner = bb.Learner(policy, problem.tables.costs[0].amounts, budget, problem.reward_range, seed, run=run)
     done = Counter[str | int]()
     while pull := learner.ask():
         learner.tell(pull, problem.reward(pull.arm, done[pull.arm], seed=seed, run=run))

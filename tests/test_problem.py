@@ -240,7 +240,10 @@ class TestPaperFamily:
         assert all(map(np.array_equal, ours.schedules, theirs.schedules))
         assert ours.rewards.others == theirs.rewards.others
         assert all(map(np.array_equal, ours.rewards[:3], theirs.rewards[:3]))
-        same = theirs._replace(schedules=ours.schedules, rewards=ours.rewards)
+        [quick_costs], [slow_costs] = ours.costs, theirs.costs
+        assert np.array_equal(np.asarray(quick_costs.amounts), np.asarray(slow_costs.amounts))
+        assert quick_costs._replace(amounts=[]) == slow_costs._replace(amounts=[])
+        same = theirs._replace(schedules=ours.schedules, rewards=ours.rewards, costs=ours.costs)
         for quick, slow in zip(ours, same, strict=True):
             assert quick is slow or np.array_equal(np.asarray(quick), np.asarray(slow))
 

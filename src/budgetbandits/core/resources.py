@@ -17,7 +17,17 @@ from budgetbandits.core.checks import ArmName, Costs, cost_of, is_writable, name
 from budgetbandits.core.money import Amount, PriceList, price_list
 from budgetbandits.errors import InvalidAmount, InvalidInput
 
-__all__ = ["Account", "Amounts", "Bill", "Money", "accounts_of", "bill_of", "check_none_is_free"]
+__all__ = [
+    "Account",
+    "Amounts",
+    "Bill",
+    "Money",
+    "accounts_of",
+    "bill_of",
+    "check_none_is_free",
+    "costs_by_resource",
+    "price_lists",
+]
 
 Amounts = Amount | Mapping[str, Amount]
 """A plain amount or, where resources have names, an amount of each."""
@@ -123,6 +133,11 @@ class Account:
         return units
 
 
+def price_lists(bill: Bill) -> tuple[PriceList, ...]:
+    """Return what stands in a bill for each resource."""
+    return (bill,) if isinstance(bill, PriceList) else tuple(bill.values())
+
+
 def accounts_of(bill: Bill) -> tuple[Account, ...]:
     """Return an account for each resource, in which nothing has happened yet."""
     if isinstance(bill, PriceList):
@@ -156,7 +171,7 @@ def bill_of(
             raise InvalidInput(f"unit is {unit!r} with a plain budget: give a plain unit such as '0.01'")
         return names, price_list(amounts, names, budget, unit, for_tells=True, may_be_free=may_be_free)
     _check_resources(budget, unit)
-    by_resource = [_costs_by_resource(name, cost, list(budget)) for name, cost in zip(names, amounts, strict=True)]
+    by_resource = [costs_by_resource(name, cost, list(budget)) for name, cost in zip(names, amounts, strict=True)]
     bill = {
         resource: _prices_of(resource, names, [costs[resource] for costs in by_resource], amount, unit)
         for resource, amount in budget.items()
@@ -189,7 +204,8 @@ def _check_resources(budget: Mapping[Any, Any], unit: object) -> None:
         raise InvalidInput(f"unit is {unit!r}: give units by resource, such as {dict.fromkeys(budget, '0.01')!r}")
 
 
-def _costs_by_resource(name: ArmName, cost: object, resources: list[str]) -> dict[str, Any]:
+def costs_by_resource(name: ArmName, cost: object, resources: list[str]) -> dict[str, Any]:
+    """Return what a pull of an arm takes of each of these resources, or raise."""
     if not isinstance(cost, Mapping):
         raise InvalidAmount(
             f"cost of arm {name!r} is {cost!r}, and the budget has the resources {_listed(resources)}: give what a "

@@ -15,7 +15,6 @@ from typing import Any, Self, overload
 
 from budgetbandits.core.books import Pull, Reservation, check_wanted, warn_if_tight
 from budgetbandits.core.checks import ArmName, Costs, Limits, limits_of
-from budgetbandits.core.money import Amount
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import BudgetBanditsError
@@ -138,7 +137,7 @@ class Learner:
         cls,
         problem: Problem,
         policy: Policy,
-        budget: Amount,
+        budget: Amounts,
         seed: int | None = None,
         *,
         run: int = 0,
@@ -163,7 +162,7 @@ class Learner:
         True
         """
         seed = new_seed() if seed is None else seed
-        bill = problem.price_list(budget)
+        bill = problem.bill(budget)
         names, limits = problem.names, problem.limits
         return cls._with(
             Player(policy, names, bill, limits, problem.reward_range, seed, run, requests=requests, skip=skip)

@@ -18,13 +18,13 @@ from budgetbandits.policies.state import (
     Resources,
     first_moment,
     fresh_arms,
-    fresh_resources,
     learn,
     learn_cost,
     learn_costs,
     note_what_is_left,
     payable,
     read_only,
+    resources_in,
     share_taken,
     shares_of,
 )
@@ -76,7 +76,7 @@ class Learning:
         self._policy = policy
         self._books = books
         self._reward_low, self._reward_high = reward_low, reward_high
-        resources = resources_of(books)
+        resources = resources_in(books.bills) if books.has_several else None
         self.greatest_costs, self._least, is_random = costs_of(books, resources)
         fresh = fresh_arms(self.greatest_costs, self._least, is_random, books.limits, reward_low, resources)
         self.arms = fresh._replace(pulls_left=books.pulls_left)
@@ -244,18 +244,6 @@ class Learning:
             return self.greatest_costs
         means = np.divide(arms.cost_sum, arms.told, out=self._least.copy(), where=arms.told > 0)
         return np.clip(means, self._least, self.greatest_costs)
-
-
-def resources_of(books: Books) -> Resources | None:
-    """Return several resources as a policy sees them, or None if there is one."""
-    if not books.has_several:
-        return None
-    bills = [account.bill for account in books.accounts]
-    return fresh_resources(
-        np.array([bill.prices for bill in bills]),
-        np.array([bill.prices if bill.least is None else bill.least for bill in bills]),
-        np.array([bill.unit.price(bill.budget) for bill in bills]),
-    )
 
 
 def costs_of(books: Books, resources: Resources | None) -> tuple[Floats, Floats, bool]:

@@ -9,7 +9,7 @@ meaning there, too. Oracles see the resources themselves (`Arms.resources`).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.books import Fallback
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
+from budgetbandits.core.money import PriceList
 from budgetbandits.policies.allowance import Allowance, Further
 
 __all__ = ["Arm", "Arms", "Now", "Requested", "Resources"]
@@ -406,6 +407,14 @@ def _views(arrays: Arms | Resources) -> dict[str, Any]:
 
 
 @allocating
+def another(resources: Resources | None) -> Resources | None:
+    """Return resources of which nothing was spent yet, of the same costs and budgets."""
+    if resources is None:
+        return resources  # not `None`: compiled, the result would be one or the other
+    return fresh_resources(resources.costs, resources.costs_low, resources.budgets)
+
+
+@allocating
 def fresh_resources(costs: Floats, costs_low: Floats, budgets: Floats) -> Resources:
     """Return resources of which nothing was spent yet."""
     return Resources(
@@ -415,6 +424,15 @@ def fresh_resources(costs: Floats, costs_low: Floats, budgets: Floats) -> Resour
         cost_sums=np.zeros(costs.shape),
         budgets=budgets,
         left=budgets.copy(),
+    )
+
+
+def resources_in(bills: Sequence[PriceList]) -> Resources:
+    """Return what several bills say as resources of which nothing was spent yet."""
+    return fresh_resources(
+        np.array([bill.prices for bill in bills]),
+        np.array([bill.prices if bill.least is None else bill.least for bill in bills]),
+        np.array([bill.unit.price(bill.budget) for bill in bills]),
     )
 
 
@@ -442,9 +460,9 @@ def note_what_is_left(
 ) -> float:
     """Let arms that cannot be paid cost more than all money, and return the share that is left to the others.
 
-    That is the share of the scarcest of those resources that some arm still needs. Of each resource the price of the
-    fallback is kept for the requests still to come; it may itself always be pulled, should a client's own choices have
-    left less than that.
+    That is the share of the scarcest of those resources that some arm still needs, and enough for any arm that can be
+    paid. Of each resource the price of the fallback is kept for the requests still to come; it may itself always be
+    pulled, should a client's own choices have left less than that.
     """
     later = max(requests_left - 1.0, 0.0)
     is_payable = arms.pulls_left > 0
@@ -456,9 +474,9 @@ def note_what_is_left(
     for resource in range(len(resources.left)):
         if np.any(is_payable & (resources.costs[resource] > 0.0)):
             scarcest = min(scarcest, resources.left[resource] / resources.budgets[resource])
+    arms.cost[:] = np.where(is_payable, shares, np.inf)
     # An arm may take more of another resource than is left of the scarcest, and can be paid all the same.
-    arms.cost[:] = np.where(is_payable, np.minimum(shares, scarcest), np.inf)
-    return scarcest
+    return max(scarcest, float(np.where(is_payable, shares, 0.0).max()))
 
 
 @kernel
@@ -532,25 +550,27 @@ arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(a
 @allocating  # of arrays that it hands on, it has to keep count
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
-    return allowance_within(arms, now, arms.resources, now.requested)
+    return Allowance(
+        costs=costs_to_oracles(arms, now.requested, arms.resources),
+        budget=budget_to_oracles(now, arms.resources),
+        limits=arms.pulls_left,
+        further=further_of(len(arms.cost), now.requested, arms.resources),
+    )
 
 
 @allocating
-def allowance_within(arms: Arms, now: Now, resources: Resources | None, requested: Requested | None) -> Allowance:
-    """Return the same, from what it depends on."""
-    if resources is None or requested is None:
-        return Allowance(
-            costs=likely_costs(arms.cost, arms.mean_cost, requested),
-            budget=money_left(now),
-            limits=arms.pulls_left,
-            further=further_of(len(arms.cost), requested),
-        )
-    return Allowance(
-        costs=resources.mean_costs[0],
-        budget=float(resources.left[0]),
-        limits=arms.pulls_left,
-        further=Further(requested.requests_left, resources.mean_costs[1:], resources.left[1:], requested.skip),
-    )
+def costs_to_oracles(arms: Arms, requested: Requested | None, resources: Resources | None) -> Floats:
+    """Return what a pull of each arm is taken to cost, in the first resource."""
+    if resources is None:
+        return likely_costs(arms.cost, arms.mean_cost, requested)
+    costs: Floats = resources.mean_costs[0]
+    return costs
+
+
+@kernel
+def budget_to_oracles(now: Now, resources: Resources | None) -> float:
+    """Return the price of what is left of the first resource."""
+    return money_left(now) if resources is None else float(resources.left[0])
 
 
 @allocating
@@ -566,11 +586,13 @@ def likely_costs(greatest: Floats, mean_costs: Floats, requested: Requested | No
 
 
 @allocating
-def further_of(size: int, requested: Requested | None) -> Further | None:
+def further_of(size: int, requested: Requested | None, resources: Resources | None) -> Further | None:
     """Return what limits pulls of so many arms beside the money, or None."""
     if requested is None:
         return None
-    return Further(requested.requests_left, np.empty((0, size)), np.empty(0), requested.skip)
+    if resources is None:
+        return Further(requested.requests_left, np.empty((0, size)), np.empty(0), requested.skip)
+    return Further(requested.requests_left, resources.mean_costs[1:], resources.left[1:], requested.skip)
 
 
 @kernel

@@ -129,7 +129,7 @@ class UCBBwK(Policy):
                 money = now.budget
             return allowance._replace(budget=money * ahead)
         budgets = kept * ahead * resources.budgets
-        return rationed_resources(allowance, allowance.further, budgets)
+        return allowance._replace(budget=float(budgets[0]), further=rationed(allowance.further, budgets[1:]))
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return an arm of the best mixture or, without requests, the densest."""
@@ -255,11 +255,9 @@ def use_of_resources(use: float, resources: Resources | None, arm: int, rate: fl
 
 
 @allocating
-def rationed_resources(allowance: Allowance, further: Further | None, budgets: Floats) -> Allowance:
+def rationed(further: Further | None, budgets: Floats) -> Further | None:
     """Return the same with other budgets."""
-    if further is None:
-        return allowance
-    return allowance._replace(budget=float(budgets[0]), further=further._replace(budgets=budgets[1:]))
+    return None if further is None else further._replace(budgets=budgets)
 
 
 @dataclass(frozen=True)

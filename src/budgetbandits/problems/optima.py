@@ -30,7 +30,7 @@ from budgetbandits.policies.relaxation import relaxed_pulls
 from budgetbandits.policies.whole_pulls import exact_pulls
 from budgetbandits.problems.laws.changing import Schedules
 
-__all__ = ["Requests", "changing_optimum", "exact_optimum", "exact_optimum_of_requests", "upper_optimum"]
+__all__ = ["Requests", "changing_optimum", "exact_optimum", "exact_optimum_within", "upper_optimum"]
 
 _ENTRIES: Final = 2**19  # of the table of means, which is what the time goes into
 _POINTS: Final = (2**8, 2**17)  # at which means are looked at, at least and at most
@@ -65,10 +65,12 @@ def exact_optimum(
     return float(counts @ means)
 
 
-def exact_optimum_of_requests(means: Floats, costs: Floats, budget: float, limits: Counts, requests: Requests) -> float:
-    """Return the value of the exact solution on the means with a number of requests."""
-    further = _further(requests, len(means))
-    counts = exact_pulls(means, Allowance(costs, budget, limits, further), further)
+def exact_optimum_within(
+    means: Floats, costs: Floats, budgets: Floats, limits: Counts, requests: Requests | None
+) -> float:
+    """Return the value of the exact solution on the means with requests or several resources, a row of costs each."""
+    further = _further(requests, costs, budgets)
+    counts = exact_pulls(means, Allowance(costs[0], float(budgets[0]), limits, further), further)
     return float(counts @ means)
 
 
@@ -76,41 +78,44 @@ def upper_optimum(
     means: Floats,
     schedules: Schedules,
     costs: Floats,
-    budget: float,
+    budgets: Floats,
     limits: Counts,
     least_cost: float,
     requests: Requests | None = None,
 ) -> float:
     """Return what no policy exceeds: the relaxation of the knapsack or, where rewards change, the bound above.
 
-    Random costs enter by their means; `least_cost` is the least that any pull can cost.
+    Costs have a row for each resource. Random ones enter by their means; `least_cost` is the least that any pull can
+    cost in the first, by which the bound above goes.
     """
     if len(schedules.begins) == 0:
-        return _relaxed_optimum(means, costs, budget, limits, requests)
+        return _relaxed_optimum(means, costs, budgets, limits, requests)
+    budget = float(budgets[0])
     # One bound takes changes into account, and the other one limits: both hold, and so does the lower.
     highest = np.maximum.reduceat(schedules.means.max(axis=1), schedules.begins[:-1])
-    with_limits = _relaxed_optimum(highest, costs, budget, limits, requests)
+    with_limits = _relaxed_optimum(highest, costs, budgets, limits, requests)
     pulls = budget / least_cost if least_cost > 0.0 else math.inf
     if requests is not None:
         # Who declines can wait for better times: then the last request may be answered however little there is.
         pulls = requests.number if requests.may_wait else min(requests.number, pulls)
-    if pulls == math.inf:
+    if pulls == math.inf or not np.all(costs[0] > 0.0):
         return with_limits
-    return min(changing_optimum(schedules, costs, budget, pulls), with_limits)
+    return min(changing_optimum(schedules, costs[0], budget, pulls), with_limits)
 
 
-def _relaxed_optimum(means: Floats, costs: Floats, budget: float, limits: Counts, requests: Requests | None) -> float:
-    if requests is None:
-        return relaxed_value(means, costs, budget, limits)
-    if not requests.number > 0.0:
+def _relaxed_optimum(means: Floats, costs: Floats, budgets: Floats, limits: Counts, requests: Requests | None) -> float:
+    if requests is None and len(budgets) == 1:
+        return relaxed_value(means, costs[0], float(budgets[0]), limits)
+    if not np.all(budgets > 0.0) or (requests is not None and not requests.number > 0.0):
         return 0.0
-    further = _further(requests, len(means))
-    return float(relaxed_pulls(means, Allowance(costs, budget, limits, further), further) @ means)
+    further = _further(requests, costs, budgets)
+    return float(relaxed_pulls(means, Allowance(costs[0], float(budgets[0]), limits, further), further) @ means)
 
 
-def _further(requests: Requests, arms: int) -> Further:
-    """Return the requests as oracles see them; whoever need not answer them may as well decline."""
-    return Further(requests.number, np.empty((0, arms)), np.empty(0), skip=not requests.is_answered)
+def _further(requests: Requests | None, costs: Floats, budgets: Floats) -> Further:
+    """Return requests and further resources as oracles see them; who need not answer may as well decline."""
+    number, is_answered = (math.inf, True) if requests is None else (requests.number, requests.is_answered)
+    return Further(number, costs[1:], budgets[1:], skip=not is_answered)
 
 
 def changing_optimum(schedules: Schedules, costs: Floats, budget: float, pulls: float) -> float:

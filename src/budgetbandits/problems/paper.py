@@ -15,7 +15,7 @@ from budgetbandits.problems.laws import Bernoulli, Beta, TruncatedGaussian, Unif
 from budgetbandits.problems.laws.table import tabulate_alike
 from budgetbandits.problems.laws.truncated_gaussian import symmetric_cut
 from budgetbandits.problems.problem import FAMILIES, Problem
-from budgetbandits.problems.tables import Tables, tables_of
+from budgetbandits.problems.tables import CostTables, Tables, tables_of
 
 __all__ = ["PAPER_COSTS", "PaperCase", "PaperFamily", "paper_family", "paper_problem", "sensor_problem"]
 
@@ -82,7 +82,9 @@ class PaperFamily:
         costs, means = _paper_numbers(self.name, self.arms, seed, run)
         cuts = [symmetric_cut(math.sqrt(mean / 2), mean) for mean in means.tolist()]
         parameters = np.column_stack([means, np.array(cuts), np.zeros(self.arms), 2 * means])
-        return tables_of(costs, means, tabulate_alike(TruncatedGaussian, parameters), PAPER_RANGE)
+        return tables_of(
+            (CostTables(None, costs, None),), means, tabulate_alike(TruncatedGaussian, parameters), PAPER_RANGE
+        )
 
 
 @FAMILIES.register("paper", source="Tran-Thanh et al. 2012", usual={"name": "moderate"})

@@ -22,22 +22,26 @@ from budgetbandits.core.checks import (
     limits_of,
     named_costs,
 )
-from budgetbandits.core.money import Amount, CostRange, PriceList, drawn_price, price_list
+from budgetbandits.core.money import Amount, PriceList, drawn_price
 from budgetbandits.core.registry import Registry
+from budgetbandits.core.resources import Amounts, Bill
 from budgetbandits.core.streams import CHARGE, REWARD, uniform
-from budgetbandits.errors import InvalidAmount, InvalidInput
+from budgetbandits.errors import InvalidInput
+from budgetbandits.problems.costs import costs_in_resources
 from budgetbandits.problems.laws.base import SteadyLaw, within
 from budgetbandits.problems.laws.changing import ChangingLaw, Law, changing_reward, mean_at, tabulate_schedules
-from budgetbandits.problems.laws.empirical import Empirical
 from budgetbandits.problems.laws.table import check_laws, tabulate
-from budgetbandits.problems.tables import ChargeTables, Tables, tables_of
+from budgetbandits.problems.tables import Tables, tables_of
 
 __all__ = ["FAMILIES", "Family", "Problem"]
 
 
 Laws = Sequence[Law] | Mapping[Any, Law]
+ProblemCost = Amount | SteadyLaw
 ProblemCosts = (
-    Mapping[Any, Amount | SteadyLaw] | Sequence[Amount | SteadyLaw | tuple[ArmName, Amount | SteadyLaw]] | Floats
+    Mapping[Any, ProblemCost | Mapping[str, ProblemCost]]
+    | Sequence[ProblemCost | Mapping[str, ProblemCost] | tuple[ArmName, ProblemCost | Mapping[str, ProblemCost]]]
+    | Floats
 )
 """Names with costs, as in `budgetbandits.core.checks.Costs`; a cost is an amount or a law."""
 
@@ -48,7 +52,8 @@ class Problem:
     Parameters
     ----------
     costs
-        What a pull of each arm costs: an amount, as in `Learner`, or a law. A law may draw 0, but not always.
+        What a pull of each arm costs: an amount, as in `Learner`, or a law. A law may draw 0, but not always. Where
+        there are several resources, a mapping says so of each of them, by names that all arms share; 0 for nothing.
     rewards
         The reward law of each arm: a sequence in the order of the costs, or a mapping by name. Laws may change with the
         pull number, see `ChangingLaw`.
@@ -62,13 +67,15 @@ class Problem:
     names
         The names of the arms.
     costs
-        The cost of each arm; its true mean, if it is random.
+        The cost of each arm; its true mean, if it is random. Of several resources, in the first.
+    costs_in_resources
+        All of that for each resource.
     limits
         How often each arm may be pulled; `UNLIMITED` for those without a limit.
     rewards
         The reward laws.
     cost_laws
-        For each arm the law of its costs, or None if its cost is known.
+        For each arm the law of its costs, or None if its cost is known. Of several resources, in the first.
     reward_range
         The declared range.
 
@@ -97,19 +104,12 @@ class Problem:
         limits: Limits | None = None,
     ) -> None:
         self.names, given = named_costs(costs)
-        self.cost_laws = _cost_laws(given, self.names)
-        self._amounts: Sequence[Amount | CostRange] | Floats = given.copy() if isinstance(given, np.ndarray) else given
-        if self.has_random_costs:
-            pairs = zip(given, self.cost_laws, strict=True)
-            self._amounts = [amount if law is None else CostRange(*law.support) for amount, law in pairs]
+        self.costs_in_resources = costs_in_resources(given, self.names)
+        self.costs, self.cost_laws = self.costs_in_resources[0].means, self.costs_in_resources[0].laws
         self.rewards = _ordered(rewards, self.names)
-        check_laws(law for law in (*self.rewards, *self.cost_laws) if isinstance(law, SteadyLaw))
+        cost_laws = (law for each in self.costs_in_resources for law in each.laws)
+        check_laws(law for law in (*self.rewards, *cost_laws) if isinstance(law, SteadyLaw))
         self.limits = limits_of(limits, self.names)
-        is_real = any(law is not None and law.values_drawn is None for law in self.cost_laws)
-        bill = price_list(self._amounts, self.names, 0, is_real=is_real)
-        greatest = [bill.unit.amount(bill.unit.units(price)) for price in bill.prices.tolist()]
-        laws = zip(greatest, self.cost_laws, strict=True)
-        self.costs: Floats = np.array([cost if law is None else law.true_mean for cost, law in laws])
         low = min(law.support[0] for law in self.rewards)
         high = max(law.support[1] for law in self.rewards)
         if reward_range is None and low == high:
@@ -121,8 +121,7 @@ class Problem:
                     f"arm {name!r} pays rewards in {law.support}: they must lie in the reward range "
                     f"{self.reward_range}; declare a wider one"
                 )
-        for array in (self.costs, self.limits):
-            array.flags.writeable = False
+        self.limits.flags.writeable = False
 
     def with_reward_range(self, reward_range: tuple[float, float]) -> "Problem":
         """Return the same problem, of which learners are told another range of rewards.
@@ -133,8 +132,10 @@ class Problem:
         >>> bb.Problem([1, bb.Uniform(1, 3)], [bb.Bernoulli(0.3), bb.Bernoulli(0.2)]).with_reward_range((0, 4))
         <Problem with 2 arms, costs 1 to 2, rewards in (0.0, 4.0)>
         """
-        laws = zip(self._amounts, self.cost_laws, strict=True)
-        costs = [amount if law is None else law for amount, law in laws]
+        costs = self.costs_in_resources[0].given
+        if self.resources:
+            rows = zip(*(each.given for each in self.costs_in_resources), strict=True)
+            costs = [dict(zip(self.resources, row, strict=True)) for row in rows]
         limits = [None if limit == UNLIMITED else limit for limit in self.limits.tolist()]
         named = costs if isinstance(self.names, range) else dict(zip(self.names, costs, strict=True))
         return Problem(named, self.rewards, reward_range, limits=limits)
@@ -152,8 +153,28 @@ class Problem:
 
     @property
     def has_random_costs(self) -> bool:
-        """Whether the cost of any arm is random."""
-        return any(law is not None for law in self.cost_laws)
+        """Whether the cost of any arm is random, in any resource."""
+        return any(costs.is_random for costs in self.costs_in_resources)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The names of the resources; none where costs are plain amounts."""
+        return tuple(str(costs.name) for costs in self.costs_in_resources if costs.name is not None)
+
+    def costs_of(self, resource: str) -> Floats:
+        """Return the cost of each arm in a resource; its true mean, if it is random.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> costs = {"small": {"usd": 1, "gpu_s": 2}, "large": {"usd": 5, "gpu_s": bb.Uniform(2, 10)}}
+        >>> problem = bb.Problem(costs, [bb.Bernoulli(0.5), bb.Bernoulli(0.9)])
+        >>> problem.resources, problem.costs_of("gpu_s").tolist()
+        (('usd', 'gpu_s'), [2.0, 6.0])
+        """
+        if resource not in self.resources:
+            raise InvalidInput(f"there is no resource {resource!r}: the resources are {_some(self.resources)}")
+        return self.costs_in_resources[self.resources.index(resource)].means
 
     @property
     def is_changing(self) -> bool:
@@ -193,7 +214,15 @@ class Problem:
 
     @cached_property
     def densities(self) -> Floats:
-        """The true mean reward of each arm over its cost."""
+        """The true mean reward of each arm over its cost.
+
+        Raises
+        ------
+        InvalidInput
+            With several resources: then it depends on the budgets which of them is scarce.
+        """
+        if len(self.costs_in_resources) > 1:
+            raise InvalidInput("there are several resources, and no density: take fractional_optimum(budget)")
         densities: Floats = self.means / self.costs
         densities.flags.writeable = False
         return densities
@@ -241,32 +270,27 @@ class Problem:
         """The problem as arrays."""
         schedules, laws = tabulate_schedules(self.rewards)
         means = np.full(len(self), math.nan) if self.is_changing else self.means
-        charges = self._charges() if self.has_random_costs else None
         return tables_of(
-            self._amounts,
+            tuple(costs.tables() for costs in self.costs_in_resources),
             means,
             tabulate(laws),
             self.reward_range,
             schedules=schedules,
             limits=self.limits,
-            charges=charges,
         )
 
-    def _charges(self) -> ChargeTables:
-        laws = [Empirical([cost]) if law is None else law for law, cost in zip(self.cost_laws, self.costs, strict=True)]
-        values = [law.values_drawn for law in laws]
-        is_real = any(value is None for value in values)
-        held = None if is_real else tuple(sorted({number for value in values for number in value or ()}))
-        return ChargeTables(means=self.costs, laws=tabulate(laws), values=held)
-
     def price_list(self, budget: Amount) -> PriceList:
-        """Return the costs and a budget in one exact unit; of random costs the greatest.
+        """Return the costs and a budget in one exact unit; of random costs the greatest, of resources the first.
 
         Costs that a continuous law draws are real numbers, and the unit is a power of two then.
         """
-        return self.tables.price_list(budget, self.names)
+        return self.tables.costs[0].price_list(budget, self.names)
 
-    def optimum(self, budget: Amount, *, requests: int | None = None, skip: bool = False) -> float:
+    def bill(self, budget: Amounts) -> Bill:
+        """Return the same for each resource, if they have names; a plain number means so much of each."""
+        return self.tables.bill(budget, self.names)
+
+    def optimum(self, budget: Amounts, *, requests: int | None = None, skip: bool = False) -> float:
         """Return what the best policy earns on average that knows all means: the exact knapsack on the means.
 
         Arms with limits make it a bounded knapsack. With a number of requests it is the exact solution for so many.
@@ -302,10 +326,10 @@ class Problem:
                 f"{what}, and there is no exact optimum: take fractional_optimum(budget), which no policy "
                 "exceeds on average"
             )
-        bill = self.price_list(budget)
+        bill = self.bill(budget)
         return self.tables.exact_optimum(bill, None if count is None else self.tables.requests(bill, count, skip))
 
-    def fractional_optimum(self, budget: Amount, *, requests: int | None = None, skip: bool = False) -> float:
+    def fractional_optimum(self, budget: Amounts, *, requests: int | None = None, skip: bool = False) -> float:
         """Return what no policy exceeds on average: the optimum if pulls could be divided.
 
         That is budget * best density, or with limits the relaxation of the bounded knapsack. Where rewards change, it
@@ -337,9 +361,9 @@ class Problem:
         5.4
         """
         count = check_requests(requests, skip, self.names)
-        bill = self.price_list(budget)
+        bill = self.bill(budget)
         wanted = None if count is None else self.tables.requests(bill, count, skip)
-        return self.tables.fractional_optimum(bill, bill.unit.amount(bill.budget), wanted)
+        return self.tables.fractional_optimum(bill, wanted)
 
     def reward(self, arm: ArmName, count: int, *, seed: int, run: int = 0, pull: int | None = None) -> float:
         """Return what an arm, by name or number, pays at its pull number `count`, from 0.
@@ -363,10 +387,11 @@ class Problem:
             raise InvalidInput(f"the rewards of arm {arm!r} change: say at which pull number, such as pull=1")
         return changing_reward(self.tables.schedules, self.tables.rewards, number, position, chance)
 
-    def cost(self, arm: ArmName, count: int, *, seed: int, run: int = 0) -> float:
+    def cost(self, arm: ArmName, count: int, *, seed: int, run: int = 0, resource: str | None = None) -> float:
         """Return what an arm, by name or number, costs at its pull number `count`, from 0; it need not be random.
 
-        Rewards and costs are independent of each other.
+        Of several resources, in the one named, or the first. Rewards and costs, in all resources, are independent of
+        each other.
 
         Examples
         --------
@@ -375,14 +400,22 @@ class Problem:
         >>> problem.cost("a", 0, seed=7) == problem.cost("a", 0, seed=7), problem.cost("b", 0, seed=7)
         (True, 2.0)
         """
-        number = self._number(arm)
-        law = self.cost_laws[number]
+        number, place = self._number(arm), self._place(resource)
+        law, costs = self.costs_in_resources[place].laws[number], self.tables.costs[place]
         if law is None:
-            return float(self.costs[number])
-        amount = within(law.quantile(_uniform_of(CHARGE, number, count, seed, run)), *law.support)
-        if self.tables.charges is None or self.tables.charges.values is not None:
+            return float(self.costs_in_resources[place].means[number])
+        # Resources beyond the first draw by random numbers of their own, as if they were of further arms.
+        chance = _uniform_of(CHARGE, place * len(self) + number, count, seed, run)
+        amount = within(law.quantile(chance), *law.support)
+        if costs.charges is None or costs.charges.values is not None:
             return amount
-        return drawn_price(amount, self.price_list(0).unit.grain, False, *law.support)
+        return drawn_price(amount, costs.price_list(0).unit.grain, False, *law.support)
+
+    def _place(self, resource: str | None) -> int:
+        if resource is None:
+            return 0
+        self.costs_of(resource)
+        return self.resources.index(resource)
 
     def _number(self, arm: ArmName) -> int:
         number = self._numbers.get(arm, arm)
@@ -417,19 +450,6 @@ def _ordered(rewards: Laws, names: Sequence[ArmName]) -> tuple[Law, ...]:
         if not isinstance(law, Law):
             raise InvalidInput(f"reward law of arm {name!r} is {law!r}: give a law such as Bernoulli(0.3)")
     return laws
-
-
-def _cost_laws(given: Sequence[Any] | Floats, names: Sequence[ArmName]) -> tuple[SteadyLaw | None, ...]:
-    if isinstance(given, np.ndarray):
-        return (None,) * len(given)
-    for name, cost in zip(names, given, strict=True):
-        if isinstance(cost, CostRange):
-            raise InvalidInput(f"cost of arm {name!r} is {cost!r}: a problem draws its costs; give a law or an amount")
-        if isinstance(cost, SteadyLaw) and not (cost.support[0] >= 0 and cost.true_mean > 0):
-            raise InvalidAmount(
-                f"cost of arm {name!r} is {cost!r}: a law must draw costs of 0 or more, and more than 0 on average"
-            )
-    return tuple(cost if isinstance(cost, SteadyLaw) else None for cost in given)
 
 
 @runtime_checkable

@@ -1,6 +1,6 @@
 """A problem as arrays: what the engine plays and what optima are computed from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +9,14 @@ from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.books import fallback_of
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.money import Amount, CostRange, PriceList, price_list
+from budgetbandits.core.resources import Amounts, Bill, price_lists
+from budgetbandits.errors import InvalidAmount
 from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.problems.laws.changing import STEADY, Schedules
 from budgetbandits.problems.laws.table import LawTable
-from budgetbandits.problems.optima import Requests, exact_optimum, exact_optimum_of_requests, upper_optimum
+from budgetbandits.problems.optima import Requests, exact_optimum, exact_optimum_within, upper_optimum
 
-__all__ = ["ChargeTables", "Tables", "is_changing", "tables_of"]
+__all__ = ["ChargeTables", "CostTables", "Tables", "budgets_of", "is_changing", "tables_of"]
 
 
 class ChargeTables(NamedTuple):
@@ -35,13 +37,49 @@ class ChargeTables(NamedTuple):
     values: tuple[float, ...] | None
 
 
+class CostTables(NamedTuple):
+    """What pulls cost in one resource.
+
+    Attributes
+    ----------
+    name
+        What the resource is called; None if it is the only one, and needs no name.
+    amounts
+        The costs as they were given.
+    charges
+        The laws of the costs; None if all costs are known.
+    """
+
+    name: str | None
+    amounts: Sequence[Amount | CostRange] | Floats
+    charges: ChargeTables | None
+
+    def price_list(self, budget: Amount, names: Sequence[ArmName] | None = None) -> PriceList:
+        """Return the costs and a budget in one exact unit; errors say the names of arms, or their numbers."""
+        names, may_be_free = range(len(self.amounts)) if names is None else names, self.name is not None
+        if self.charges is None:
+            return price_list(self.amounts, names, budget, may_be_free=may_be_free)
+        values = self.charges.values
+        return price_list(
+            self.amounts, names, budget, also=values or (), is_real=values is None, may_be_free=may_be_free
+        )
+
+    def means(self, bill: PriceList) -> Floats:
+        """Return the true mean cost of each arm, as an amount."""
+        if self.charges is not None:
+            return self.charges.means
+        if bill.unit.base == 2:
+            return bill.prices
+        return np.array([bill.unit.amount(int(price)) for price in bill.prices])
+
+
 class Tables(NamedTuple):
     """A problem as arrays, the form in which compiled code reads it.
 
     Attributes
     ----------
-    amounts
-        The costs as they were given.
+    costs
+        What pulls cost, in each resource.
     means
         The true mean rewards; NaN if any of them changes.
     rewards
@@ -52,41 +90,47 @@ class Tables(NamedTuple):
         How the laws change, see `budgetbandits.problems.laws.changing.tabulate_schedules`.
     limits
         How often each arm may be pulled.
-    charges
-        The laws of the costs; None if all costs are known.
     """
 
-    amounts: Sequence[Amount | CostRange] | Floats
+    costs: tuple[CostTables, ...]
     means: Floats
     rewards: LawTable
     reward_low: float
     reward_high: float
     schedules: Schedules
     limits: Counts
-    charges: ChargeTables | None
 
-    def price_list(self, budget: Amount, names: Sequence[ArmName] | None = None) -> PriceList:
-        """Return the costs and a budget in one exact unit; errors say the names of arms, or their numbers."""
-        names = range(len(self.means)) if names is None else names
-        if self.charges is None:
-            return price_list(self.amounts, names, budget)
-        values = self.charges.values
-        return price_list(self.amounts, names, budget, also=values or (), is_real=values is None)
+    @property
+    def has_random_costs(self) -> bool:
+        """Whether the cost of any arm is random, in any resource."""
+        return any(costs.charges is not None for costs in self.costs)
 
-    def mean_costs(self, bill: PriceList) -> Floats:
-        """Return the true mean cost of each arm, as an amount."""
-        if self.charges is not None:
-            return self.charges.means
-        if bill.unit.base == 2:
-            return bill.prices
-        return np.array([bill.unit.amount(int(price)) for price in bill.prices])
+    def bill(self, budget: Amounts, names: Sequence[ArmName] | None = None) -> Bill:
+        """Return the costs and a budget in exact units.
 
-    def least_cost(self, bill: PriceList) -> float:
-        """Return the least amount that a pull can cost."""
-        least = float((bill.prices if bill.least is None else bill.least).min())
-        return least if bill.unit.base == 2 else bill.unit.amount(int(least))
+        Where resources have names, a plain number means so much of each.
+        """
+        if self.costs[0].name is None:
+            if isinstance(budget, Mapping):
+                raise InvalidAmount(f"budget is {budget!r}, and costs have no resources: give a plain number")
+            return self.costs[0].price_list(budget, names)
+        resources = {str(costs.name): costs for costs in self.costs}
+        if not isinstance(budget, Mapping):
+            budget = dict.fromkeys(resources, budget)
+        if budget.keys() != resources.keys():
+            there_are = ", ".join(map(repr, resources))
+            raise InvalidAmount(f"budget is {budget!r}: give an amount of each resource of the problem, {there_are}")
+        bill = {name: costs.price_list(budget[name], names) for name, costs in resources.items()}
+        for name, prices in bill.items():
+            if prices.budget == 0:
+                raise InvalidAmount(f"budget of {name!r} is {budget[name]}: it must be greater than 0")
+        return bill
 
-    def requests(self, bill: PriceList, count: int, skip: bool) -> Requests:
+    def mean_costs(self, bill: Bill) -> Floats:
+        """Return the true mean cost of each arm, as an amount: one row for each resource."""
+        return np.array([costs.means(prices) for costs, prices in zip(self.costs, price_lists(bill), strict=True)])
+
+    def requests(self, bill: Bill, count: int, skip: bool) -> Requests:
         """Return a number of requests as optima see it: whether every policy has to answer them.
 
         It has to where the budget pays the fallback for all of them: the arm that is kept affordable for the requests
@@ -95,34 +139,52 @@ class Tables(NamedTuple):
         """
         if skip:
             return Requests(float(count), is_answered=False, may_wait=True)
-        arm, is_certain = fallback_of([bill], self.limits, count, skip=False)
+        arm, is_certain = fallback_of(price_lists(bill), self.limits, count, skip=False)
         if not is_certain and arm >= 0:
-            costs = self.mean_costs(bill)
-            is_left = bill.prices <= bill.prices[arm]
+            [prices], [costs] = price_lists(bill), self.mean_costs(bill)
+            is_left = prices.prices <= prices.prices[arm]
             is_certain = bool(np.all(costs[is_left] == costs.min()) and np.all(self.limits[is_left] >= count))
         return Requests(float(count), is_answered=is_certain, may_wait=False)
 
-    def fractional_optimum(self, bill: PriceList, budget: float, requests: Requests | None = None) -> float:
-        """Return what no policy exceeds on average with a budget, at most that of the price list."""
+    def fractional_optimum(
+        self, bill: Bill, requests: Requests | None = None, budgets: Sequence[float] | None = None
+    ) -> float:
+        """Return what no policy exceeds on average with the budget, or with less of each resource."""
+        whole = budgets_of(bill) if budgets is None else np.array(budgets)
         return upper_optimum(
-            self.means, self.schedules, self.mean_costs(bill), budget, self.limits, self.least_cost(bill), requests
+            self.means, self.schedules, self.mean_costs(bill), whole, self.limits, self._least_cost(bill), requests
         )
 
+    def _least_cost(self, bill: Bill) -> float:
+        """Return the least amount of the first resource that a pull can cost."""
+        prices = price_lists(bill)[0]
+        least = float((prices.prices if prices.least is None else prices.least).min())
+        return least if prices.unit.base == 2 else prices.unit.amount(int(least))
+
     def exact_optimum(
-        self, bill: PriceList, requests: Requests | None = None, solve: Callable[..., Counts] = exact_counts
+        self, bill: Bill, requests: Requests | None = None, solve: Callable[..., Counts] = exact_counts
     ) -> float:
         """Return what the best policy earns on average; costs have to be known, and rewards steady.
 
-        Without a number of requests `solve` may be a compiled `exact_counts`.
+        With one resource and without a number of requests `solve` may be a compiled `exact_counts`.
         """
-        budget = bill.unit.price(bill.budget)
-        if requests is None:
-            return exact_optimum(self.means, bill.prices, budget, self.limits, solve)
-        cheapest = bill.prices.min()
-        is_short = requests.is_answered and requests.number * cheapest > budget
-        # Where the money is short, nothing may be pulled that costs more than the cheapest arm.
-        arms = bill.prices == cheapest if is_short else np.full(len(self.means), True)
-        return exact_optimum_of_requests(self.means[arms], bill.prices[arms], budget, self.limits[arms], requests)
+        bills = price_lists(bill)
+        costs = np.array([prices.prices for prices in bills])
+        budgets = np.array([prices.unit.price(prices.budget) for prices in bills])
+        if requests is None and len(bills) == 1:
+            return exact_optimum(self.means, costs[0], float(budgets[0]), self.limits, solve)
+        arms = np.full(len(self.means), True)
+        if requests is not None and len(bills) == 1:
+            cheapest = costs[0].min()
+            # Where the money is short, nothing may be pulled that costs more than the cheapest arm.
+            if requests.is_answered and requests.number * cheapest > budgets[0]:
+                arms = costs[0] == cheapest
+        return exact_optimum_within(self.means[arms], costs[:, arms], budgets, self.limits[arms], requests)
+
+
+def budgets_of(bill: Bill) -> Floats:
+    """Return the budget of each resource as an amount."""
+    return np.array([prices.unit.amount(prices.budget) for prices in price_lists(bill)])
 
 
 def is_changing(tables: Tables) -> bool:
@@ -131,23 +193,21 @@ def is_changing(tables: Tables) -> bool:
 
 
 def tables_of(
-    amounts: Sequence[Amount | CostRange] | Floats,
+    costs: tuple[CostTables, ...],
     means: Floats,
     rewards: LawTable,
     reward_range: tuple[float, float],
     *,
     schedules: Schedules = STEADY,
     limits: Counts | None = None,
-    charges: ChargeTables | None = None,
 ) -> Tables:
-    """Return the tables of a problem: unless said otherwise, nothing changes, has a limit or costs at random."""
+    """Return the tables of a problem: unless said otherwise, nothing changes or has a limit."""
     return Tables(
-        amounts=amounts,
+        costs=costs,
         means=means,
         rewards=rewards,
         reward_low=reward_range[0],
         reward_high=reward_range[1],
         schedules=schedules,
         limits=np.full(len(means), UNLIMITED) if limits is None else limits,
-        charges=charges,
     )

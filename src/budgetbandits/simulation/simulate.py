@@ -23,21 +23,24 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.checks import ArmName, check_requests, check_whole
-from budgetbandits.core.money import Amount, PriceList
+from budgetbandits.core.money import PriceList
 from budgetbandits.core.optional import require
 from budgetbandits.core.progress import Progress, advancing
+from budgetbandits.core.resources import Amounts, Bill, price_lists
 from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, SimulationInterrupted
 from budgetbandits.policies import Policy
 from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.problems.optima import Requests
 from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
-from budgetbandits.problems.tables import Tables, is_changing
+from budgetbandits.problems.tables import Tables, budgets_of, is_changing
 from budgetbandits.simulation.runs import COLUMNS, Runs, array_of
 from budgetbandits.simulation.unknown_policy import UnknownPolicy
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from budgetbandits.simulation.engine.world import Outcome
 
 __all__ = ["simulate", "worker_count"]
 
@@ -52,7 +55,7 @@ _RUNS_PER_TASK: Final = 16  # of a cluster, at most
 def simulate(
     problem: Source,
     policies: Mapping[str, Policy] | Policy,
-    budgets: Sequence[Amount] | Amount,
+    budgets: Sequence[Amounts] | Amounts,
     runs: int = 100,
     seed: int = 0,
     *,
@@ -76,7 +79,9 @@ def simulate(
     policies
         Policies by the names that they will have in the result, or a single one.
     budgets
-        One or more budgets. Each is a run of its own: policies know their budget.
+        One or more budgets. Each is a run of its own: policies know their budget. Where the problem has several
+        resources, a budget says how much there is of each, such as ``{"usd": 10, "gpu_s": 3600}``; a plain number means
+        so much of each.
     runs
         The number of runs.
     seed
@@ -90,7 +95,8 @@ def simulate(
     trace
         At how many points, evenly spread over the spending, to keep the regret so far; 0 for none. With a number of
         requests they are spread over these, and the regret is against the fractional optimum for the requests so far
-        at the same money per request: who spends early has a regret below 0 by then, and pays for it later.
+        at the same money per request: who spends early has a regret below 0 by then, and pays for it later. With
+        several resources it takes a number of requests.
     progress
         Whether to show a bar with the time left, by default on a terminal only; or a function that is called with 1
         after each run, for a bar of your own.
@@ -146,7 +152,7 @@ class Plan:
 
     source: Source
     policies: tuple[tuple[str, Policy], ...]
-    budgets: tuple[Amount, ...]
+    budgets: tuple[Amounts, ...]
     runs: range
     seed: int
     arm_pulls: bool
@@ -177,7 +183,7 @@ class Batch(NamedTuple):
 def _plan(
     problem: Source,
     policies: Mapping[str, Policy] | Policy,
-    budgets: Sequence[Amount] | Amount,
+    budgets: Sequence[Amounts] | Amounts,
     runs: int,
     seed: int,
     arm_pulls: bool,
@@ -203,7 +209,9 @@ def _plan(
         raise InvalidInput(f"budgets are {budgets!r}: give numbers, or text such as '2.50'")
     if isinstance(budgets, np.ndarray):
         budgets = budgets.reshape(-1).tolist()
-    amounts = tuple(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str) else (budgets,)
+    given: Any = budgets
+    is_list = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    amounts: tuple[Amounts, ...] = tuple(given) if is_list else (given,)
     if not amounts:
         raise InvalidInput("there are no budgets: give at least one")
     if check_whole(runs, "runs", 32) == 0:
@@ -226,7 +234,7 @@ def _plan(
 
 
 def _requests_of(
-    requests: int | Sequence[int] | None, skip: bool, budgets: Sequence[Amount], names: Sequence[ArmName]
+    requests: int | Sequence[int] | None, skip: bool, budgets: Sequence[Amounts], names: Sequence[ArmName]
 ) -> tuple[int, ...] | None:
     """Return the number of requests of each budget, or None if there is none, or raise."""
     if isinstance(requests, np.ndarray):
@@ -244,9 +252,12 @@ def _requests_of(
 
 def _check_budgets(plan: Plan) -> None:
     tables = plan.tables(plan.runs[0])
-    bills = [tables.price_list(budget) for budget in plan.budgets]
-    if len({bill.unit.amount(bill.budget) for bill in bills}) < len(bills):
+    bills = [tables.bill(budget) for budget in plan.budgets]
+    # Runs are told apart by the first resource.
+    if len({budgets_of(bill)[0] for bill in bills}) < len(bills):
         raise InvalidInput(f"budgets are {plan.budgets!r}: one of them is there twice")
+    if plan.trace and plan.requests is None and len(tables.costs) > 1:
+        raise InvalidInput(f"trace is {plan.trace} with several resources: give a number of requests, or no trace")
 
 
 def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
@@ -255,7 +266,7 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
 
     tables = plan.tables(run)
     columns: dict[str, list[Any]] = {}
-    bills = [tables.price_list(budget) for budget in plan.budgets]
+    bills = [tables.bill(budget) for budget in plan.budgets]
     counts = plan.requests or (None,) * len(bills)
     wanted = [
         None if count is None else tables.requests(bill, count, plan.skip)
@@ -268,7 +279,8 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
         ):
             if stop[0]:  # nobody waits for the rest, and to compile it would take long
                 return Batch(run, {})
-            marks = _marks(bill.unit.price(bill.budget) if count is None else float(count), plan.trace)
+            prices = price_lists(bill)[0]
+            marks = _marks(prices.unit.price(prices.budget) if count is None else float(count), plan.trace)
             try:
                 with numbered(number, len(plan.policies)):
                     outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop, count, plan.skip)
@@ -279,20 +291,21 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
                     f"policy {name!r} ({policy!r}) chose arm {outcome.culprit} in run {run} after "
                     f"{outcome.pulls.sum()} pulls: a policy may choose affordable arms only"
                 )
-            unit = bill.unit
-            left = unit.units(outcome.left) + unit.units(outcome.left_rest)
+            spent = _spent_in_all(bill, outcome)
             row = {
                 "run": run,
                 "policy": name,
-                "budget": float(budget),  # as given: a run's own unit may hold a little less
+                "budget": _shown_budget(budget),  # as given: a run's own unit may hold a little less
                 "reward": outcome.reward,
                 "expected_reward": outcome.expected,
                 "pulls": int(outcome.pulls.sum()),
-                "spent": unit.amount(bill.budget - left),
+                "spent": spent[0],
                 "optimum": optimum,
                 "fractional_optimum": fractional,
-                "cost_min": float(tables.mean_costs(bill).min()),
+                "cost_min": float(tables.mean_costs(bill)[0].min()),
             }
+            if not isinstance(bill, PriceList):
+                row |= {f"spent_{resource}": amount for resource, amount in zip(bill, spent, strict=True)}
             if count is not None:
                 row["requests"] = count
             if plan.skip:
@@ -300,10 +313,10 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
             if plan.arm_pulls:
                 row["arm_pulls"] = outcome.pulls
             if plan.trace:
-                spent, earned = _spent(bill, outcome.trace), outcome.trace[:, 0]
-                row["trace_spent"] = spent
+                trace_spent, earned = _spent(prices, outcome.trace), outcome.trace[:, 0]
+                row["trace_spent"] = trace_spent
                 if requests is None:
-                    row["trace_regret"] = _regret_of_spending(bill, tables, spent, earned)
+                    row["trace_regret"] = _regret_of_spending(bill, tables, trace_spent, earned)
                 else:
                     row["trace_requests"] = passed = (requests.number - np.floor(marks)).astype(np.int64)
                     row["trace_regret"] = _regret_of_requests(bill, tables, requests, passed, earned)
@@ -312,12 +325,29 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
     return Batch(run, columns)
 
 
-def _optimum(plan: Plan, tables: Tables, bill: PriceList, requests: Requests | None) -> tuple[float, float]:
+def _shown_budget(budget: Amounts) -> float:
+    """Return a budget as it was given; of several resources, the first."""
+    return float(next(iter(budget.values())) if isinstance(budget, Mapping) else budget)
+
+
+def _spent_in_all(bill: Bill, outcome: "Outcome") -> list[float]:
+    """Return what was spent of each resource."""
+    bills, left = price_lists(bill), [(outcome.left, outcome.left_rest)]
+    if len(bills) > 1:
+        left = outcome.supplies_left.tolist()
+    amounts = []
+    for prices, (high, low) in zip(bills, left, strict=True):
+        unit = prices.unit
+        amounts.append(unit.amount(prices.budget - unit.units(high) - unit.units(low)))
+    return amounts
+
+
+def _optimum(plan: Plan, tables: Tables, bill: Bill, requests: Requests | None) -> tuple[float, float]:
     """Return the exact optimum, NaN if there is none, and the fractional one."""
     from budgetbandits.simulation.engine import solve_exactly
 
-    fractional = tables.fractional_optimum(bill, bill.unit.amount(bill.budget), requests)
-    if not plan.exact_optimum or tables.charges is not None or is_changing(tables):
+    fractional = tables.fractional_optimum(bill, requests)
+    if not plan.exact_optimum or tables.has_random_costs or is_changing(tables):
         return math.nan, fractional
     solves = len(plan.budgets) * len(plan.runs)
     solve = solve_exactly if solves * len(tables.means) > _ARMS_TO_COMPILE else exact_counts
@@ -338,16 +368,16 @@ def _spent(bill: PriceList, trace: Floats) -> Floats:
     return prices if bill.unit.base == 2 else prices / 10.0**bill.unit.exponent
 
 
-def _regret_of_spending(bill: PriceList, tables: Tables, spent: Floats, earned: Floats) -> Floats:
+def _regret_of_spending(bill: Bill, tables: Tables, spent: Floats, earned: Floats) -> Floats:
     """Return the regret at each mark: against the best that so much money could earn."""
-    return np.array([tables.fractional_optimum(bill, amount) for amount in spent.tolist()]) - earned
+    return np.array([tables.fractional_optimum(bill, budgets=[amount]) for amount in spent.tolist()]) - earned
 
 
-def _regret_of_requests(bill: PriceList, tables: Tables, requests: Requests, passed: Counts, earned: Floats) -> Floats:
+def _regret_of_requests(bill: Bill, tables: Tables, requests: Requests, passed: Counts, earned: Floats) -> Floats:
     """Return the regret at each mark: against the best for so many requests, at the same money for each."""
-    money = bill.unit.amount(bill.budget) / requests.number
+    money = budgets_of(bill) / requests.number
     optima = [
-        tables.fractional_optimum(bill, money * number, requests._replace(number=float(number)))
+        tables.fractional_optimum(bill, requests._replace(number=float(number)), (money * number).tolist())
         for number in passed.tolist()
     ]
     return np.array(optima) - earned

@@ -19,6 +19,7 @@ from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.progress import Progress, advancing
 from budgetbandits.errors import InvalidInput, InvalidState, OutputError
 from budgetbandits.policies import Policy
+from budgetbandits.problems.costs import ResourceCosts
 from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.simulation.runs import Runs
@@ -79,10 +80,19 @@ class Case:
 
 
 def _told_of_arm(problem: Problem, arm: int) -> dict[str, Any]:
-    law, limit = problem.cost_laws[arm], problem.limits[arm]
-    cost = str(problem.tables.amounts[arm]) if law is None else repr(law)
-    told = {"name": problem.names[arm], "cost": cost, "reward": repr(problem.rewards[arm])}
+    limit = problem.limits[arm]
+    told = {"name": problem.names[arm], "cost": _told_of_cost(problem, arm), "reward": repr(problem.rewards[arm])}
     return told if limit == UNLIMITED else told | {"limit": int(limit)}
+
+
+def _told_of_cost(problem: Problem, arm: int) -> str | dict[str, str]:
+    costs = [_told_of_amount(each, arm) for each in problem.costs_in_resources]
+    return dict(zip(problem.resources, costs, strict=True)) if problem.resources else costs[0]
+
+
+def _told_of_amount(costs: ResourceCosts, arm: int) -> str:
+    law = costs.laws[arm]
+    return str(costs.amounts[arm]) if law is None else repr(law)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ __all__ = [
     "check_laws",
     "draw_from",
     "draw_many",
+    "stacked",
     "tabulate",
     "tabulate_alike",
 ]
@@ -157,6 +158,31 @@ def tabulate(laws: Sequence[SteadyLaw]) -> LawTable:
             parameters[row, 0] = len(data)
             data.extend(law.values)
     return _table(kinds, parameters, np.array(data or [0.0]), LawsInPython(tuple(others)) if others else OtherLaws())
+
+
+def stacked(tables: Sequence[LawTable]) -> LawTable:
+    """Return the rows of several tables, one table after the other.
+
+    Examples
+    --------
+    >>> table = stacked([tabulate([Empirical([5, 7])]), tabulate([Uniform(0, 2), Empirical([9])])])
+    >>> [float(draw_from(table, row, 0.9)) for row in range(3)]
+    [7.0, 1.8, 9.0]
+    """
+    rows: list[Floats] = []
+    data: list[Floats] = []
+    laws: list[SteadyLaw] = []
+    for table in tables:
+        parameters = table.parameters.copy()
+        parameters[table.kinds == _KINDS[Empirical], 0] += sum(map(len, data))
+        others = table.others.laws if isinstance(table.others, LawsInPython) else ()
+        parameters[table.kinds == len(BUILT_IN), 0] += len(laws)
+        rows.append(parameters)
+        data.append(table.data)
+        laws.extend(others)
+    kinds = np.concatenate([table.kinds for table in tables])
+    made_of = LawsInPython(tuple(laws)) if laws else OtherLaws()
+    return _table(kinds, np.concatenate(rows), np.concatenate(data), made_of)
 
 
 def tabulate_alike(law: type[BuiltInLaw], parameters: Floats) -> LawTable:

@@ -16,7 +16,7 @@ import numpy as np
 from numba.core import event
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
-from budgetbandits.core.money import PriceList
+from budgetbandits.core.resources import Bill
 from budgetbandits.core.specs import Spec
 from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
@@ -59,7 +59,7 @@ _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 def play_run(
     policy: Policy,
     tables: Tables,
-    bill: PriceList,
+    bill: Bill,
     seed: int,
     run: int,
     marks: Floats,
@@ -68,11 +68,11 @@ def play_run(
     skip: bool = False,
 ) -> Outcome:
     """Play one run: compiled if that is possible, in plain Python if not."""
-    outcome: Outcome = _play(policy, world_of(tables, bill, seed, run, marks, stop, requests, skip), bill.prices)
+    outcome: Outcome = _play(policy, world_of(tables, bill, seed, run, marks, stop, requests, skip))
     return outcome
 
 
-def _play(policy: Policy, world: World, prices: Floats) -> Any:
+def _play(policy: Policy, world: World) -> Any:
     if isinstance(policy, Forgetful):
         # Exactly this class: a user's subclass may decide and learn otherwise than the policy in it.
         played = policy.policy if type(policy) is Forgetful else policy
@@ -80,18 +80,19 @@ def _play(policy: Policy, world: World, prices: Floats) -> Any:
     if world.requested is not None or is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
         return _play_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):
-        field = _field(prices, policy.oracle)
+        field = _field(world.prices, policy.oracle)
         return _call(play_lines, (policy.index,), world, policy.index, 0.0, world, *field)
     if type(policy) is EpsilonFirst and takes_best_first(policy.exploit):
         unused = UCB1()  # so that the machine code of KUBE can be used here, too
-        field = _field(prices, policy.exploit)
+        field = _field(world.prices, policy.exploit)
         return _call(play_lines, (unused,), world, unused, float(policy.epsilon), world, *field)
     return _play_by_memory(policy, _EVERYTHING, world)
 
 
 def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
     if world.requested is not None:  # the best arm alone does not decide
-        if is_mixed(policy) and isinstance(memory, Everything) and not np.any(world.limits < UNLIMITED):
+        is_plain = world.supplies is None and not np.any(world.limits < UNLIMITED)
+        if is_mixed(policy) and isinstance(memory, Everything) and is_plain:
             return _call(play_mixtures, (policy, memory), world, policy, policy.index, memory, world, world.requested)
         return _call(play_any, (policy, memory), world, policy, memory, world)
     if is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
@@ -106,7 +107,8 @@ def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
 
 def _call(function: Callable[..., Any], specs: tuple[Spec, ...], world: World, *arguments: Any) -> Any:
     """Play a run by a function: in plain Python if that is what the laws of the world need."""
-    tables = (world.rewards, world.charges.laws)
+    supplied = () if world.supplies is None else (world.supplies.laws,)
+    tables = (world.rewards, world.charges.laws, *supplied)
     if any(isinstance(table.others, LawsInPython) for table in tables):
         return function(*arguments)
     return call(function, (*specs, *(law for table in tables for law in laws_in(table))), *arguments)

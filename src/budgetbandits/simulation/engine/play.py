@@ -18,12 +18,16 @@ from budgetbandits.policies.state import (
     Arms,
     Now,
     Requested,
+    Resources,
+    another,
     first_moment,
     fresh_arms,
     learn,
     learn_cost,
+    learn_costs,
     may_decline,
     moment_at,
+    note_what_is_left,
     payable,
     requests_of,
     use_up,
@@ -32,6 +36,7 @@ from budgetbandits.problems.laws.changing import mean_at
 from budgetbandits.simulation.engine.world import (
     NO_ARM,
     Outcome,
+    Supplies,
     World,
     arm_cost,
     arm_reward,
@@ -40,6 +45,7 @@ from budgetbandits.simulation.engine.world import (
     is_changing,
     next_mark,
     outcome_of,
+    supply_cost,
 )
 
 __all__ = ["RunState", "play_any"]
@@ -67,6 +73,10 @@ class RunState(NamedTuple):
         declined.
     trace
         See `Outcome`.
+    supplies_left
+        What is left of each of several resources, as the sum of two prices; no row otherwise.
+    taken
+        What the last pull took of each; nothing otherwise.
     """
 
     arms: Arms
@@ -76,13 +86,16 @@ class RunState(NamedTuple):
     earned: Floats
     counts: Counts
     trace: Floats
+    supplies_left: Floats
+    taken: Floats
 
 
 @allocating
 def begin(world: World, memory: Memory) -> RunState:
     """Return a run in which nothing was pulled yet."""
     charges = world.charges
-    arms = fresh_arms(world.prices, charges.least, charges.is_random, world.limits, world.reward_low)
+    resources = another(world.resources)
+    arms = fresh_arms(world.prices, charges.least, charges.is_random, world.limits, world.reward_low, resources)
     cheapest, least = world.prices.min(), arms.cost_low.min()
     affordable = world.budget / least if least > 0.0 else _PULLS_MOST
     most_pulls = int(min(affordable, requests_of(world.requested), _PULLS_MOST)) + 1
@@ -100,7 +113,30 @@ def begin(world: World, memory: Memory) -> RunState:
         earned=np.array([0.0, 0.0, world.reward_low]),
         counts=np.array([1, 0, 0, 0]),
         trace=np.zeros((len(world.marks), 2)),
+        supplies_left=supplies_at_first(world.supplies),
+        taken=np.zeros(len(supplies_at_first(world.supplies))),
     )
+
+
+@allocating
+def supplies_at_first(supplies: Supplies | None) -> Floats:
+    """Return what there is of several resources, as sums of two prices."""
+    return np.empty((0, 2)) if supplies is None else supplies.budgets.copy()
+
+
+@allocating
+def take_stock(world: World, state: RunState, supplies: Supplies | None, resources: Resources | None) -> None:
+    """Let it be known, with several resources, what is left of them and which arms can be paid."""
+    if supplies is None or resources is None:
+        return
+    for resource in range(len(resources.left)):
+        left = rounded_down(state.supplies_left[resource, 0], state.supplies_left[resource, 1])
+        resources.left[resource] = left
+    requests_left = requests_of(world.requested) - state.counts[0] + 1
+    money = state.money
+    money[0] = note_what_is_left(state.arms, resources, world.prices, world.fallback, requests_left)
+    money[1] = 0.0
+    money[2] = state.arms.cost.min()
 
 
 @kernel
@@ -126,12 +162,20 @@ def moment(world: World, memory: Memory, state: RunState) -> Now:
     return moment_at(
         state.first,
         pull=memory.next_pull(state.past, state.counts[0]),
-        budget_left=payable(state.arms, world.prices, world.fallback, money, requests_left, world.requested),
+        budget_left=payable_now(world, state, money, requests_left, world.supplies),
         money=money,
         requests_left=requests_left,
         arms_tried=state.counts[2],
         reward_seen=state.earned[2],
     )
+
+
+@kernel
+def payable_now(world: World, state: RunState, money: float, requests_left: float, supplies: Supplies | None) -> float:
+    """Return how much of the money left a pull may cost; with several resources, arms say so themselves."""
+    if supplies is None:
+        return payable(state.arms, world.prices, world.fallback, money, requests_left, world.requested)
+    return money
 
 
 @kernel
@@ -143,7 +187,15 @@ def choice_number(world: World, state: RunState) -> float:
 @kernel
 def can_pull(world: World, state: RunState, arm: int, budget_left: float) -> bool:
     """Tell whether there is such an arm, below its limit, that the budget left pays at the world's own price."""
-    return 0 <= arm < len(world.prices) and world.prices[arm] <= budget_left and state.arms.pulls_left[arm] > 0
+    if not 0 <= arm < len(world.prices) or state.arms.pulls_left[arm] <= 0:
+        return False
+    return bool(price_now(world, state, arm, world.supplies) <= budget_left)
+
+
+@kernel
+def price_now(world: World, state: RunState, arm: int, supplies: Supplies | None) -> float:
+    """Return the price of an arm; with several resources, infinite if one of them does not pay it."""
+    return float(world.prices[arm] if supplies is None else state.arms.cost[arm])
 
 
 @kernel
@@ -166,7 +218,9 @@ def note_marks(world: World, state: RunState) -> None:
 @kernel
 def left_of(requested: Requested | None, money: float, pull: int) -> float:
     """Return what marks are marks of: the money left or, where there is a number of requests, how many are left."""
-    return money if requested is None else requested.requests - pull + 1.0
+    if requested is None or requested.requests == np.inf:
+        return money
+    return requested.requests - pull + 1.0
 
 
 @kernel
@@ -179,7 +233,7 @@ def pull_arm(policy: Policy, world: World, memory: Memory, state: RunState, arm:
         state.earned[1] += mean_at(world.schedules, arm, pull)
     else:
         reward = arm_reward(world, arm, count)
-    price = arm_cost(world, arm, count) if world.charges.is_random else world.prices[arm]
+    price = price_of_pull(world, state, arm, count, arms.resources, world.supplies)
     state.earned[0] += reward
     if arms.pulls[arm] == 0:
         counts[2] += 1
@@ -196,12 +250,37 @@ def pull_arm(policy: Policy, world: World, memory: Memory, state: RunState, arm:
             cost = policy.cost_lesson(price, least, greatest, number) if least < greatest else price
             check_lesson(cost, least, greatest)
             learn_cost(arms, arm, cost, greatest)
+        learn_of_supplies(state, arm, arms.resources)
         memory.learn(state.past, arm, pull, pull, lesson, cost)
     money[0], money[1] = pay(money[0], money[1], price)
     if use_up(arms, arm):
         money[2] = arms.cost.min()
     counts[0] += 1
     note_marks(world, state)
+
+
+@kernel
+def price_of_pull(
+    world: World, state: RunState, arm: int, count: int, resources: Resources | None, supplies: Supplies | None
+) -> float:
+    """Return what a pull costs; with several resources, take it from each, and return the largest share."""
+    if supplies is None or resources is None:
+        return arm_cost(world, arm, count) if world.charges.is_random else float(world.prices[arm])
+    share = 0.0
+    for resource in range(len(state.taken)):
+        cost = supply_cost(world, resources, supplies, resource, arm, count)
+        state.taken[resource] = cost
+        left, rest = pay(state.supplies_left[resource, 0], state.supplies_left[resource, 1], cost)
+        state.supplies_left[resource, 0], state.supplies_left[resource, 1] = left, rest
+        share = max(share, cost / supplies.budgets[resource, 0])
+    return share
+
+
+@kernel
+def learn_of_supplies(state: RunState, arm: int, resources: Resources | None) -> None:
+    """Let what the last pull took of several resources enter the estimates."""
+    if resources is not None:
+        learn_costs(resources, arm, state.taken, float(state.arms.told[arm]))
 
 
 @kernel
@@ -222,7 +301,10 @@ def finish(world: World, state: RunState, culprit: int) -> Outcome:
     """Return what came of a run."""
     left, rest, _ = state.money
     expected, marked, declined = expected_by_now(world, state), state.counts[1], state.counts[3]
-    return outcome_of(state.earned[0], expected, left, rest, state.arms.pulls, state.trace, marked, culprit, declined)
+    outcome = outcome_of(
+        state.earned[0], expected, left, rest, state.arms.pulls, state.trace, marked, culprit, declined
+    )
+    return outcome._replace(supplies_left=state.supplies_left)
 
 
 @allocating
@@ -230,6 +312,7 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     """Play a run with any policy, asking it at every pull about what the memory holds."""
     state = begin(world, memory)
     arms = state.past.arms
+    take_stock(world, state, world.supplies, state.arms.resources)
     while goes_on(world, state):
         now = moment(world, memory, state)
         if state.money[2] > now.budget_left:  # and so it may be declined
@@ -245,4 +328,5 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
         policy.take_note(arms, now, arm)
         memory.begin(state.past, arm, state.counts[0])
         pull_arm(policy, world, memory, state, arm, learns)
+        take_stock(world, state, world.supplies, state.arms.resources)
     return finish(world, state, NO_ARM)

@@ -1,6 +1,7 @@
 """What a run is played on, what it draws from there, and what comes of it."""
 
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -9,14 +10,16 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.books import Fallback, fallback_of
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import PriceList, drawn_price
+from budgetbandits.core.resources import Bill, price_lists
 from budgetbandits.core.streams import CHARGE, REWARD, uniform, uniforms
-from budgetbandits.policies.state import Requested
+from budgetbandits.policies.state import Requested, Resources, resources_in, shares_of
 from budgetbandits.problems.laws.changing import Schedules, changing_reward
-from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, tabulate
-from budgetbandits.problems.tables import ChargeTables, Tables
+from budgetbandits.problems.laws.empirical import Empirical
+from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, stacked, tabulate
+from budgetbandits.problems.tables import CostTables, Tables
 from budgetbandits.simulation.engine.laws import compiled
 
-__all__ = ["NO_ARM", "Charges", "Outcome", "World", "outcome_of", "world_of"]
+__all__ = ["NO_ARM", "Charges", "Outcome", "Supplies", "World", "outcome_of", "world_of"]
 
 NO_ARM: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
 _NO_LAWS: Final = tabulate([])
@@ -44,8 +47,33 @@ class Charges(NamedTuple):
     is_decimal: bool
 
 
+class Supplies(NamedTuple):
+    """Several resources, one after the other.
+
+    Attributes
+    ----------
+    budgets
+        The price of each budget, as the sum of two numbers.
+    laws
+        The laws of the costs, those of one resource after those of the other.
+    is_random
+        Whether any cost is; the laws are not looked at otherwise.
+    grains, are_decimal
+        See `budgetbandits.core.money.drawn_price`.
+    """
+
+    budgets: Floats
+    laws: LawTable
+    is_random: bool
+    grains: Floats
+    are_decimal: Counts
+
+
 class World(NamedTuple):
     """What a run is played on.
+
+    With several resources, prices are the largest shares that a pull takes of any of the budgets, and the budget is 1;
+    see `budgetbandits.policies.state`.
 
     Attributes
     ----------
@@ -74,6 +102,8 @@ class World(NamedTuple):
         How many pulls there may be, and whether a request may be declined; None for as many as there is money.
     fallback
         With which arm every request could be answered.
+    resources, supplies
+        Several resources, as policies see them at first, and where they come from; None if there is one.
     """
 
     prices: Floats
@@ -92,6 +122,8 @@ class World(NamedTuple):
     charges: Charges
     requested: Requested | None
     fallback: Fallback
+    resources: Resources | None
+    supplies: Supplies | None
 
 
 class Outcome(NamedTuple):
@@ -102,7 +134,9 @@ class Outcome(NamedTuple):
     reward, expected
         The sum of the rewards, and of the true means of the arms pulled.
     left, left_rest
-        The sum of these two is the price of what was not spent.
+        The sum of these two is the price of what was not spent; with several resources, a share.
+    supplies_left
+        With several resources, what was not spent of each, as the sum of two prices; no row otherwise.
     pulls
         The number of pulls of each arm.
     declined
@@ -117,6 +151,7 @@ class Outcome(NamedTuple):
     expected: float
     left: float
     left_rest: float
+    supplies_left: Floats
     pulls: Counts | Floats
     declined: int
     trace: Floats
@@ -125,7 +160,7 @@ class Outcome(NamedTuple):
 
 def world_of(
     tables: Tables,
-    bill: PriceList,
+    bill: Bill,
     seed: int,
     run: int,
     marks: Floats,
@@ -134,9 +169,18 @@ def world_of(
     skip: bool = False,
 ) -> World:
     """Return what a run of a problem is played on."""
-    budget, rest = bill.unit.pair(bill.budget)
+    bills = price_lists(bill)
+    resources, supplies = (resources_in(bills), _supplies_of(tables, bills)) if len(bills) > 1 else (None, None)
+    if resources is None:
+        prices, charges, (budget, rest) = _money_of(tables, bills[0])
+    else:
+        prices, charges, (budget, rest) = _shares_of(resources, tables.has_random_costs)
+    requested = None
+    if requests is not None or resources is not None:
+        number = math.inf if requests is None else float(requests)
+        requested = Requested(number, number, budget, skip)
     return World(
-        prices=usual(bill.prices),
+        prices=prices,
         means=usual(tables.means),
         rewards=compiled(tables.rewards),
         schedules=tables.schedules,
@@ -149,20 +193,49 @@ def world_of(
         run=run,
         marks=marks,
         stop=stop,
-        charges=_charges_of(tables.charges, bill),
-        requested=None if requests is None else Requested(float(requests), float(requests), budget, skip),
-        fallback=fallback_of([bill], tables.limits, requests, skip=skip),
+        charges=charges,
+        requested=requested,
+        fallback=fallback_of(bills, tables.limits, requests, skip=skip),
+        resources=resources,
+        supplies=supplies,
     )
 
 
-def _charges_of(tables: ChargeTables | None, bill: PriceList) -> Charges:
-    return Charges(
-        is_random=tables is not None,
+def _money_of(tables: Tables, bill: PriceList) -> tuple[Floats, Charges, tuple[float, float]]:
+    """Return prices, random costs and the budget where there is one resource."""
+    random = tables.costs[0].charges
+    charges = Charges(
+        is_random=random is not None,
         least=usual(bill.prices if bill.least is None else bill.least),
-        laws=_NO_LAWS if tables is None else compiled(tables.laws),
+        laws=_NO_LAWS if random is None else compiled(random.laws),
         grain=bill.unit.grain,
         is_decimal=bill.unit.base == 10,
     )
+    return usual(bill.prices), charges, bill.unit.pair(bill.budget)
+
+
+def _shares_of(resources: Resources, is_random: bool) -> tuple[Floats, Charges, tuple[float, float]]:
+    """Return the same where there are several: shares of the budgets."""
+    least = shares_of(resources.costs_low, resources.budgets)
+    charges = Charges(is_random, least, _NO_LAWS, grain=1.0, is_decimal=False)
+    return shares_of(resources.costs, resources.budgets), charges, (1.0, 0.0)
+
+
+def _supplies_of(tables: Tables, bills: Sequence[PriceList]) -> Supplies:
+    return Supplies(
+        budgets=np.array([bill.unit.pair(bill.budget) for bill in bills]),
+        laws=compiled(stacked([_laws_of(each, bill) for each, bill in zip(tables.costs, bills, strict=True)])),
+        is_random=tables.has_random_costs,
+        grains=np.array([bill.unit.grain for bill in bills]),
+        are_decimal=np.array([int(bill.unit.base == 10) for bill in bills]),
+    )
+
+
+def _laws_of(costs: CostTables, bill: PriceList) -> LawTable:
+    """Return the laws of the costs in a resource; a known cost is a law with one value."""
+    if costs.charges is not None:
+        return costs.charges.laws
+    return tabulate([Empirical([cost]) for cost in costs.means(bill).tolist()])
 
 
 def usual(array: Floats) -> Floats:
@@ -194,6 +267,7 @@ def outcome_of(
         expected=expected,
         left=left,
         left_rest=left_rest,
+        supplies_left=np.empty((0, 2)),
         pulls=pulls,
         declined=declined,
         trace=trace,
@@ -239,6 +313,17 @@ def arm_cost(world: World, arm: int, count: int) -> float:
     number = uniform(world.seed, CHARGE, world.run, int(arm), int(count))
     amount = draw_from(charges.laws, int(arm), number)
     return drawn_price(amount, charges.grain, charges.is_decimal, charges.least[arm], world.prices[arm])
+
+
+@kernel
+def supply_cost(world: World, resources: Resources, supplies: Supplies, resource: int, arm: int, count: int) -> float:
+    """Return what an arm takes of a resource at its pull number `count`, from 0."""
+    low, high = resources.costs_low[resource, arm], resources.costs[resource, arm]
+    if not supplies.is_random or low == high:
+        return float(high)
+    row = resource * len(world.prices) + int(arm)
+    amount = draw_from(supplies.laws, row, uniform(world.seed, CHARGE, world.run, row, int(count)))
+    return drawn_price(amount, supplies.grains[resource], supplies.are_decimal[resource] == 1, low, high)
 
 
 @kernel
