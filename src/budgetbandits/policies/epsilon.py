@@ -197,7 +197,7 @@ def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floa
     affordable = np.flatnonzero(arms.cost <= now.budget_left)
     weights = np.zeros(len(arms.cost) + (1 if may_decline(now.requested) else 0))
     weights[affordable] = epsilon / len(affordable)
-    fresh = first_fresh(arms, now)
+    fresh = first_fresh(arms.pulls, arms.cost, now.budget_left)
     if fresh >= 0:
         weights[fresh] += 1.0 - epsilon
         return weights

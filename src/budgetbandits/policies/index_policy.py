@@ -72,7 +72,7 @@ class IndexPolicy(Policy):
 
     def weights(self, arms: Arms, now: Now) -> Counts | Floats:
         """Return the counts of the oracle's best set."""
-        fresh = -1 if self.lazy else first_fresh(arms, now)
+        fresh = -1 if self.lazy else first_fresh(arms.pulls, arms.cost, now.budget_left)
         if fresh >= 0:
             weights = np.zeros(len(arms.cost), np.int64)
             weights[fresh] = 1
@@ -84,7 +84,7 @@ class IndexPolicy(Policy):
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm that the oracle draws, or one past the last to decline the request."""
-        fresh = -1 if self.lazy else first_fresh(arms, now)
+        fresh = -1 if self.lazy else first_fresh(arms.pulls, arms.cost, now.budget_left)
         if fresh >= 0:
             return fresh
         is_affordable = arms.cost <= now.budget_left
@@ -128,11 +128,11 @@ class IndexPolicy(Policy):
 
 
 @allocating
-def first_fresh(arms: Arms, now: Now) -> int:
+def first_fresh(pulls: Counts | Floats, costs: Floats, budget_left: float) -> int:
     """Return the lowest arm that is affordable and was never pulled, or -1."""
-    if arms.pulls.min() > 0:
+    if pulls.min() > 0:
         return -1
-    fresh = np.flatnonzero((arms.pulls == 0) & (arms.cost <= now.budget_left))
+    fresh = np.flatnonzero((pulls == 0) & (costs <= budget_left))
     return int(fresh[0]) if len(fresh) > 0 else -1
 
 

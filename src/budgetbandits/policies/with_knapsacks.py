@@ -192,7 +192,7 @@ class PrimalDualBwK(Policy):
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the affordable arm that brings most for what it uses."""
-        fresh = first_fresh(arms, now)
+        fresh = first_fresh(arms.pulls, arms.cost, now.budget_left)
         if fresh >= 0:
             return fresh
         constant = self.w * log_of_pulls(now)
@@ -300,7 +300,7 @@ class Pacer(Policy):
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the affordable arm with the best upper bound less the price of its cost."""
-        fresh = first_fresh(arms, now)
+        fresh = first_fresh(arms.pulls, arms.cost, now.budget_left)
         if fresh >= 0:
             return fresh
         clock = math.sqrt(2.0 * math.log(max(now.pull, 1.0)))
