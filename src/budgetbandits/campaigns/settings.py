@@ -234,13 +234,14 @@ class CampaignSettings:
     @classmethod
     def _restored(cls, data: dict[str, Any]) -> Self:
         low, high = data["reward_range"]
+        given = [(data.get("resource"), data), *data.get("further", ())]
+        names = [name for name, _ in given]
+        if names != [None] and not (all(isinstance(name, str) for name in names) and len(names) == len(set(names))):
+            raise InvalidState(f"the settings of the campaign are damaged: {names} are no names of resources")
         return cls(
             Policy.from_data(data["policy"]),
             tuple(data["names"]),
-            (
-                ResourceSettings.restored(data, data.get("resource")),
-                *(ResourceSettings.restored(each, name) for name, each in data.get("further", ())),
-            ),
+            tuple(ResourceSettings.restored(each, name) for name, each in given),
             (low, high),
             check_whole(data["seed"], "the seed", SEED_BITS),
             None if data["lease"] is None else check_whole(data["lease"], "the lease", 63),

@@ -159,6 +159,8 @@ def _restored_bills(data: dict[str, Any], prices: Sequence[Amount] | Floats) -> 
         raise InvalidState(f"the saved learner is damaged: {data['resource']!r} is no name of a resource")
     bills = {data["resource"]: _restored_bill(data, prices, is_free=True)}
     bills |= {name: _restored_bill(saved, saved["prices"], is_free=True) for name, saved in further.items()}
+    if any(bill.budget == 0 for bill in bills.values()):
+        raise InvalidState("the saved learner is damaged: there is nothing of one of its resources")
     if not is_free:
         check_none_is_free(data["names"], bills)
     return bills
