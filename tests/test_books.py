@@ -263,3 +263,27 @@ class TestFallback:
     def test_without_an_arm_that_lasts_in_every_resource_there_is_none(self) -> None:
         money, time = price_list([1, 5], NAMES[:2], 100), price_list([10, 1], NAMES[:2], 100)
         assert fallback_of([money, time], np.full(2, UNLIMITED), 21, skip=False) == (-1, False)
+
+    def test_with_a_resource_spent_it_is_one_that_is_free_there(self) -> None:
+        money, time = price_list([1, 5], NAMES[:2], 100), price_list([10, 0], NAMES[:2], 0, may_be_free=True)
+        assert fallback_of([money, time], np.full(2, UNLIMITED), 20, skip=False) == (1, True)
+        assert fallback_of([money, time], np.full(2, UNLIMITED), 21, skip=False) == (-1, False)
+
+    def test_expected_requests_are_answered_with_what_is_left_at_that_time(self) -> None:
+        bill = {"usd": price_list([1, 5], NAMES[:2], 100), "s": price_list([10, 1], NAMES[:2], 100)}
+        books = Books(NAMES[:2], bill, np.full(2, UNLIMITED), 5)
+        assert books.fallback == (1, True)
+        for _ in range(3):
+            books.reserve(0)
+        books.expect(19, [100, 100])
+        assert books.fallback == (1, True)
+        books.expect(20, [100, 100])
+        assert books.fallback == (-1, False)
+        books.expect(1, [50, 40])  # what has come so far
+        assert books.fallback == (1, True)
+
+    def test_limits_that_let_no_arm_answer_everything_are_no_news(self) -> None:
+        bill = {"usd": price_list([1, 5], NAMES[:2], 100), "s": price_list([10, 1], NAMES[:2], 100)}
+        warn_if_tight(Books(NAMES[:2], bill, np.full(2, 7), 8))
+        with pytest.warns(TightBudgetWarning, match="no arm by itself can answer all of 21 requests"):
+            warn_if_tight(Books(NAMES[:2], bill, np.full(2, UNLIMITED), 21))

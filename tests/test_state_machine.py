@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -103,7 +104,6 @@ class Comparison(RuleBasedStateMachine):
         self.prices = {arm: tuple(map(Decimal, costs[:count])) for arm, costs in COSTS.items()}
         self.prices[bb.SKIP] = (Decimal(0),) * count
         self.budgets = tuple(map(Decimal, budgets[:count]))
-        self.fallback = self.lasting_arm()
         self.open_stores()
         for store in self.stores:
             with pytest.warns(TightBudgetWarning) if self.is_tight() else nullcontext():
@@ -164,36 +164,43 @@ class Comparison(RuleBasedStateMachine):
             return self.arrivals.left_with(asked, time, self.counted)
         return None if self.requests is None else max(self.requests - self.counted, 0)
 
-    def lasts(self, arm: str) -> bool:
-        """Tell whether the budgets pay an arm for all requests."""
-        requests = self.arrivals.total if self.arrivals else self.requests or 0
-        return all(requests * price <= budget for price, budget in zip(self.prices[arm], self.budgets, strict=True))
+    def left(self) -> Amounts:
+        held = self.held(self.pulls.values())
+        return tuple(budget - amount for budget, amount in zip(self.budgets, held, strict=True))
 
     def is_tight(self) -> bool:
-        has_requests = self.requests is not None or self.arrivals is not None
-        return has_requests and not self.skip and not any(map(self.lasts, COSTS))
+        """Tell whether no arm by itself lasts for all requests."""
+        requests = self.arrivals.total if self.arrivals else self.requests
+        return requests is not None and not self.skip and not self.lasting_arms(requests, self.budgets)
 
-    def lasting_arm(self) -> str | None:
-        """Return the arm whose price is kept for requests to come: of several resources, one that lasts in all."""
-        if self.skip or (self.requests is None and self.arrivals is None):
-            return None
-        if len(self.budgets) == 1:
-            return min(COSTS, key=self.prices.__getitem__)
+    def lasting_arms(self, requests: int, amounts: Amounts) -> list[str]:
+        """Return the arms that can answer so many requests with so much, the one with the least share first."""
         shares = {
-            arm: max(price / budget for price, budget in zip(self.prices[arm], self.budgets, strict=True))
-            for arm in COSTS
-            if self.arrivals is None and self.lasts(arm)  # with a rate, nobody knows
+            arm: max(Fraction(price) / Fraction(amount or 1) for price, amount in zip(prices, amounts, strict=True))
+            for arm, prices in self.prices.items()
+            if arm != bb.SKIP and all(requests * price <= amount for price, amount in zip(prices, amounts, strict=True))
         }
-        return min(shares, key=shares.__getitem__, default=None)
+        return sorted(shares, key=shares.__getitem__)
+
+    def kept(self, requests_left: int) -> Amounts:
+        """Return what is kept for each request to come: the price of the cheapest arm, or of one that lasts."""
+        if len(self.budgets) == 1:
+            return min(self.prices[arm] for arm in COSTS)
+        lasting = (
+            self.lasting_arms(self.requests, self.budgets)
+            if self.requests is not None
+            else self.lasting_arms(requests_left, self.left())
+        )
+        return self.prices[lasting[0]] if lasting else self.nothing()
 
     def can_pay(self, arm: str, asked: int) -> bool:
-        """Tell whether the money left pays an arm, and the fallback for every request still to come."""
-        later = max((self.requests_left(asked) or 0) - 1, 0)
-        kept = self.nothing() if self.fallback is None else self.prices[self.fallback]
-        left = [budget - held for budget, held in zip(self.budgets, self.held(self.pulls.values()), strict=True)]
+        """Tell whether what is left pays an arm, and what has to be kept for every request still to come."""
+        requests_left = self.requests_left(asked)
+        kept = self.nothing() if requests_left is None or self.skip else self.kept(requests_left)
+        later = max((requests_left or 0) - 1, 0)
         return all(
             price <= min(amount, max(amount - later * each, each))
-            for price, amount, each in zip(self.prices[arm], left, kept, strict=True)
+            for price, amount, each in zip(self.prices[arm], self.left(), kept, strict=True)
         )
 
     def outstanding(self) -> list[int]:

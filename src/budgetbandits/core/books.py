@@ -350,7 +350,11 @@ class Books:
         for account, budget in zip(self.accounts, budgets, strict=True):
             account.bill = replace(account.bill, budget=budget)
         self.requests = self.pulls + requests_left
-        self.fallback = self._lasting_fallback
+        self.fallback = self._fallback_from_now(requests_left) if self.has_several else self._lasting_fallback
+
+    def _fallback_from_now(self, requests_left: int) -> Fallback:
+        left = [replace(account.bill, budget=account.left) for account in self.accounts]
+        return fallback_of(left, self.pulls_left, requests_left, skip=self.skip)
 
     @cached_property
     def _lasting_fallback(self) -> Fallback:
@@ -492,8 +496,10 @@ def shares_of_budgets(bills: Sequence[PriceList]) -> Floats:
     """Return what a pull of each arm takes at most of its scarcest resource: of one resource, its price."""
     if len(bills) == 1:
         return bills[0].prices
-    shares: Floats = np.max([bill.prices / bill.unit.price(bill.budget) for bill in bills], axis=0)
-    return shares
+    with np.errstate(divide="ignore", invalid="ignore"):  # what is spent pays free arms only
+        shares = [bill.prices / bill.unit.price(bill.budget) for bill in bills]
+    greatest: Floats = np.nan_to_num(shares, nan=0.0, posinf=math.inf).max(axis=0)
+    return greatest
 
 
 def warn_if_tight(books: Books) -> None:

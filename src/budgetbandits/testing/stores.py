@@ -524,6 +524,18 @@ class StoreContract(ABC):
         assert resources(ads) == [("0.00", "1.40", "8.60"), ("0", "12", "48")]
         ads.verify()
 
+    def test_as_many_requests_as_expected_are_answered_if_one_arm_lasts(self, store: Store, clock: HandClock) -> None:
+        costs = {"a": {"usd": "0.10", "gpu_s": 2}, "b": {"usd": "0.90", "gpu_s": 0}, "c": {"usd": "0.05", "gpu_s": 9}}
+        budgets = {"usd": 4, "gpu_s": 68}
+        rate = {"requests_rate": "3 per day", "until": LATER}
+        ads = new_campaign(store, policy=epsilon_greedy(50, 0.5), costs=costs, budget=budgets, **rate)
+        for number in range(30):
+            pull = ads.ask()
+            assert pull is not None, number
+            ads.tell(pull, 0.5)
+            clock.advance(86_400 / 3)
+        ads.verify()
+
     # Requests that come at a rate
 
     def test_the_estimate_follows_a_rate_twice_as_high_as_declared(self, store: Store, clock: HandClock) -> None:
