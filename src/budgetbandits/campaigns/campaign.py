@@ -168,6 +168,7 @@ class Campaign:
         cost
             What it cost, if that was less than what was reserved: the rest is given back. What is finer than the
             campaign's unit is rounded up. Needed if the arm's cost is random, unless the pull has expired.
+            With several resources, what it took of each by name; those left out took what was reserved.
 
         Raises
         ------
