@@ -13,7 +13,7 @@ from budgetbandits.core.checks import check_whole
 from budgetbandits.core.specs import require
 from budgetbandits.core.streams import COST, MEAN, uniforms_of_arms
 from budgetbandits.errors import InvalidInput
-from budgetbandits.problems.laws import Bernoulli, Beta, SteadyLaw, TruncatedGaussian
+from budgetbandits.problems.laws import Bernoulli, Beta, SteadyLaw, TruncatedGaussian, Uniform
 from budgetbandits.problems.paper import paper_family
 from budgetbandits.problems.problem import FAMILIES, Family, Problem
 
@@ -25,6 +25,7 @@ __all__ = [
     "GaussianFamily",
     "JackpotFamily",
     "RandomCostFamily",
+    "SeveralResources",
     "WideRange",
     "catalogue",
     "register",
@@ -243,6 +244,59 @@ class RandomCostFamily(_DrawnFamily):
         if self.concentration is None:
             return Bernoulli(mean)
         return Beta(self.concentration * mean, self.concentration * (1 - mean))
+
+
+@FAMILIES.register("several_resources")
+@dataclass(frozen=True)
+class SeveralResources(_DrawnFamily):
+    """Arms that pay 0 or 1 and take something of several resources, each uniform in [1, 10] and apart from the others.
+
+    Mean rewards are uniform in [0, 1]. The resources are named "1", "2" and so on; a plain budget means so much of
+    each.
+
+    Parameters
+    ----------
+    arms
+        K, the number of arms.
+    resources
+        How many resources there are, 2 to 8.
+    spread
+        None for known costs; otherwise a cost is uniform in its mean times (1 - spread) to (1 + spread).
+
+    Examples
+    --------
+    >>> problem = SeveralResources(arms=10, resources=3).problem(seed=1, run=0)
+    >>> problem.resources, problem.costs_of("2").round(2).tolist()[:3]
+    (('1', '2', '3'), [6.6, 9.87, 8.06])
+    """
+
+    resources: int = 2
+    spread: float | None = None
+
+    RESOURCES_MOST: ClassVar[int] = 8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 2 <= check_whole(self.resources, "resources", 32) <= self.RESOURCES_MOST:
+            raise InvalidInput(f"resources is {self.resources}: give 2 to {self.RESOURCES_MOST}")
+        if self.spread is not None:
+            require(self.spread, "spread", "it must be greater than 0 and at most 1", above=0, at_most=1)
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the instance of a run."""
+        # The first resource costs what arms of the other families cost; the next ones what further arms would.
+        drawn = _drawn_costs(seed, run, self.resources * self.arms).reshape(self.resources, self.arms)
+        costs = [{str(place + 1): self.cost(mean) for place, mean in enumerate(arm)} for arm in drawn.T.tolist()]
+        laws = [self.law(u) for u in uniforms_of_arms(seed, MEAN, run, self.arms).tolist()]
+        return Problem(costs, laws, self.REWARD_RANGE)
+
+    def cost(self, mean: float) -> float | Uniform:
+        """Return a cost with a mean, or the law that draws it."""
+        return mean if self.spread is None else Uniform(mean * (1.0 - self.spread), mean * (1.0 + self.spread))
+
+    def law(self, u: float) -> Bernoulli:
+        """Return the law with the mean `u`."""
+        return Bernoulli(u)
 
 
 @FAMILIES.register("wide_range", usual={"of": paper_family("moderate"), "factor": 4.0})
