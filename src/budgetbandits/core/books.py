@@ -153,6 +153,10 @@ class Books:
         What became of each resource, and of the first of them.
     bills
         What pulls take of each resource, and its budget.
+    has_several
+        Whether there is more than one resource.
+    has_random_costs
+        Whether the cost of any arm is known only after a pull.
     skip_arm
         The number of the arm `SKIP`, one past those of the others.
     fallback
@@ -197,6 +201,8 @@ class Books:
         self.names = names
         self.accounts = accounts_of(bill)
         self.first = self.accounts[0]
+        self.has_several = len(self.accounts) > 1
+        self.has_random_costs = any(account.bill.least is not None for account in self.accounts)
         self.limits = limits
         self.requests = requests
         self.skip = skip
@@ -214,18 +220,9 @@ class Books:
         # To find these takes longer than all else about a pull.
         self._prices: dict[int, tuple[int, ...]] = {}
         self._costs: dict[tuple[int, ...], tuple[Decimal, ...]] = {}
+        self._last: Pull | None = None
 
     # Arms and money
-
-    @property
-    def has_several(self) -> bool:
-        """Whether there is more than one resource."""
-        return len(self.accounts) > 1
-
-    @property
-    def has_random_costs(self) -> bool:
-        """Whether the cost of any arm is known only after a pull."""
-        return any(account.bill.least is not None for account in self.accounts)
 
     @property
     def requests_left(self) -> float:
@@ -261,7 +258,7 @@ class Books:
 
     def has_random_cost(self, arm: int) -> bool:
         """Tell whether what a pull of an arm costs is known only afterwards, in any resource."""
-        return any(account.is_random(arm) for account in self.accounts)
+        return self.has_random_costs and any(account.is_random(arm) for account in self.accounts)
 
     def can_pull(self, arm: int) -> bool:
         """Tell whether there is a request left, and the money left pays an arm that is below its limit."""
@@ -269,7 +266,9 @@ class Books:
             return False
         if arm == self.skip_arm:
             return self.skip
-        return bool(self.pulls_left[arm] > 0) and all(account.price(arm) <= account.left for account in self.accounts)
+        if self.pulls_left[arm] <= 0 or self.first.price(arm) > self.first.left:
+            return False
+        return not self.has_several or all(account.price(arm) <= account.left for account in self.accounts[1:])
 
     def pull(self, reservation: Reservation) -> Pull:
         """Return a pull as it is handed out."""
@@ -280,8 +279,11 @@ class Books:
                 account.bill.unit.decimal(price) for account, price in zip(self.accounts, prices, strict=True)
             )
         if self.first.name is None:
-            return Pull(number, self.name(arm), costs[0], place)
-        return Pull(number, self.name(arm), costs[0], place, dict(zip(self.resource_names, costs, strict=True)))
+            self._last = Pull(number, self.name(arm), costs[0], place)
+        else:
+            by_name = dict(zip(self.resource_names, costs, strict=True))
+            self._last = Pull(number, self.name(arm), costs[0], place, by_name)
+        return self._last
 
     @cached_property
     def resource_names(self) -> tuple[str, ...]:
@@ -307,8 +309,9 @@ class Books:
 
     def settle(self, reservation: Reservation, prices: tuple[int, ...]) -> None:
         """Spend so much of what is reserved for a pull, and give the rest back."""
-        self._close(reservation)
+        del self.outstanding[reservation.number]
         for account, reserved, price in zip(self.accounts, reservation.prices, prices, strict=True):
+            account.reserved -= reserved
             account.spent += price
             account.saved += reserved - price
 
@@ -375,6 +378,8 @@ class Books:
 
         A random cost has to be told, unless the pull has expired (is_late), since no money moves then.
         """
+        if cost is None and not self.has_random_costs:
+            return reservation.prices
         what = f"cost of pull {reservation.number}"
         if self.first.name is None:
             if isinstance(cost, Mapping):
@@ -433,7 +438,9 @@ class Books:
         return self.find(pull) if expired is None else self._matched(pull, expired.reservation)
 
     def _matched(self, pull: Pull | int, reservation: Reservation | None) -> Reservation:
-        if reservation is None or (isinstance(pull, Pull) and pull != self.pull(reservation)):
+        # Mostly it is the last one that was handed out, and need not be made again to be compared.
+        is_another = isinstance(pull, Pull) and pull is not self._last
+        if reservation is None or (is_another and pull != self.pull(reservation)):
             raise self.unknown(pull)
         return reservation
 

@@ -14,7 +14,19 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeVar
 
-__all__ = ["MARKED", "Marked", "Way", "allocating", "fieldwise", "inlined", "kernel", "routine", "vectorised"]
+__all__ = [
+    "MARKED",
+    "Marked",
+    "Way",
+    "allocating",
+    "fieldwise",
+    "handed_on",
+    "inlined",
+    "is_handed_on",
+    "kernel",
+    "routine",
+    "vectorised",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -35,6 +47,8 @@ class Marked(NamedTuple):
     function: Callable[..., Any]
     way: Way
 
+
+_HANDED_ON: Final = "__handed_on__"
 
 MARKED: Final[list[Marked]] = []
 """All marked functions, in the order in which they were defined."""
@@ -67,6 +81,20 @@ def inlined(function: Function) -> Function:
     writes to an array inside a tuple as dead code.
     """
     return _mark(function, Way.INLINED)
+
+
+def handed_on(method: Function) -> Function:
+    """Let compiled code write a method of a spec out where it is called: one that hands all arms on to another.
+
+    To pass a dozen arrays by value takes longer than most of such methods do themselves.
+    """
+    vars(method)[_HANDED_ON] = True
+    return method
+
+
+def is_handed_on(method: Callable[..., Any]) -> bool:
+    """Tell whether a method has that mark."""
+    return _HANDED_ON in vars(method)
 
 
 def fieldwise(

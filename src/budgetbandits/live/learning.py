@@ -133,7 +133,7 @@ class Learning:
         bill = self._books.first.bill
         return 1.0 if self._books.has_several else bill.unit.price(bill.budget)
 
-    def payable(self, money: float, requested: Requested | None) -> float:
+    def payable(self, money: float, requested: Requested) -> float:
         """Return how much of the money left a pull may cost; with several resources, arms say so themselves."""
         if self.arms.resources is not None:
             return money
@@ -144,7 +144,8 @@ class Learning:
         """Return the price of what is left; with several resources, let arms that cannot be paid be known."""
         books, resources = self._books, self.arms.resources
         if resources is None:
-            return books.first.bill.unit.price(books.first.left)
+            money = books.first
+            return money.bill.unit.price(money.left)
         resources.left[:] = [account.bill.unit.price(account.left) for account in books.accounts]
         left = note_what_is_left(self.arms, resources, self.greatest_costs, books.fallback, books.requests_left)
         self.cost_min = float(self.arms.cost.min())
@@ -187,6 +188,8 @@ class Learning:
         """Return what the policy makes of a reward and of a random cost; one that is not known counts as the mean."""
         low, high = self._reward_low, self._reward_high
         learned = self._checked_lesson("reward", self._policy.reward_lesson(reward, low, high, draw), low, high)
+        if not self._books.has_random_costs and self.arms.resources is None:
+            return Lesson(learned, float(self.greatest_costs[arm]), None)
         costs = self._told_costs(arm, prices)
         return Lesson(learned, self._learned_cost(arm, prices, costs, draw), costs)
 

@@ -4,6 +4,7 @@ Learners and campaigns both play with this part. Arms are numbers here and amoun
 with names and Decimals, comes through `budgetbandits.Learner` or `budgetbandits.Campaign`.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -101,14 +102,14 @@ class Player:
 
     def now(self) -> Now:
         """Return what the policy is told of the moment."""
-        learning, books = self.learning, self.books
-        money, requests_left = learning.money_left(), books.requests_left
+        learning, books, requested = self.learning, self.books, self._first.requested
+        money = learning.money_left()
         return moment_at(
             self._first,
             pull=learning.memory.next_pull(learning.past, books.pulls + 1),
-            budget_left=learning.payable(money, self._first.requested),
+            budget_left=money if requested is None else learning.payable(money, requested),
             money=money,
-            requests_left=requests_left,
+            requests_left=math.inf if requested is None else books.requests_left,
             arms_tried=learning.tried,
             reward_seen=learning.reward_seen,
         )
@@ -118,7 +119,7 @@ class Player:
         return self._choose(self.now())
 
     def _choose(self, now: Now) -> int | None:
-        if self.books.requests_left < 1:
+        if self.books.requests is not None and self.books.requests_left < 1:
             return None
         if self.learning.cost_min > now.budget_left:
             return self.books.skip_arm if self.books.skip else None

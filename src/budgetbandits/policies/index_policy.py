@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.compiled import allocating, handed_on, kernel
 from budgetbandits.core.specs import require_flag, require_spec
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies.base import Policy
@@ -97,6 +97,7 @@ class IndexPolicy(Policy):
         drawn = self.oracle.draw(values, allowance_of(known, now), uniform)
         return arm_drawn(drawn, affordable, len(arms.cost))
 
+    @handed_on
     def values(self, arms: Arms, now: Now) -> Floats:
         """Return what each arm is taken to be worth."""
         if arms.pulls.min() > 0:
@@ -111,6 +112,7 @@ class IndexPolicy(Policy):
         values[pulled] = self.known_values(select(arms, pulled), now)
         return values
 
+    @handed_on
     def known_values(self, arms: Arms, now: Now) -> Floats:
         """Return what the index says of arms that were all pulled before."""
         values = self.index.bounds(arms, now)

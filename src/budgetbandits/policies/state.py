@@ -550,11 +550,12 @@ arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(a
 @allocating  # of arrays that it hands on, it has to keep count
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
+    requested, resources = now.requested, arms.resources
     return Allowance(
-        costs=costs_to_oracles(arms, now.requested, arms.resources),
-        budget=budget_to_oracles(now, arms.resources),
-        limits=arms.pulls_left,
-        further=further_of(len(arms.cost), now.requested, arms.resources),
+        costs_to_oracles(arms, requested, resources),
+        budget_to_oracles(now, resources),
+        arms.pulls_left,
+        further_of(len(arms.cost), requested, resources),
     )
 
 
@@ -570,7 +571,7 @@ def costs_to_oracles(arms: Arms, requested: Requested | None, resources: Resourc
 @kernel
 def budget_to_oracles(now: Now, resources: Resources | None) -> float:
     """Return the price of what is left of the first resource."""
-    return money_left(now) if resources is None else float(resources.left[0])
+    return money_left_of(now.requested, now.budget_left) if resources is None else float(resources.left[0])
 
 
 @allocating

@@ -4,6 +4,9 @@ class Type:
     name: str
     def __init__(self, name: str) -> None: ...
 
+class Optional(Type):
+    type: Type
+
 class BaseTuple(Type):
     def __iter__(self) -> typing.Iterator[typing.Any]: ...
     types: tuple[typing.Any, ...]

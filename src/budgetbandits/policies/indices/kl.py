@@ -23,7 +23,16 @@ from budgetbandits.policies.indices.scaled import (
     top_ratio,
     unscaled,
 )
-from budgetbandits.policies.state import Arm, Now, has_requests, money_left, pulls_ahead, pulls_in_all, requests_left_of
+from budgetbandits.policies.state import (
+    Arm,
+    Now,
+    has_requests,
+    money_left,
+    pulls_ahead,
+    pulls_ahead_of,
+    pulls_in_all,
+    requests_left_of,
+)
 
 __all__ = ["KLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
 
@@ -332,7 +341,9 @@ class LearnedRangeKLUCB(ScalarIndex):
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
-        due = pulls_ahead(arm.mean_cost, arm.pulls * max(now.arms_tried, 1), now)
+        # Not `pulls_ahead`: the recommended policy asks this of every arm, and in Python each call counts.
+        times = arm.pulls * max(now.arms_tried, 1)
+        due = pulls_ahead_of(arm.mean_cost, times, now.budget_left, now.cost_high, now.requested)
         level = self.a * minimax_exploration(due) / arm.pulls
         top = highest_seen(now)
         chance = -math.expm1(-log_plus(self.share * due) / arm.pulls)

@@ -41,8 +41,10 @@ from numba.extending import (
     unbox,
 )
 
-from budgetbandits.core.compiled import MARKED, Way
+from budgetbandits.core.compiled import MARKED, Way, is_handed_on
 from budgetbandits.core.specs import Spec
+from budgetbandits.policies.allowance import Further
+from budgetbandits.policies.state import Requested
 
 __all__ = [
     "are_importable",
@@ -79,11 +81,14 @@ class _LinkedCompiler(Compiler):
     """Compiles functions that only compiled code calls.
 
     Numba would optimise each of them together with all that it calls, and make machine code of both: the same again at
-    each level of calls, though nobody calls any but the entry point.
+    each level of calls, though nobody calls any but the entry point. With requests, whose policies have many levels,
+    that takes half a minute. Without, it takes little, and loops that are optimised by themselves are a bit faster.
     """
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         state = self.state
+        if not any(has_requests(argument) for argument in state.args):
+            return super().compile_extra(func)
         state.flags.no_compile = True
         state.library = _LinkedLibrary(state.targetctx.codegen(), func.__qualname__)
         state.library.is_small = not state.flags.nrt
@@ -93,6 +98,22 @@ class _LinkedCompiler(Compiler):
         entry_point = make_function(module, func.__name__, "", 0, *known)
         state.targetctx.insert_user_function(entry_point, result.fndesc, [result.library])
         return result._replace(entry_point=entry_point)
+
+
+def has_requests(argument: types.Type) -> bool:
+    """Tell whether what has a type may hold a number of requests.
+
+    >>> has_requests(types.NamedTuple((types.float64, types.float64, types.float64, types.boolean), Requested))
+    True
+    """
+    made = getattr(argument, "instance_class", None)
+    return made in (Requested, Further) or any(map(has_requests, _parts_of(argument)))
+
+
+def _parts_of(argument: types.Type) -> Iterable[types.Type]:
+    if isinstance(argument, types.Optional):
+        return (argument.type,)
+    return argument.types if isinstance(argument, types.BaseTuple) else ()
 
 
 _INNER: Final = _OPTIONS | {"no_cfunc_wrapper": True, "pipeline_class": _LinkedCompiler}
@@ -151,7 +172,7 @@ class _Member(AttributeTemplate):
             found = spec.types[spec.fields.index(name)]
         method = getattr(spec.instance_class, name, None)
         if inspect.isfunction(method):
-            found = self.context.resolve_getattr(spec, _known_as(name, _parameter_count(method)))
+            found = self.context.resolve_getattr(spec, _known_as(name, method))
         return found
 
 
@@ -225,20 +246,20 @@ def _let_compiled_code_call_methods(spec_class: type[Spec]) -> None:
         return
     _known.add(spec_class)
     for name, method in inspect.getmembers(spec_class, inspect.isfunction):
-        _let_compiled_code_call(name, _parameter_count(method))
+        _let_compiled_code_call(name, _known_as(name, method), _parameter_count(method), is_handed_on(method))
 
 
 def _parameter_count(method: Callable[..., Any]) -> int:
     return len(inspect.signature(method).parameters)
 
 
-def _known_as(name: str, arguments: int) -> str:
-    """Return what Numba knows the methods of a name by that take so many arguments."""
-    return f"{name} of {arguments}"
+def _known_as(name: str, method: Callable[..., Any]) -> str:
+    """Return what Numba knows the methods by that have the name, the number of arguments and the mark of this one."""
+    return f"{name} of {_parameter_count(method)}{', handed on' if is_handed_on(method) else ''}"
 
 
 @functools.cache
-def _let_compiled_code_call(name: str, arguments: int) -> None:
+def _let_compiled_code_call(name: str, known_as: str, arguments: int, is_written_out: bool) -> None:
     """Teach Numba that ``spec.name(...)`` calls the method that the class of the spec has under that name."""
 
     def method_of(self: SpecType, *_: types.Type) -> Callable[..., Any]:
@@ -249,7 +270,8 @@ def _let_compiled_code_call(name: str, arguments: int) -> None:
     names = ["self", *(f"argument_{i}" for i in range(1, arguments))]
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     vars(method_of)["__signature__"] = inspect.Signature(parameters)
-    overload_method(SpecType, _known_as(name, arguments), strict=False, jit_options=_INNER)(method_of)
+    options = _INNER | {"forceinline": is_written_out}
+    overload_method(SpecType, known_as, strict=False, jit_options=options)(method_of)
 
 
 _compiling: Final = threading.RLock()
