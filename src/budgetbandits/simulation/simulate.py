@@ -302,7 +302,7 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
                 "spent": spent[0],
                 "optimum": optimum,
                 "fractional_optimum": fractional,
-                "cost_min": float(tables.mean_costs(bill)[0].min()),
+                "cost_min": float(tables.costs[0].means(prices).min()),
             }
             if not isinstance(bill, PriceList):
                 row |= {f"spent_{resource}": amount for resource, amount in zip(bill, spent, strict=True)}
@@ -333,7 +333,7 @@ def _shown_budget(budget: Amounts) -> float:
 def _spent_in_all(bill: Bill, outcome: "Outcome") -> list[float]:
     """Return what was spent of each resource."""
     bills, left = price_lists(bill), [(outcome.left, outcome.left_rest)]
-    if len(bills) > 1:
+    if len(bills) > 1 and outcome.supplies_left is not None:
         left = outcome.supplies_left.tolist()
     amounts = []
     for prices, (high, low) in zip(bills, left, strict=True):

@@ -136,7 +136,7 @@ class Outcome(NamedTuple):
     left, left_rest
         The sum of these two is the price of what was not spent; with several resources, a share.
     supplies_left
-        With several resources, what was not spent of each, as the sum of two prices; no row otherwise.
+        With several resources, what was not spent of each, as the sum of two prices; None, or no row, otherwise.
     pulls
         The number of pulls of each arm.
     declined
@@ -151,7 +151,7 @@ class Outcome(NamedTuple):
     expected: float
     left: float
     left_rest: float
-    supplies_left: Floats
+    supplies_left: Floats | None
     pulls: Counts | Floats
     declined: int
     trace: Floats
@@ -267,7 +267,7 @@ def outcome_of(
         expected=expected,
         left=left,
         left_rest=left_rest,
-        supplies_left=np.empty((0, 2)),
+        supplies_left=None,
         pulls=pulls,
         declined=declined,
         trace=trace,
