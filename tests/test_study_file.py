@@ -400,3 +400,44 @@ def test_what_decides_the_rows_decides_the_identity(file: Path) -> None:
         PLAIN + FAMILY,
     ):
         assert read_text(file, changed).study.identity() != plain
+
+
+RESOURCES = """
+budgets = [50]
+runs = 2
+
+[[arms]]
+name = "small"
+costs = { usd = "0.5", gpu_s = 1 }
+reward = { law = "bernoulli", probability = 0.4 }
+
+[[arms]]
+name = "large"
+costs = { usd = 2, gpu_s = { law = "uniform", low = 1, high = 3 } }
+reward = { law = "bernoulli", probability = 0.9 }
+
+[policies.recommended]
+policy = "recommended"
+"""
+
+
+def test_an_arm_may_cost_several_resources(file: Path) -> None:
+    problem = read_text(file, RESOURCES).study.cases[CASE].source
+    assert isinstance(problem, bb.Problem)
+    assert problem.resources == ("usd", "gpu_s")
+    assert problem.costs_of("gpu_s").tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('costs = { usd = "0.5", gpu_s = 1 }', "costs = 3", "arms['small'].costs is 3"),
+        ('costs = { usd = "0.5", gpu_s = 1 }', "cost = 1\ncosts = { usd = 1 }", "arms[0].cost is 1, but there is no"),
+        ("gpu_s = 1 }", "eur = 1 }", "names the resource"),
+        ("gpu_s = 1 }", "gpu_s = -1 }", "-1"),
+    ],
+)
+def test_resources_that_are_wrong(file: Path, before: str, after: str, message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_text(file, RESOURCES.replace(before, after))
+    assert message in str(caught.value)

@@ -201,7 +201,9 @@ def requests_left_of(requested: Requested | None) -> float:
 @kernel
 def requests_answered(requested: Requested | None) -> float:
     """Return how many requests were answered or declined so far; 0 where there is no such number."""
-    return 0.0 if requested is None else requested.requests - requested.requests_left
+    if requested is None or requested.requests == math.inf:
+        return 0.0
+    return requested.requests - requested.requests_left
 
 
 @kernel
@@ -467,9 +469,12 @@ def note_what_is_left(
     later = max(requests_left - 1.0, 0.0)
     is_payable = arms.pulls_left > 0
     for resource in range(len(resources.left)):
-        price = resources.costs[resource, fallback.arm] if fallback.arm >= 0 else 0.0
         left = resources.left[resource]
-        is_payable &= resources.costs[resource] <= min(left, max(left - price * later, price))
+        payable = left
+        if fallback.arm >= 0:
+            price = resources.costs[resource, fallback.arm]
+            payable = min(left, max(left - price * later, price))
+        is_payable &= resources.costs[resource] <= payable
     scarcest = 1.0
     for resource in range(len(resources.left)):
         if np.any(is_payable & (resources.costs[resource] > 0.0)):

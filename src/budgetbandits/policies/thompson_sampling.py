@@ -145,9 +145,7 @@ class PosteriorSampling(Policy):
             number = int(affordable[place])
             arm = arm_of(arms, number)
             values[place] = self.drawn_mean(arm, now, key, number)
-            # A dear first try costs many cheap answers; but where all arms may be dear, a first one is never left.
-            is_dear = self.lazy and arm.pulls == 0
-            costs[place] = arm.cost if is_dear else self.drawn_cost(arm, now, key, number)
+            costs[place] = self.drawn_cost(arm, now, key, number)
         share, _ = uniform_pair(key, MIXTURE, 0, 0, 0)
         return arm_in_mixture(values, allowance_for(arms, affordable, now, costs), affordable, len(arms.cost), share)
 
@@ -183,7 +181,7 @@ class PosteriorSampling(Policy):
         if self.lazy:
             fresh = arms.pulls[affordable] == 0
             values[:, fresh] = now.reward_high
-            costs[:, fresh] = low[fresh] if now.requested is None else high[fresh]
+            costs[:, fresh] = low[fresh]
         if now.requested is None:
             wins = np.bincount(np.argmax(values / costs, axis=1), minlength=len(known)).astype(np.float64)
             weights = np.zeros(len(arms.cost))

@@ -222,7 +222,7 @@ def _problem(entries: object, reward_range: object) -> Problem:
     tables = [_arm_table(entry, f"arms[{position}]") for position, entry in enumerate(entries)]
     names = _arm_names(tables)
     arms = [(name, f"arms[{name!r}]", table) for name, table in zip(names, tables, strict=True)]
-    costs = {name: _cost(table["cost"], name, where) for name, where, table in arms}
+    costs = {name: _cost(table, name, where) for name, where, table in arms}
     laws = [_reward(table["reward"], f"{where}.reward") for _, where, table in arms]
     limits = {name: _limit(table["limit"], f"{where}.limit") for name, where, table in arms if "limit" in table}
     declared = None if reward_range is None else reward_range_of(reward_range, "reward_range")
@@ -232,7 +232,8 @@ def _problem(entries: object, reward_range: object) -> Problem:
 
 def _arm_table(entry: object, where: str) -> Mapping[str, Any]:
     table = subtable(entry, where, _ARMS_EXAMPLE)
-    keys = ["name", "cost", "reward"]
+    cost = "costs" if "costs" in table else "cost"
+    keys = ["name", cost, "reward"]
     check_keys(table, where, allowed=[*keys, "limit"], required=keys)
     return table
 
@@ -254,11 +255,20 @@ def _arm_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
     return names
 
 
-def _cost(value: Any, name: str, where: str) -> Any:
-    cost = steady_law(value, f"{where}.cost") if isinstance(value, Mapping) else value
-    with told_as(f"cost of arm {name!r}", f"{where}.cost"):
+def _cost(table: Mapping[str, Any], name: str, where: str) -> Any:
+    """Return a cost, or `costs` by the names of resources."""
+    if "costs" in table:
+        where, given = f"{where}.costs", subtable(table["costs"], f"{where}.costs", "{ usd = 0.02, gpu_s = 1 }")
+        cost: Any = {resource: _amount(each, f"{where}.{resource}") for resource, each in given.items()}
+    else:
+        where, cost = f"{where}.cost", _amount(table["cost"], f"{where}.cost")
+    with told_as(f"cost of arm {name!r}", where):
         Problem({name: cost}, [Bernoulli(0.5)])  # for its checks
     return cost
+
+
+def _amount(value: Any, where: str) -> Any:
+    return steady_law(value, where) if isinstance(value, Mapping) else value
 
 
 def _reward(value: object, where: str) -> Law:
