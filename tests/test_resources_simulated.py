@@ -1,5 +1,6 @@
 """Simulated runs with several resources: what a live learner does, none of them exceeded, beside the right optimum."""
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -92,6 +93,15 @@ class TestRuns:
             assert [row["spent_usd"], row["spent_gpu_s"]] == spent
             assert row["spent"] == row["spent_usd"] <= budget["usd"]
             assert row["spent_gpu_s"] <= budget["gpu_s"]
+
+    def test_they_come_back_from_a_file_and_go_with_those_played_later(self, tmp_path: Path) -> None:
+        first, later = (
+            bb.simulate(PROBLEM, bb.policies.pacer(), 60, runs=1, first_run=run, requests=20) for run in (0, 1)
+        )
+        first.to_parquet(tmp_path / "first.parquet")
+        again = bb.Runs.from_parquet(tmp_path / "first.parquet")
+        assert {"spent_usd", "spent_gpu_s"} <= set(again.column_names)
+        assert list((again + later)["spent_gpu_s"]) == [*first["spent_gpu_s"], *later["spent_gpu_s"]]
 
     def test_the_resources_after_the_first_draw_for_themselves(self) -> None:
         both = bb.Problem({"a": {"x": bb.Uniform(1, 3), "y": bb.Uniform(1, 3)}}, [bb.Bernoulli(0.5)])

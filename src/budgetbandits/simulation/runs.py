@@ -40,6 +40,7 @@ COLUMNS: Final = (
     "cost_min",
 )
 _ROWS_SHOWN: Final = 10  # in a notebook
+_OF_A_RESOURCE: Final = "spent_"  # and the name of the resource
 _OF_REQUESTS: Final = ("requests", "declined")
 _LISTS: Final = ("arm_pulls", "trace_requests", "trace_spent", "trace_regret")
 
@@ -49,8 +50,8 @@ class Runs:
 
     The columns are run, policy, budget, reward, expected_reward (the sum of the true means of what was pulled), pulls,
     spent, optimum (exact), fractional_optimum and cost_min; on request also arm_pulls (the pulls of each arm) and
-    trace_spent with trace_regret (against the best density, along the spending). Where there is a number of requests,
-    it is the column requests and, where they may be declined, declined says how many were; a trace then has
+    trace_spent with trace_regret (against the best density, along the spending). Where resources have names, spent is
+    of the first, and spent_NAME of each. Where there is a number of requests, it is the column requests and, where they may be declined, declined says how many were; a trace then has
     trace_requests, too, along which it goes.
 
     Parameters
@@ -209,9 +210,12 @@ class Runs:
 
     # Other forms
 
+    def _of_resources(self) -> list[str]:
+        return [name for name in self._columns if name.startswith(_OF_A_RESOURCE)]
+
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first rows."""
-        names = [name for name in (*COLUMNS, *_OF_REQUESTS) if name in self._columns]
+        names = [name for name in (*COLUMNS, *self._of_resources(), *_OF_REQUESTS) if name in self._columns]
         rows = [[cell_text(self[name][row].item()) for name in names] for row in range(min(len(self), _ROWS_SHOWN))]
         rest = f"<p>and {len(self) - _ROWS_SHOWN} more rows</p>" if len(self) > _ROWS_SHOWN else ""
         return f"<p>{html.escape(repr(self))}</p>{html_table(names, rows)}{rest}"
@@ -221,7 +225,7 @@ class Runs:
         require("parquet")
         import pyarrow as pa
 
-        asked = [name for name in _OF_REQUESTS if name in self._columns]
+        asked = [*self._of_resources(), *(name for name in _OF_REQUESTS if name in self._columns)]
         arrays = {name: self._columns[name] for name in (*COLUMNS, *asked) if name != "policy"}
         columns: dict[str, Any] = {name: pa.array(array) for name, array in arrays.items()}
         columns["policy"] = pa.array(self["policy"].tolist(), pa.string()).dictionary_encode()
