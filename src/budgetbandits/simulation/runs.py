@@ -51,8 +51,8 @@ class Runs:
     The columns are run, policy, budget, reward, expected_reward (the sum of the true means of what was pulled), pulls,
     spent, optimum (exact), fractional_optimum and cost_min; on request also arm_pulls (the pulls of each arm) and
     trace_spent with trace_regret (against the best density, along the spending). Where resources have names, spent is
-    of the first, and spent_NAME of each. Where there is a number of requests, it is the column requests and, where they may be declined, declined says how many were; a trace then has
-    trace_requests, too, along which it goes.
+    of the first, and spent_NAME of each. Where there is a number of requests, it is the column requests and, where they
+    may be declined, declined says how many were; a trace then has trace_requests, too, along which it goes.
 
     Parameters
     ----------
