@@ -117,7 +117,7 @@ def test_a_change_above_the_engine_costs_nobody_a_compilation(place: Place) -> N
 
 def test_compilation_is_announced_with_its_time_and_what_is_on_disk_is_not(place: Place) -> None:
     """On standard error whether or not it is a terminal: a notebook's is none."""
-    assert place.warnings_of(ANNOUNCED) == "budgetbandits compiles times: 5 to 35 seconds, the first time only"
+    assert place.warnings_of(ANNOUNCED) == "budgetbandits compiles times: 5 to 60 seconds, the first time only"
     assert place.warnings_of(ANNOUNCED) == ""
 
 
@@ -125,7 +125,7 @@ def test_one_of_several_policies_is_announced_with_its_number(place: Place) -> N
     program = "from budgetbandits.simulation.engine import numbered\nwith numbered(2, 3):\n" + textwrap.indent(
         ANNOUNCED, "    "
     )
-    said = "budgetbandits compiles times (policy 2 of 3): 5 to 35 seconds, the first time only"
+    said = "budgetbandits compiles times (policy 2 of 3): 5 to 60 seconds, the first time only"
     assert place.warnings_of(program) == said
 
 
@@ -138,7 +138,7 @@ def test_the_documentation_says_the_same_of_the_time() -> None:
 
 def test_a_class_in_a_script_is_announced_in_every_process(place: Place) -> None:
     said = (
-        "budgetbandits compiles Steep(): 5 to 35 seconds, in every process, since a script or notebook cannot be cached"
+        "budgetbandits compiles Steep(): 5 to 60 seconds, in every process, since a script or notebook cannot be cached"
     )
     assert [place.warnings_of(ANNOUNCED_OF_A_SCRIPT) for _ in range(2)] == [said, said]
 

@@ -28,7 +28,7 @@ def warm_up(
 ) -> None:
     """Compile in advance what a simulation or a live learner will need.
 
-    A policy takes 5 to 35 seconds of CPU time to compile, once: the machine code is kept on disk, and found again by
+    A policy takes 5 to 60 seconds of CPU time to compile, once: the machine code is kept on disk, and found again by
     every later process. Only policies that are defined in a script or a notebook are compiled in each.
 
     Parameters

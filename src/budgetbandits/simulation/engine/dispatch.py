@@ -46,7 +46,7 @@ from budgetbandits.simulation.engine.world import Outcome, World, is_changing, u
 __all__ = ["COMPILE_TIME", "SteadyCall", "call", "is_tournament", "numbered", "play_run", "solve_exactly"]
 
 
-COMPILE_TIME: Final = "5 to 35 seconds"
+COMPILE_TIME: Final = "5 to 60 seconds"
 """How long a policy takes to compile; the documentation says the same."""
 
 _EVERYTHING: Final = Everything()
