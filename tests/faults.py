@@ -66,8 +66,8 @@ class FaultyBackend(Backend):
         self.has_committed = True
         self._perhaps_fail("after commit")
 
-    def create(self, name: str, settings: str, budget: int, created: int) -> None:
-        self._inner.create(name, settings, budget, created)
+    def create(self, name: str, settings: str, budget: int, created: int, head: str) -> None:
+        self._inner.create(name, settings, budget, created, head)
 
     def find(self, name: str) -> CampaignRecord:
         return self._inner.find(name)

@@ -110,7 +110,7 @@ def test_several_resources(url: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     output = capsys.readouterr().out
     assert "\nusd 10.00: spent 0.25, reserved 0.10, left 9.65\ntime 60: spent 1, reserved 3, left 56\n" in output
     assert main(["campaign", "verify", url, "jobs"]) == 0
-    assert capsys.readouterr().out == "jobs: ok, 5 entries, spent 0.25 of 10.00 usd, 1 of 60 time\n"
+    assert capsys.readouterr().out.startswith("jobs: ok, 5 entries, spent 0.25 of 10.00 usd, 1 of 60 time, head ")
     assert main(["campaign", "export", url, "jobs", str(tmp_path / "x.jsonl")]) == 0
     lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
     assert [(line["amount"], tuple(line["amounts"].values())) for line in lines] == [
@@ -138,7 +138,10 @@ def test_refills_of_several_resources(url: str, capsys: pytest.CaptureFixture[st
 
 def test_verify(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["campaign", "verify", url, "spring"]) == 0
-    assert capsys.readouterr().out == "spring: ok, 5 entries, spent 0.10 of 10.00\n"
+    line, head = capsys.readouterr().out.split(", head ")
+    assert line == "spring: ok, 5 entries, spent 0.10 of 10.00"
+    with bb.open_store(url) as store:
+        assert store.open("spring").head == head.strip()
     connection = sqlite3.connect(tmp_path / "a.db")
     connection.execute("DROP TRIGGER entries_never_update")
     connection.execute("UPDATE entries SET reward = 0.75, amount = 9 WHERE kind = 'told'")
@@ -146,8 +149,23 @@ def test_verify(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     connection.close()
     assert main(["campaign", "verify", url]) == 1
     output = capsys.readouterr()
-    assert output.out == "empty: ok, 1 entries, spent 0 of 5\n"
+    assert output.out.startswith("empty: ok, 1 entries, spent 0 of 5, head ")
     assert output.err.startswith("budgetbandits: spring: the journal of 'spring' adds up to Totals(entries=5, spent=9,")
+
+
+def test_verify_expects_heads_that_were_kept(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with bb.open_store(url) as store:
+        spring = store.open("spring")
+        heads = [spring.head]
+        spring.tell(3, 0.5)
+        heads.append(spring.head)
+    for expected in (heads[:1], heads[1:], heads):
+        assert main(["campaign", "verify", url, "spring", *(f"--expect={head}" for head in expected)]) == 0
+    capsys.readouterr()
+    assert main(["campaign", "verify", url, "spring", "--expect", heads[0], "--expect", "0" * 64]) == 1
+    assert f"never had the head {'0' * 64}" in capsys.readouterr().err
+    assert "is no head: give what `campaign.head` was" in refused(capsys, "verify", url, "spring", "--expect", "0")
+    assert "without a name: say whose head it is" in refused(capsys, "verify", url, "--expect", heads[0])
 
 
 @pytest.mark.parametrize("form", [[], ["--format", "jsonl"]])

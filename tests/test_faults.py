@@ -57,7 +57,7 @@ class Simulation:
         self.chance = Random(self.seed)
         self.record = self.backend.find(self.name)
         self.clerks = [self.new_clerk() for _ in range(PROCESSES)]
-        self.twin = Ledger(self.clerks[0].settings)
+        self.twin = Ledger(self.clerks[0].settings, self.record.origin)
 
     def new_clerk(self) -> Clerk:
         return Clerk(self.backend, self.record, self.clock)

@@ -28,7 +28,6 @@ from budgetbandits.errors import (
     InvalidState,
     JournalDamaged,
     NotInstalled,
-    StoreError,
     StoreUnavailable,
     WrongStore,
 )
@@ -220,7 +219,7 @@ class TestSqlite:
         backend.close()
         before = (tmp_path / "a.db").read_bytes()
         message = refused(url, WrongStore)
-        assert "has the schema version '9999', and this package knows versions up to '0002': upgrade" in message
+        assert "has the schema version '9999', and this package knows versions up to '0003': upgrade" in message
         assert (tmp_path / "a.db").read_bytes() == before
 
     def test_many_processes_may_set_it_up_at_once(self, tmp_path: Path, journal: str) -> None:
@@ -291,9 +290,9 @@ for number in range(6):
         "change",
         [
             "INSERT INTO entries SELECT campaign, 3, time, kind, 3, arm, amount, reward, until, NULL, part, wanted, "
-            "NULL FROM entries WHERE number = 1",
+            "NULL, NULL FROM entries WHERE number = 1",
             "INSERT INTO entries SELECT campaign, 3, time, 'eaten', 1, arm, 0, reward, until, NULL, part, wanted, "
-            "NULL FROM entries WHERE number = 1",
+            "NULL, NULL FROM entries WHERE number = 1",
         ],
         ids=["surplus", "unknown kind"],
     )
@@ -538,6 +537,5 @@ class TestSchema:
             connection.execute(text(f"UPDATE campaigns SET {change}"))
         again = bb.Store(backend).open("ads")
         for act in (again.verify, again.ask, ads.ask):
-            with pytest.raises(StoreError) as caught:
+            with pytest.raises(JournalDamaged):
                 act()
-            assert type(caught.value) is JournalDamaged

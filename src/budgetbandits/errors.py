@@ -20,6 +20,7 @@
     │   ├── CampaignClosed      it hands out no more pulls
     │   ├── KeyReused           the key was used before, with other contents
     │   └── JournalDamaged      the journal of a campaign is inconsistent
+    │       └── HistoryLost     it no longer has what it said before: a restored copy, or a failover that lost its tail
     ├── OutputError             an output folder or file that cannot be written, or is not ours to write
     ├── NotInstalled            (also an ImportError)  a package that this part needs; the message says what to install
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
@@ -41,6 +42,7 @@ __all__ = [
     "BudgetBanditsError",
     "CampaignClosed",
     "CampaignExists",
+    "HistoryLost",
     "InvalidAmount",
     "InvalidInput",
     "InvalidReward",
@@ -136,6 +138,10 @@ class KeyReused(StoreError):
 
 class JournalDamaged(StoreError):
     """The journal of a campaign is inconsistent, or does not agree with its totals."""
+
+
+class HistoryLost(JournalDamaged):
+    """A journal no longer has what it said before: a copy was restored, or a failover lost its tail."""
 
 
 class OutputError(BudgetBanditsError):

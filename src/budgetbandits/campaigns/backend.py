@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple
 
+from budgetbandits.campaigns.chain import origin
 from budgetbandits.campaigns.journal import Entry
 from budgetbandits.core.registry import Registry
 from budgetbandits.errors import StoreUnavailable
@@ -48,6 +49,8 @@ class Totals(NamedTuple):
     further
         What was spent and what is reserved of each further resource, such as "20+5 0+0"; None if there is none, and
         before the first entry.
+    head
+        The head of the journal's chain, see `campaigns.chain`.
     """
 
     entries: int = 0
@@ -55,6 +58,7 @@ class Totals(NamedTuple):
     reserved: int = 0
     is_closed: bool = False
     further: str | None = None
+    head: str = ""
 
 
 class CampaignRecord(NamedTuple):
@@ -74,6 +78,8 @@ class CampaignRecord(NamedTuple):
         Whole units of money.
     totals
         What its journal adds up to.
+    adopted
+        How many entries there were before there was a chain: they entered it when the store was upgraded.
     """
 
     id: int
@@ -82,6 +88,12 @@ class CampaignRecord(NamedTuple):
     settings: str
     budget: int
     totals: Totals
+    adopted: int = 0
+
+    @property
+    def origin(self) -> str:
+        """The head of its chain before the first entry."""
+        return origin(self.name, self.created, self.settings, self.adopted)
 
 
 class Transaction(ABC):
@@ -119,8 +131,10 @@ class Backend(ABC):
     """
 
     @abstractmethod
-    def create(self, name: str, settings: str, budget: int, created: int) -> None:
-        """Keep a new campaign, with an empty journal, durably; it was created so many microseconds after 1970.
+    def create(self, name: str, settings: str, budget: int, created: int, head: str) -> None:
+        """Keep a new campaign durably, with an empty journal whose chain has that head.
+
+        It was created so many microseconds after 1970.
 
         Raises
         ------

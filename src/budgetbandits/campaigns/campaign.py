@@ -1,6 +1,6 @@
 """A campaign: a budget that many workers spend, durably."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -9,6 +9,7 @@ from typing import overload
 
 from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
+from budgetbandits.campaigns.chain import checked_heads
 from budgetbandits.campaigns.clerk import Clerk, totals_of
 from budgetbandits.campaigns.journal import Entry
 from budgetbandits.campaigns.ledger import Lease, Ledger, replay
@@ -18,7 +19,7 @@ from budgetbandits.core.books import Pull, Reservation
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.resources import Amounts, Money
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import JournalDamaged
+from budgetbandits.errors import HistoryLost, JournalDamaged
 from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
 from budgetbandits.policies import Policy
 
@@ -249,7 +250,7 @@ class Campaign:
     @property
     def money(self) -> Money:
         """What became of the budget, exactly; with several resources, of the first."""
-        totals = self._backend.find(self.name).totals
+        totals = self._clerk.totals()
         return _money(self._settings.money, totals.spent, totals.reserved)
 
     @property
@@ -266,7 +267,7 @@ class Campaign:
     @property
     def is_closed(self) -> bool:
         """Whether it hands out no more pulls."""
-        return self._backend.find(self.name).totals.is_closed
+        return self._clerk.totals().is_closed
 
     @property
     def pulls(self) -> int:
@@ -345,8 +346,23 @@ class Campaign:
         """Return the journal as it is stored, in whole units of money and microseconds."""
         return entries_after(self._clerk.pages, 0)
 
-    def verify(self) -> Totals:
-        """Replay the journal: check the money, and that every ask was what the policy had to answer.
+    @property
+    def head(self) -> str:
+        """The head of the journal's chain: whoever keeps it can prove later that nothing before it was changed."""
+        return self._clerk.look(lambda ledger: ledger.head)
+
+    @property
+    def adopted(self) -> int:
+        """How many entries are older than the chain: they entered it when the store was upgraded."""
+        return self._record.adopted
+
+    def verify(self, expect: str | Iterable[str] = ()) -> Totals:
+        """Replay the journal: check its chain, the money, and that every ask was what the policy had to answer.
+
+        Parameters
+        ----------
+        expect
+            Heads that were kept, see `head`: the chain must have had each of them.
 
         Returns
         -------
@@ -357,23 +373,31 @@ class Campaign:
         ------
         JournalDamaged
             If it is inconsistent, or does not add up to the totals that the database keeps beside it.
+        HistoryLost
+            If it never had one of these heads, or not what this program has seen of it.
         """
-        ledger, record = Ledger(self._settings), self._backend.find(self.name)
-        while ledger.entries < record.totals.entries:
+        record = self._backend.find(self.name)
+        settings = CampaignSettings.from_json(record.settings)  # as they stand now
+        ledger = Ledger(settings, record.origin)
+        missing = {self._clerk.head_seen, *checked_heads(expect)} - {ledger.head}
+        is_growing = True  # others may append meanwhile
+        while is_growing:
             before = ledger.entries
-            replay(self._settings, entries_after(self._clerk.pages, before), with_choices=True, ledger=ledger)
-            record = self._backend.find(self.name)  # others may have appended meanwhile
-            if ledger.entries == before:
-                break
-        # Nothing may stand beyond what the totals count.
-        replay(self._settings, entries_after(self._clerk.pages, ledger.entries), with_choices=True, ledger=ledger)
-        record = self._backend.find(self.name) if ledger.entries > record.totals.entries else record
+            entries = _crossing_off(missing, ledger, entries_after(self._clerk.pages, before))
+            replay(settings, entries, with_choices=True, ledger=ledger)
+            record = self._backend.find(self.name)
+            is_growing = before < ledger.entries < record.totals.entries
         totals = totals_of(ledger)
-        budget = self._settings.money.budget
+        budget = settings.money.budget
         if totals != record.totals or record.budget != budget:
             raise JournalDamaged(
                 f"the journal of {self.name!r} adds up to {totals} of {budget}, and its totals say "
                 f"{record.totals} of {record.budget}"
+            )
+        if missing:
+            raise HistoryLost(
+                f"the journal of {self.name!r} never had the head {min(missing)}: it is sound by itself, but not the "
+                "one that was seen before. An older copy was restored, or a failover lost the end"
             )
         return totals
 
@@ -423,3 +447,10 @@ def _shown_budget(settings: CampaignSettings) -> str:
         for resource in settings.resources
     ]
     return ", ".join(amounts)
+
+
+def _crossing_off(missing: set[str], ledger: Ledger, entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Return entries, and cross off the heads that a ledger has when they are folded in."""
+    for entry in entries:
+        yield entry
+        missing.discard(ledger.head)

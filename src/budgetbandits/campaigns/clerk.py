@@ -4,7 +4,8 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Generic, TypeVar, cast
+from itertools import islice
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Pages, Totals, check_process, entries_after
 from budgetbandits.campaigns.group import Group
@@ -13,6 +14,7 @@ from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.times import Clock, timestamp
 from budgetbandits.errors import (
     BudgetBanditsError,
+    HistoryLost,
     InvalidInput,
     JournalDamaged,
     OutcomeUnknown,
@@ -50,7 +52,8 @@ class Clerk:
         self.pages: Pages = partial(backend.entries, record.id)
         self._process = os.getpid()
         self._backend = backend
-        self._campaign = record.id
+        self._record = record
+        self._seen = Mark(0, record.origin)
         self._clock = clock
         self._ledger: Ledger | None = None
         self._ledger_lock = threading.Lock()
@@ -72,6 +75,19 @@ class Clerk:
         self._check_caller()
         return self._alone(lambda: view(self._present_ledger()))
 
+    def totals(self) -> Totals:
+        """Return what the journal adds up to, without reading it; raise if it is not what this clerk has seen."""
+        totals = self._backend.find(self._record.name).totals
+        is_another = totals.entries == self._seen.entries and totals.head != self._seen.head
+        if totals.entries < self._seen.entries or is_another:
+            raise self._lost(totals)
+        return totals
+
+    @property
+    def head_seen(self) -> str:
+        """The head of the chain, as far as this clerk has seen the journal."""
+        return self._seen.head
+
     def _present_ledger(self) -> Ledger:
         ledger = self._caught_up_outside()
         if self.settings.arrivals is not None:
@@ -79,8 +95,9 @@ class Clerk:
         return ledger
 
     def _caught_up_outside(self) -> Ledger:
+        """Catch up without a transaction: with the totals, up to which a journal does not change any more."""
         try:
-            return self._caught_up(self.pages)
+            return self._caught_up(self.pages, self._backend.find(self._record.name).totals)
         except BaseException:
             self._ledger = None  # an entry may have been folded in half
             raise
@@ -117,8 +134,8 @@ class Clerk:
         has_begun = is_decided = False
         try:
             if self._ledger is None:
-                self._caught_up(self.pages)  # a long journal is read first: others wait for a transaction
-            with self._backend.writing(self._campaign) as transaction:
+                self._caught_up_outside()  # a long journal is read first: others wait for a transaction
+            with self._backend.writing(self._record.id) as transaction:
                 has_begun = True
                 ledger = self._caught_up(transaction.entries, transaction.totals)
                 ledger.advance(transaction.time() if self._clock is None else timestamp(self._clock()))
@@ -128,6 +145,7 @@ class Clerk:
                     transaction.append(ledger.unsaved, totals_of(ledger))
                 is_decided = True
             ledger.unsaved.clear()
+            self._seen = Mark(ledger.entries, ledger.head)
         except BaseException as error:
             if has_begun:  # else the ledger is as it was: a long journal need not be read again
                 self._ledger = None  # it is ahead of the journal now, or may be
@@ -135,26 +153,55 @@ class Clerk:
                 raise
             raise StoreUnavailable(f"the request failed ({error!r}). Nothing was changed; try again") from error
 
-    def _caught_up(self, pages: Pages, totals: Totals | None = None) -> Ledger:
-        ledger = self._ledger
-        if ledger is None or (totals is not None and ledger.entries > totals.entries):  # a backup was restored
-            ledger = Ledger(self.settings)
-        if totals is None or ledger.entries < totals.entries:
-            for entry in entries_after(pages, ledger.entries):
-                ledger.apply(entry)
-        if totals is not None and totals_of(ledger) != totals:
-            raise JournalDamaged(f"the journal adds up to {totals_of(ledger)}, and the campaign's totals say {totals}")
-        self._ledger = ledger
+    def _caught_up(self, pages: Pages, totals: Totals) -> Ledger:
+        """Return the ledger as the journal stands with these totals; raise if they do not agree with each other.
+
+        What this clerk has seen has to be there still: a ledger that was kept is not believed if it does not fit.
+        """
+        try:
+            ledger = self._followed(self._ledger, pages, totals)
+        except JournalDamaged:
+            if self._ledger is None:
+                raise
+            ledger = self._followed(None, pages, totals)  # that says whether it was lost or is damaged
+        self._ledger, self._seen = ledger, Mark(ledger.entries, ledger.head)
         return ledger
+
+    def _followed(self, ledger: Ledger | None, pages: Pages, totals: Totals) -> Ledger:
+        if totals.entries < self._seen.entries:
+            raise self._lost(totals)
+        if ledger is None:
+            ledger = Ledger(self.settings, self._record.origin)
+        for entry in islice(entries_after(pages, ledger.entries), totals.entries - ledger.entries):
+            ledger.apply(entry)
+            if entry.number == self._seen.entries and ledger.head != self._seen.head:
+                raise self._lost(totals)
+        if totals_of(ledger) != totals:
+            raise JournalDamaged(f"the journal adds up to {totals_of(ledger)}, and the campaign's totals say {totals}")
+        return ledger
+
+    def _lost(self, totals: Totals) -> HistoryLost:
+        return HistoryLost(
+            f"the journal of {self._record.name!r} has {totals.entries} entries, and not the {self._seen.entries} that "
+            f"this program has seen, with the head {self._seen.head}: an older copy was restored, or a failover lost "
+            "the end. Restore a newer copy; or open the store again, and go on from what is there"
+        )
+
+
+class Mark(NamedTuple):
+    """How far a journal was seen: how many entries it had, and the head of its chain."""
+
+    entries: int
+    head: str
 
 
 def totals_of(ledger: Ledger) -> Totals:
     """Return what a journal adds up to."""
     if ledger.entries == 0:
-        return Totals()  # as it is created, whatever its resources
+        return Totals(head=ledger.head)  # as it is created, whatever its resources
     money, *others = ledger.player.books.accounts
     further = " ".join(f"{account.spent}+{account.reserved}" for account in others) or None
-    return Totals(ledger.entries, money.spent, money.reserved, ledger.is_closed, further)
+    return Totals(ledger.entries, money.spent, money.reserved, ledger.is_closed, further, ledger.head)
 
 
 class Request(Generic[Answer]):

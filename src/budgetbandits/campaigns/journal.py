@@ -49,6 +49,8 @@ class Entry(NamedTuple):
         Which part of the answer to that ask this pull is, from 0, and how many pulls were wanted.
     further
         The amounts of the further resources, in their order, separated by spaces; None if there is one resource.
+    note
+        What else there is to say, as text.
     """
 
     number: int
@@ -63,6 +65,7 @@ class Entry(NamedTuple):
     part: int = 0
     wanted: int = 1
     further: str | None = None
+    note: str | None = None
 
     @property
     def amounts(self) -> tuple[int, ...]:

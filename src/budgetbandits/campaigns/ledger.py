@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from budgetbandits.campaigns.chain import linked
 from budgetbandits.campaigns.journal import Entry, Kind, written
 from budgetbandits.campaigns.pulls import Pulls, Told
 from budgetbandits.campaigns.settings import CampaignSettings
@@ -53,6 +54,8 @@ class Ledger:
     ----------
     settings
         What the campaign is made of.
+    head
+        The head of its chain before the first entry.
 
     Attributes
     ----------
@@ -60,8 +63,8 @@ class Ledger:
         The same.
     player
         Keeps the books, chooses and learns. To be looked at, not to be changed.
-    entries
-        The number of the last entry.
+    entries, head
+        The number of the last entry, and the head of the chain with it.
     is_closed
         Whether it hands out no more pulls.
     unsaved
@@ -83,8 +86,9 @@ class Ledger:
     8
     """
 
-    def __init__(self, settings: CampaignSettings) -> None:
+    def __init__(self, settings: CampaignSettings, head: str = "") -> None:
         self.settings = settings
+        self.head = head
         self.player: Player = settings.player()
         self.entries = 0
         self.is_closed = False
@@ -299,6 +303,7 @@ class Ledger:
         if due is not None and entry.kind is not Kind.EXPIRED:
             raise JournalDamaged(f"pull {due} should have expired before")
         self._folds[entry.kind](entry)
+        self.head = linked(self.head, entry)
         self.entries = entry.number
         self._time = entry.time
 

@@ -8,13 +8,14 @@ from typing import Any, Final, Literal, NamedTuple, Self, get_args
 import numpy as np
 
 from budgetbandits.campaigns.arrivals import Arrivals
-from budgetbandits.campaigns.times import Duration, duration
+from budgetbandits.campaigns.times import Duration, duration, span
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.books import SKIP
 from budgetbandits.core.checks import (
     ArmName,
     Costs,
     Limits,
+    check_names,
     check_range,
     check_requests,
     check_whole,
@@ -23,7 +24,7 @@ from budgetbandits.core.checks import (
     named_costs,
 )
 from budgetbandits.core.money import CostRange, PriceList, Unit, looks_real
-from budgetbandits.core.resources import Amounts, Bill, bill_of
+from budgetbandits.core.resources import Amounts, Bill, bill_of, check_none_is_free
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
 from budgetbandits.live.learner import new_seed
 from budgetbandits.live.player import SEED_BITS, Player
@@ -225,7 +226,9 @@ class CampaignSettings:
             data = json.loads(text)
             if data["version"] not in range(_PLAIN, _WITH_RESOURCES + 1):
                 raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 to 5")
-            return cls._restored(data)
+            settings = cls._restored(data)
+            settings._check_agreement(data)
+            return settings
         except InvalidState:
             raise
         except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -233,7 +236,7 @@ class CampaignSettings:
 
     @classmethod
     def _restored(cls, data: dict[str, Any]) -> Self:
-        low, high = data["reward_range"]
+        check_names(data["names"])
         given = [(data.get("resource"), data), *data.get("further", ())]
         names = [name for name, _ in given]
         if names != [None] and not (all(isinstance(name, str) for name in names) and len(names) == len(set(names))):
@@ -242,15 +245,29 @@ class CampaignSettings:
             Policy.from_data(data["policy"]),
             tuple(data["names"]),
             tuple(ResourceSettings.restored(each, name) for name, each in given),
-            (low, high),
+            check_range(data["reward_range"]),
             check_whole(data["seed"], "the seed", SEED_BITS),
-            None if data["lease"] is None else check_whole(data["lease"], "the lease", 63),
+            None if data["lease"] is None else duration(span(check_whole(data["lease"], "the lease", 63)), "the lease"),
             data["on_expire"],
             _limits(data.get("limits"), data["names"]),
             check_requests(data.get("requests"), data.get("skip", False), data["names"]),
             data.get("skip", False),
             Arrivals.restored(data["arrivals"]) if "arrivals" in data else None,
         )
+
+    def _check_agreement(self, data: dict[str, Any]) -> None:
+        """Raise unless settings that were read agree with each other, and say nothing else than they would again."""
+        bills = {str(each.name): each.bill() for each in self.resources}
+        for resource, prices in bills.items():
+            least = prices.prices if prices.least is None else prices.least
+            if not len(prices.prices) == len(least) == len(self.names) or (least > prices.prices).any():
+                raise InvalidState(f"the settings of the campaign are damaged: the costs in {resource} are no costs")
+        if self.requests is None:
+            check_none_is_free(self.names, bills)
+        again = json.loads(self.to_json())
+        odd = [name for name in data.keys() | again.keys() if name != "policy" and data.get(name) != again.get(name)]
+        if odd or self.on_expire not in get_args(OnExpire):
+            raise InvalidState(f"the settings of the campaign are damaged: {min(odd, default='on_expire')} cannot be")
 
     @staticmethod
     def unit_of(text: str) -> Unit:

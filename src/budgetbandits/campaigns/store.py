@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.backend import Backend, CampaignRecord
 from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.campaigns.chain import origin
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.sql import BACKENDS
 from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
@@ -198,7 +199,8 @@ class Store:
             policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits, requests, skip, arrivals
         )
         warn_if_tight(settings.player().books)
-        self.backend.create(name, settings.to_json(), settings.money.budget, created)
+        text = settings.to_json()
+        self.backend.create(name, text, settings.money.budget, created, origin(name, created, text))
         return self.open(name)
 
     def open(self, name: str) -> Campaign:

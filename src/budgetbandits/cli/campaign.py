@@ -22,9 +22,12 @@ postgresql+psycopg://user@host/database.
 """
 
 _VERIFY = """\
-Replay the journal of a campaign, or of all: the entries must be complete and in order, the money must add up at each of
-them, and every pull must be the one that the policy with its seed had to choose. The exit status is 1 if something is
-wrong.
+Replay the journal of a campaign, or of all: the entries must be complete, in order and those that were chained to each
+other when they were written, the money must add up at each of them, and every pull must be the one that the policy with
+its seed had to choose. The exit status is 1 if something is wrong.
+
+The head of the chain is printed. Keep it somewhere else, and give it back with --expect another day: that proves that
+nothing has changed or vanished that was there before.
 """
 
 
@@ -71,6 +74,13 @@ def _add_show(verbs: Any) -> None:
 def _add_verify(verbs: Any) -> None:
     verify = _add_verb(verbs, "verify", _verify, "replay and check a journal", _VERIFY)
     verify.add_argument("name", nargs="?", help="the name of the campaign; all by default")
+    verify.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="HEAD",
+        help="a head that the chain must have had; may be given several times, with the name of a campaign",
+    )
 
 
 def _add_export(verbs: Any) -> None:
@@ -128,20 +138,26 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from budgetbandits.errors import BudgetBanditsError, StoreUnavailable
+    from budgetbandits.campaigns.chain import checked_heads
+    from budgetbandits.errors import BudgetBanditsError, InvalidInput, StoreUnavailable
 
+    expected = checked_heads(options.expect)
+    if options.expect and not options.name:
+        raise InvalidInput("--expect is given without a name: say whose head it is")
     status = 0
     with _open(options) as store:
         for name in [options.name] if options.name else [row.name for row in store.list()]:
             try:
-                totals = store.open(name).verify()
+                totals = store.open(name).verify(expected)
             except StoreUnavailable:
                 raise
             except BudgetBanditsError as error:  # the others are verified nevertheless
                 print(f"budgetbandits: {name}: {error}", file=sys.stderr)
                 status = 1
             else:
-                print(f"{name}: ok, {totals.entries} entries, spent {_spent(store.open(name))}")
+                ads = store.open(name)
+                older = f" ({ads.adopted} are older than the chain)" if ads.adopted else ""
+                print(f"{name}: ok, {totals.entries} entries{older}, spent {_spent(ads)}, head {totals.head}")
     return status
 
 

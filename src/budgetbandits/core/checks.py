@@ -76,7 +76,7 @@ def named_costs(costs: Any) -> tuple[Sequence[ArmName], Sequence[Any] | Floats]:
     if not pairs:
         return range(len(entries)), [entry for entry in entries if not isinstance(entry, tuple)]
     names = [name for name, _ in pairs]
-    _check_names(names)
+    check_names(names)
     return names, [cost_of(name, cost) for name, cost in pairs]
 
 
@@ -90,7 +90,8 @@ def cost_of(name: ArmName, cost: Any) -> Any:
         raise InvalidAmount(f"cost of arm {name!r}: {error}") from error
 
 
-def _check_names(names: list[ArmName]) -> None:
+def check_names(names: Sequence[ArmName]) -> None:
+    """Raise unless every arm has a name of its own."""
     for name in names:
         if not isinstance(name, str | int) or isinstance(name, bool):
             raise InvalidInput(f"arm name {name!r}: a name must be text or a whole number")

@@ -23,6 +23,7 @@ from budgetbandits.campaigns.sql.schema import (
 from budgetbandits.campaigns.undisturbed import undisturbed
 from budgetbandits.errors import (
     CampaignExists,
+    HistoryLost,
     JournalDamaged,
     NoSuchCampaign,
     OutcomeUnknown,
@@ -112,12 +113,12 @@ class SqlBackend(Backend):
         """Tell whether a commit that failed with this error may have succeeded nevertheless."""
 
     @undisturbed
-    def create(self, name: str, settings: str, budget: int, created: int) -> None:
+    def create(self, name: str, settings: str, budget: int, created: int, head: str) -> None:
         """Store a new campaign."""
         with self._committing(None) as connection:
-            contents = {"name": name, "settings": settings, "budget": budget, "created": created}
+            contents = {"name": name, "settings": settings, "budget": budget, "created": created, "adopted": 0}
             try:
-                connection.execute(insert(campaigns).values(contents | Totals()._asdict()))
+                connection.execute(insert(campaigns).values(contents | Totals(head=head)._asdict()))
             except IntegrityError as error:
                 raise CampaignExists(
                     f"there is a campaign named {name!r} already: open it, or give the new one another name"
@@ -221,7 +222,10 @@ class SqlTransaction(Transaction):
         self._backend = backend
         self._connection = connection
         self._campaign = campaign
-        self.totals = Totals(*connection.execute(_TOTALS, {"campaign": campaign}).one())
+        totals = connection.execute(_TOTALS, {"campaign": campaign}).one_or_none()
+        if totals is None:
+            raise HistoryLost("the store no longer has this campaign: restore it from a copy, or create it anew")
+        self.totals = Totals(*totals)
 
     def time(self) -> int:
         """Return the time by the database's clock."""

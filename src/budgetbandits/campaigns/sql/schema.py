@@ -38,7 +38,7 @@ __all__ = [
     "version_of",
 ]
 
-NEWEST: Final = "0002"
+NEWEST: Final = "0003"
 VERSION_TABLE: Final = "schema_version"
 _AMOUNTS: Final = re.compile(r"\d{1,16}( \d{1,16})*", re.ASCII)  # what `journal.written` writes
 
@@ -57,6 +57,8 @@ campaigns = Table(
     Column("reserved", BigInteger, nullable=False),
     Column("is_closed", Boolean, nullable=False),
     Column("further", Text),
+    Column("head", Text, nullable=False),
+    Column("adopted", BigInteger, nullable=False),
     CheckConstraint("spent >= 0 AND reserved >= 0 AND spent + reserved <= budget", name="budget_is_kept"),
 )
 
@@ -76,6 +78,7 @@ entries = Table(
     Column("part", Integer, nullable=False),
     Column("wanted", Integer, nullable=False),
     Column("further", Text),
+    Column("note", Text),
 )
 
 # NULL differs from NULL in both databases, so entries without a key do not clash.
@@ -84,11 +87,11 @@ Index("one_answer_a_key", entries.c.campaign, entries.c.key, entries.c.part, uni
 
 def record_of(row: Row[Any]) -> CampaignRecord:
     """Convert a row of `campaigns`."""
-    numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved)
+    numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved, row.adopted)
     if not all(isinstance(number, int) for number in numbers) or not is_moment(row.created):
         raise ValueError(f"the campaign {row.name!r} has no numbers where they belong")
-    totals = Totals(row.entries, row.spent, row.reserved, row.is_closed, row.further)
-    return CampaignRecord(row.id, row.name, row.created, row.settings, row.budget, totals)
+    totals = Totals(row.entries, row.spent, row.reserved, row.is_closed, row.further, row.head)
+    return CampaignRecord(row.id, row.name, row.created, row.settings, row.budget, totals, row.adopted)
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
@@ -105,7 +108,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
         all(isinstance(number, int) for number in (entry.number, entry.time, entry.amount, entry.part, entry.wanted))
         and all(number is None or isinstance(number, int) for number in numbers)
         and (entry.reward is None or isinstance(entry.reward, float))
-        and all(text is None or isinstance(text, str) for text in (entry.key, entry.further))
+        and all(text is None or isinstance(text, str) for text in (entry.key, entry.further, entry.note))
         and (entry.further is None or _AMOUNTS.fullmatch(entry.further) is not None)
         and is_moment(entry.time)
         and (entry.until is None or is_moment(entry.until))

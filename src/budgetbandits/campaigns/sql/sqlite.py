@@ -166,7 +166,8 @@ def _check_file(driver: ModuleType, path: Path) -> None:
     # SQLite creates a log file next to a database that it opens for reading, unless it is opened as immutable. If there
     # is a log or a journal already, another process may be writing, and immutable would not be safe.
     if not _log_of(path).exists() and not _journal_of(path).exists():
-        with contextlib.suppress(driver.DatabaseError):  # another process may have begun to write in the meantime
+        # Another process may have begun to write in the meantime.
+        with contextlib.suppress(driver.DatabaseError, UnicodeError):
             _check_file_as(driver, path, "immutable=1")
             return
     try:
@@ -175,7 +176,7 @@ def _check_file(driver: ModuleType, path: Path) -> None:
         way_out = ". A crash may have broken off a transaction: open it once where it may be written, which undoes that"
         hint = way_out if _journal_of(path).exists() else ""
         raise StoreUnavailable(f"{path} cannot be read: {error}{hint}") from error
-    except driver.DatabaseError as error:
+    except (driver.DatabaseError, UnicodeError) as error:  # the latter from a message that quotes what is damaged
         raise _damaged(str(path), error) from error
 
 
