@@ -287,3 +287,37 @@ class TestFallback:
         warn_if_tight(Books(NAMES[:2], bill, np.full(2, 7), 8))
         with pytest.warns(TightBudgetWarning, match="no arm by itself can answer all of 21 requests"):
             warn_if_tight(Books(NAMES[:2], bill, np.full(2, UNLIMITED), 21))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["reserve", "settle", "adjust", "cancel"]), st.integers(0, 9), st.integers(0, 30)),
+        max_size=60,
+    )
+)
+def test_whatever_bills_come_the_books_balance(story: list[tuple[str, int, int]]) -> None:
+    """What is handed out never exceeds the budget, and all that was charged beyond it is an overrun."""
+    bill = price_list([10], ["a"], 60)
+    books = Books(["a"], bill, np.full(1, UNLIMITED), may_overrun=True)
+    settled: dict[int, tuple[Reservation, int]] = {}
+    for verb, which, price in story:
+        outstanding = list(books.outstanding.values())
+        if verb == "reserve" and books.can_pull(0):
+            books.reserve(0)
+        elif verb == "settle" and outstanding:
+            pull = outstanding[which % len(outstanding)]
+            books.settle(pull, (price,))
+            settled[pull.number] = pull, price
+        elif verb == "cancel" and outstanding:
+            books.cancel(outstanding[which % len(outstanding)])
+        elif verb == "adjust" and settled:
+            pull, before = list(settled.values())[which % len(settled)]
+            books.adjust(pull, (before,), (price,))
+            settled[pull.number] = pull, price
+        money = books.first
+        assert money.spent == sum(price for _, price in settled.values())
+        assert money.reserved == 10 * len(books.outstanding)
+        assert 0 <= money.overrun <= money.spent
+        assert money.spent - money.overrun + money.reserved <= 60
+        assert books.is_overdrawn == (money.spent + money.reserved > 60)
+        assert 10 * books.pulls == money.spent + money.reserved + money.saved

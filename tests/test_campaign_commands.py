@@ -18,7 +18,7 @@ from budgetbandits.core import specs
 from budgetbandits.errors import InvalidInput
 from budgetbandits.testing import new_campaign
 
-PLAIN_COLUMNS = ("number", "time", "kind", "pull", "arm", "amount", "reward", "key")
+PLAIN_COLUMNS = ("number", "time", "kind", "pull", "arm", "amount", "reward", "key", "note")
 
 
 @pytest.fixture
@@ -187,7 +187,8 @@ def test_export_parquet(url: str, tmp_path: Path) -> None:
         history = list(store.open("spring").history())
     rows = pq.read_table(file).to_pylist()
     assert [tuple(row.values()) for row in rows] == [
-        (row.number, row.time, row.kind, row.pull, row.arm, row.amount, row.reward, row.key) for row in history
+        (row.number, row.time, row.kind, row.pull, row.arm, row.amount, row.reward, row.key, row.note)
+        for row in history
     ]
     assert all(tuple(row) == PLAIN_COLUMNS for row in rows)
     assert rows[0]["amount"] == Decimal("0.10")

@@ -170,7 +170,7 @@ def test_a_campaign_that_is_gone(store: bb.Store) -> None:
         "UPDATE campaigns SET adopted = 8",
         "UPDATE campaigns SET settings = REPLACE(settings, '\"decimal_places\": 2', '\"decimal_places\": 1')",
         "UPDATE campaigns SET settings = REPLACE(settings, '[0.0, 1.0]', '[0.0, 2.0]')",
-        "UPDATE campaigns SET settings = REPLACE(settings, '\"charge\"', '\"release\"')",
+        'UPDATE campaigns SET settings = REPLACE(settings, \'expire": "charge"\', \'expire": "release"\')',
     ],
 )
 def test_what_was_changed_into_something_possible(store: bb.Store, url: str, change: str) -> None:

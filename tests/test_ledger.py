@@ -30,6 +30,7 @@ from budgetbandits.errors import (
     KnapsackTooHard,
     PolicyError,
     PullAlreadySettled,
+    PullError,
     UnknownPull,
 )
 from budgetbandits.live.saving import to_json
@@ -49,6 +50,7 @@ def new_settings(**changed: Any) -> CampaignSettings:
         "lease": "1 minute",
         "on_expire": "charge",
         "unit": None,
+        "on_overrun": "refuse",
     }
     return CampaignSettings.given(**(arguments | changed))
 
@@ -76,8 +78,11 @@ def busy_ledger(**changed: Any) -> Ledger:
     ledger.ask(key="last")
     [directed] = ledger.ask(arm="c")
     ledger.tell(directed, 1)
+    [unrewarded] = ledger.ask()
+    ledger.expire(unrewarded, cost="0.04")
     ledger.close()
     ledger.tell(renewed, 0)
+    ledger.adjust(first, "0.07", "a discount")
     assert {entry.kind for entry in ledger.unsaved} == set(Kind)
     return ledger
 
@@ -106,7 +111,7 @@ class TestDecisions:
         ledger = new_ledger(policy=bb.policies.epsilon_greedy(50, 0.5))
         settings = ledger.settings
         costs = dict(zip(settings.names, map(settings.money.unit.decimal, settings.money.prices), strict=True))
-        learner = bb.Learner(settings.policy, costs, 10, settings.reward_range, settings.seed)
+        learner = bb.Learner(settings.policy, costs, 10, settings.reward_range, settings.seed, on_overrun="refuse")
         while pulls := ledger.ask():
             assert learner.ask() == pulls[0]
             ledger.tell(pulls[0], 0.5)
@@ -175,7 +180,7 @@ class TestDecisions:
         before = state(ledger)
         anyhow: Any = ledger
         bad: list[tuple[type[Exception], Any, str]] = [
-            (UnknownPull, lambda: anyhow.tell(9, 0.5), "9 is no pull that was handed out here"),
+            (UnknownPull, lambda: anyhow.tell(10, 0.5), "10 is no pull that was handed out here"),
             (UnknownPull, lambda: anyhow.tell(True, 0.5), "True is no pull that was handed out here"),
             (UnknownPull, lambda: anyhow.cancel("1"), "'1' is no pull that was handed out here"),
             (
@@ -197,6 +202,16 @@ class TestDecisions:
             (InvalidInput, lambda: anyhow.ask(1, "a\0b"), "give a printable text"),
             (InvalidInput, lambda: anyhow.ask(1, "\ud800"), "give a printable text"),
             (InvalidInput, lambda: anyhow.ask(1, 5), "key is 5"),
+            (InvalidAmount, lambda: anyhow.expire(7, "0.11"), "it must be at most 0.10, which was reserved"),
+            (PullAlreadySettled, lambda: anyhow.expire(1), "pull 1 was told before"),
+            (PullAlreadySettled, lambda: anyhow.expire(3), "pull 3 was cancelled before"),
+            (PullAlreadySettled, lambda: anyhow.expire(9), "has expired before, and 0.04 was charged for it: adjust"),
+            (PullError, lambda: anyhow.adjust(7, "0.05", "why"), "pull 7 is outstanding: tell it, or let it expire"),
+            (UnknownPull, lambda: anyhow.adjust(10, "0.05", "why"), "10 is no pull"),
+            (InvalidInput, lambda: anyhow.adjust(1, "0.05", ""), "reason is '': give a printable text of 1 to 1000"),
+            (InvalidAmount, lambda: anyhow.adjust(1, "0.11", "why"), "it must be at most 0.10, which was reserved"),
+            (InvalidAmount, lambda: anyhow.adjust(1, {"usd": 1}, "why"), "the budget is a plain number"),
+            (InvalidAmount, lambda: anyhow.adjust(1, -1, "why"), "it must be 0 or more"),
         ]
         for error, act, message in bad:
             with pytest.raises(error, match=message):
@@ -415,6 +430,16 @@ class TestJournalsThatCannotBe:
             (13, {"amount": 10}),
             (16, {"amount": 1}),
             (17, {"time": 500 * SECOND}),
+            (19, {"amount": 11}),
+            (19, {"arm": 1}),
+            (19, {"pull": 1}),
+            (22, {"amount": 0}),
+            (22, {"amount": -11}),
+            (22, {"amount": 1}),
+            (22, {"note": None}),
+            (22, {"pull": 7}),
+            (22, {"pull": 10}),
+            (22, {"arm": 1}),
         ],
     )
     def test_tampered_with(self, number: int, changes: dict[str, Any]) -> None:
@@ -430,7 +455,7 @@ class TestJournalsThatCannotBe:
         for i in range(len(entries) - 1):
             with pytest.raises(JournalDamaged, match="there is a gap"):
                 replay(new_settings(), entries[:i] + entries[i + 1 :])
-        asked_when_closed = entries[-5]._replace(number=20, pull=9, key=None, time=entries[-1].time)
+        asked_when_closed = entries[14]._replace(number=23, pull=10, key=None, time=entries[-1].time)
         with pytest.raises(JournalDamaged, match="the campaign was closed before"):
             replay(new_settings(), [*entries, asked_when_closed])
 

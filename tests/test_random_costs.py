@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
@@ -14,7 +15,7 @@ import pytest
 from scipy import stats
 
 import budgetbandits as bb
-from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
+from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState, RoundedCostWarning
 from budgetbandits.simulation.engine import dispatch
 from budgetbandits.simulation.engine.compiler import classes_of, compile_entry
 from budgetbandits.simulation.engine.dispatch import has_ceilings, play_run
@@ -297,7 +298,7 @@ class TestLearner:
         ],
     )
     def test_a_cost_that_cannot_be_leaves_the_pull_outstanding(self, cost: Any, message: str) -> None:
-        learner = calls()
+        learner = calls(on_overrun="refuse")
         pull = learner.ask(arm="a")
         assert pull is not None
         before = learner.to_json()
@@ -308,7 +309,8 @@ class TestLearner:
 
     def test_what_is_finer_than_the_unit_is_rounded_up(self) -> None:
         learner = calls(unit="0.01")
-        learner.tell(asked(learner), 0.5, cost="0.0501")
+        with pytest.warns(RoundedCostWarning, match="charged as 0.06"):
+            learner.tell(asked(learner), 0.5, cost="0.0501")
         assert float(learner.money.spent) == 0.06
 
     @pytest.mark.parametrize(
@@ -317,7 +319,7 @@ class TestLearner:
             ({"a": (0, 1), "b": 1}, 10, 0.3, 0.3),
             ({"a": (0, 1)}, 10, "0.1234567", 0.12346),
             ({"a": ("0.01", "0.25")}, 10, "0.011505", 0.011505),
-            ({"a": ("0.01", "0.25")}, 10, 0.1 + 0.05, 0.150001),
+            ({"a": ("0.01", "0.25")}, 10, 0.1 + 0.05, 0.15),
             ({"a": (0, 1000), "b": 2000}, 10**6, "0.014", 0.02),
             ({"a": (0, 1)}, 10**13, "0.123", 0.2),
             ({"a": (0, "0.001")}, 2**40, "0.00015", 0.001),
@@ -329,7 +331,8 @@ class TestLearner:
         learner = calls(costs=costs, budget=budget)
         pull = learner.ask(arm="a")
         assert pull is not None
-        learner.tell(pull, 0.5, cost=told)
+        with pytest.warns(RoundedCostWarning) if budget > 10**6 else nullcontext():
+            learner.tell(pull, 0.5, cost=told)
         assert float(learner.money.spent) == spent
 
     def test_a_unit_that_is_given_is_kept_and_so_are_known_costs(self) -> None:

@@ -86,7 +86,7 @@ class TestSavedLearners:
 
 class TestSettings:
     def settings(self) -> CampaignSettings:
-        return CampaignSettings.given(bb.kube(), COSTS, BUDGET, (0, 1), 7, None, "charge", UNIT)
+        return CampaignSettings.given(bb.kube(), COSTS, BUDGET, (0, 1), 7, None, "charge", UNIT, on_overrun="refuse")
 
     def test_they_come_back_from_json(self) -> None:
         settings = self.settings()
@@ -94,7 +94,7 @@ class TestSettings:
         assert json.loads(settings.to_json())["version"] == 5
 
     def test_a_plain_budget_is_written_as_before(self) -> None:
-        settings = CampaignSettings.given(bb.kube(), {"a": 1}, 10, (0, 1), 7, None, "charge", None)
+        settings = CampaignSettings.given(bb.kube(), {"a": 1}, 10, (0, 1), 7, None, "charge", None, on_overrun="refuse")
         data = json.loads(settings.to_json())
         assert (data["version"], data.keys() & {"resource", "further"}) == (1, set())
 

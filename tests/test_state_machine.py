@@ -35,6 +35,7 @@ from budgetbandits.errors import (
     InvalidReward,
     KeyReused,
     PullAlreadySettled,
+    PullError,
     TightBudgetWarning,
 )
 from budgetbandits.testing import HandClock, PostgresqlServer
@@ -58,6 +59,7 @@ class ModelPull:
     held: Amounts
     state: str = "outstanding"
     told: tuple[float, Amounts] | None = None
+    is_settled: bool = False  # by a client, at a cost: then it counts, whatever becomes of expired ones
 
 
 class Comparison(RuleBasedStateMachine):
@@ -73,6 +75,7 @@ class Comparison(RuleBasedStateMachine):
         self.keys: dict[str, tuple[int, list[bb.Pull]]] = {}
         self.now, self.last = 0.0, -math.inf  # the clock, and the latest time that anyone has noticed
         self.is_closed = False
+        self.overruns: list[Decimal] = []
         self.stores: list[bb.Store] = []
         self.entries = 0
 
@@ -82,6 +85,7 @@ class Comparison(RuleBasedStateMachine):
         resources=st.sampled_from([0, 0, 1, 2, 3]),
         budgets=st.sampled_from(BUDGETS),
         on_expire=st.sampled_from(["charge", "release"]),
+        on_overrun=st.sampled_from(["charge", "refuse"]),
         policy=st.sampled_from([bb.kube(), bb.epsilon_first(0.3), bb.policies.epsilon_greedy(5, 0.5)]),
     )
     def create(
@@ -91,10 +95,12 @@ class Comparison(RuleBasedStateMachine):
         resources: int,
         budgets: tuple[str, ...],
         on_expire: str,
+        on_overrun: str,
         policy: bb.Policy,
     ) -> None:
         count = max(resources, 1)
         self.names, self.on_expire = RESOURCES[:resources], on_expire  # a plain budget has no names
+        self.may_overrun, self.overruns = on_overrun == "charge", [Decimal(0)] * count
         self.skip = skip and requests is not None
         self.arrivals = None
         if requests == "rate":
@@ -116,6 +122,7 @@ class Comparison(RuleBasedStateMachine):
                     seed=7,
                     lease=LEASE,
                     on_expire="charge" if on_expire == "charge" else "release",
+                    on_overrun="charge" if on_overrun == "charge" else "refuse",
                     unit=self.given(UNITS),
                     requests=self.requests,
                     skip=self.skip,
@@ -155,7 +162,7 @@ class Comparison(RuleBasedStateMachine):
     def counted(self) -> int:
         """How many pulls answer a request: not those given back, unless they were made after all."""
         back = ("cancelled",) if self.on_expire == "charge" else ("cancelled", "expired")
-        return sum(pull.state not in back for pull in self.pulls.values())
+        return sum(pull.state not in back or pull.is_settled for pull in self.pulls.values())
 
     def requests_left(self, asked: int = 1) -> int | None:
         """Return how many requests are left, if so many pulls are asked for now, or how many are to be expected."""
@@ -288,10 +295,8 @@ class Comparison(RuleBasedStateMachine):
         self.notice_time()
         number = self.pick(which)
         pull = self.pulls[number]
-        prices = cost = self.prices[pull.arm]
-        if units is not None:
-            cost = tuple(count * Decimal(unit) for count, unit, _ in zip(units, UNITS, prices, strict=False))
-        can_be = all(amount <= price for amount, price in zip(cost, prices, strict=True))
+        cost = self.prices[pull.arm] if units is None else self.amounts(units)
+        can_be = self.can_have_cost(pull, cost)
         answer = self.all_of_them("tell", number, reward, None if units is None else self.given(cost))
         is_settled = pull.state not in ("outstanding", "expired")
         if reward > 1:
@@ -300,7 +305,8 @@ class Comparison(RuleBasedStateMachine):
             assert answer is InvalidAmount
         elif pull.state == "outstanding":
             assert answer is None
-            pull.state, pull.held, pull.told = "told", cost, (reward, cost)
+            self.charge(pull, cost)
+            pull.state, pull.told = "told", (reward, cost)
             self.last = self.moment()
         elif pull.state == "expired":
             assert answer is None
@@ -311,6 +317,64 @@ class Comparison(RuleBasedStateMachine):
                 pull.state == "told late" and pull.told is not None and pull.told[0] == reward and can_be
             )
             assert answer is (None if is_same else PullAlreadySettled)
+
+    def amounts(self, units: tuple[int, ...]) -> Amounts:
+        return tuple(count * Decimal(unit) for count, unit, _ in zip(units, UNITS, self.budgets, strict=False))
+
+    def can_have_cost(self, pull: ModelPull, cost: Amounts) -> bool:
+        may_overrun = self.may_overrun and pull.arm != bb.SKIP
+        return may_overrun or all(amount <= price for amount, price in zip(cost, self.prices[pull.arm], strict=True))
+
+    def charge(self, pull: ModelPull, cost: Amounts) -> None:
+        for place, (amount, price) in enumerate(zip(cost, self.prices[pull.arm], strict=True)):
+            self.overruns[place] += max(amount - price, Decimal(0))
+        pull.held = cost
+
+    @precondition(lambda self: self.pulls)
+    @rule(which=st.integers(0, 99), units=st.tuples(st.integers(0, 30), st.integers(0, 2), st.integers(0, 3)))
+    def expire(self, which: int, units: tuple[int, ...]) -> None:
+        self.notice_time()
+        number = self.pick(which)
+        pull, cost = self.pulls[number], self.amounts(units)
+        answer = self.all_of_them("expire", number, self.given(cost))
+        if not self.can_have_cost(pull, cost):
+            assert answer is InvalidAmount
+        elif pull.state == "outstanding":
+            assert answer is None
+            self.charge(pull, cost)
+            pull.state, pull.is_settled = "expired", True
+            self.last = self.moment()
+        else:
+            is_same = pull.state in ("expired", "told late") and pull.held == cost
+            assert answer is (None if is_same else PullAlreadySettled)
+
+    @precondition(lambda self: self.pulls)
+    @rule(which=st.integers(0, 99), units=st.tuples(st.integers(0, 30), st.integers(0, 2), st.integers(0, 3)))
+    def adjust(self, which: int, units: tuple[int, ...]) -> None:
+        self.notice_time()
+        number = self.pick(which)
+        pull, cost = self.pulls[number], self.amounts(units)
+        answer = self.all_of_them("adjust", number, self.given(cost), reason="a better bill")
+        if pull.state == "outstanding":
+            assert answer is PullError
+        elif not self.can_have_cost(pull, cost):
+            assert answer is InvalidAmount
+        else:
+            assert answer is None
+            self.last = self.moment() if pull.held != cost else self.last
+            self.correct(pull, cost)
+
+    def correct(self, pull: ModelPull, cost: Amounts) -> None:
+        """A refund takes back overruns first. What is added is an overrun above the price, or where nothing is left."""
+        left = self.left()
+        for place, (before, after, price) in enumerate(zip(pull.held, cost, self.prices[pull.arm], strict=True)):
+            if after < before:
+                self.overruns[place] = max(self.overruns[place] - (before - after), Decimal(0))
+            else:
+                above = max(after - max(price, before), Decimal(0))
+                within = min(after - before - above, left[place] + self.overruns[place])
+                self.overruns[place] += after - before - within
+        pull.held = cost
 
     @precondition(lambda self: self.pulls)
     @rule(which=st.integers(0, 99))
@@ -362,9 +426,12 @@ class Comparison(RuleBasedStateMachine):
     def money_is_what_the_model_says(self) -> None:
         held = self.held(self.pulls.values())
         reserved = self.held(self.pulls[number] for number in self.outstanding())
-        amounts = list(zip(self.budgets, held, reserved, strict=True))
-        expected = [bb.Money(budget, all_held - now, now, budget - all_held) for budget, all_held, now in amounts]
-        assert all(money.left >= 0 for money in expected)
+        amounts = list(zip(self.budgets, held, reserved, self.overruns, strict=True))
+        expected = [
+            bb.Money(budget, all_held - now, now, budget - all_held, overrun)
+            for budget, all_held, now, overrun in amounts
+        ]
+        assert all(0 <= money.overrun <= money.spent and money.left + money.overrun >= 0 for money in expected)
         for store in self.stores:
             ads = store.open(self.name)
             assert ads.money == expected[0]

@@ -60,7 +60,7 @@ def check_upgrade(address: str) -> None:
         assert (spring.adopted, summer.adopted) == (76, 79)
         assert contents(address) == {
             "schema_version": [("0003",)],
-            "campaigns": [(*row, None, *chain) for row, chain in zip(before["campaigns"], chained, strict=True)],
+            "campaigns": [(*row, None, 0, *chain) for row, chain in zip(before["campaigns"], chained, strict=True)],
             "entries": [(*row, None, None) for row in before["entries"]],
         }
         assert (spring.verify().entries, spring.pulls, spring.reward_total) == (76, 37, 13.871)

@@ -26,7 +26,8 @@
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
     └── SimulationInterrupted   (also a KeyboardInterrupt)  Ctrl-C; it carries the runs that were finished
 
-Beside them there are three warnings, `SlowPolicyWarning`, `SlowLawWarning` and `TightBudgetWarning`.
+Beside them there are four warnings, `RoundedCostWarning`, `SlowPolicyWarning`, `SlowLawWarning` and
+`TightBudgetWarning`.
 
 Each message names the value, the rule that it breaks and the way out. An operation that raises one of these
 has changed nothing; `OutcomeUnknown` alone cannot promise that.
@@ -57,6 +58,7 @@ __all__ = [
     "PolicyError",
     "PullAlreadySettled",
     "PullError",
+    "RoundedCostWarning",
     "SimulationInterrupted",
     "SlowLawWarning",
     "SlowPolicyWarning",
@@ -154,6 +156,10 @@ class NotInstalled(BudgetBanditsError, ImportError):
 
 class KnapsackTooHard(BudgetBanditsError):
     """The exact knapsack gave up before it could prove an optimum."""
+
+
+class RoundedCostWarning(UserWarning):
+    """A cost that was told is finer than the unit, and rounding it up charges noticeably more."""
 
 
 class SlowLawWarning(UserWarning):

@@ -43,11 +43,13 @@ class Totals(NamedTuple):
     entries
         The number of the last entry.
     spent, reserved
-        Whole units of money.
+        Whole units of money, without overruns: together they never exceed the budget.
+    overrun
+        What was spent beyond what had been reserved for it.
     is_closed
         Whether the campaign was closed.
     further
-        What was spent and what is reserved of each further resource, such as "20+5 0+0"; None if there is none, and
+        The same of each further resource, such as "20+5 0+0", and "20+5+1" with an overrun; None if there is none, and
         before the first entry.
     head
         The head of the journal's chain, see `campaigns.chain`.
@@ -56,6 +58,7 @@ class Totals(NamedTuple):
     entries: int = 0
     spent: int = 0
     reserved: int = 0
+    overrun: int = 0
     is_closed: bool = False
     further: str | None = None
     head: str = ""

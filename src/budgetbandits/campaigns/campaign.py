@@ -1,5 +1,6 @@
 """A campaign: a budget that many workers spend, durably."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,10 +17,10 @@ from budgetbandits.campaigns.ledger import Lease, Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire, ResourceSettings
 from budgetbandits.campaigns.times import Clock, moment, span
 from budgetbandits.core.books import Pull, Reservation
-from budgetbandits.core.checks import ArmName
-from budgetbandits.core.resources import Amounts, Money
+from budgetbandits.core.checks import ArmName, OnOverrun
+from budgetbandits.core.resources import Account, Amounts, Money
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import HistoryLost, JournalDamaged
+from budgetbandits.errors import HistoryLost, JournalDamaged, RoundedCostWarning
 from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
 from budgetbandits.policies import Policy
 
@@ -57,16 +58,19 @@ class HistoryRow:
     number, time
         1, 2, 3 and so on, and when it was written.
     kind
-        asked, directed (asked for by the name of an arm), told, cancelled, expired, extended (its lease was renewed) or
-        closed.
+        asked, directed (asked for by the name of an arm), told, cancelled, expired, settled (at a cost without a
+        reward), adjusted (a correction of its cost), extended (its lease was renewed) or closed.
     pull, arm
         The pull that it is about, and its arm.
     amount
-        What was reserved, if it was asked; what was spent, if not. With several resources, of the first.
+        What was reserved, if it was asked; what was spent, if not, less than nothing where that corrects an amount.
+        With several resources, of the first.
     reward
         The reward that was told.
     key
         The client's key for an ask.
+    note
+        Why an amount was corrected.
     amounts
         The amount of each resource by its name; empty where the budget is a plain number.
     """
@@ -79,6 +83,7 @@ class HistoryRow:
     amount: Decimal
     reward: float | None
     key: str | None
+    note: str | None = None
     amounts: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
 
 
@@ -101,8 +106,8 @@ class Campaign:
     >>> ads.ask(key="worker-7/42") == pull
     True
     >>> ads.tell(pull.id, reward=0.7, cost="0.08")
-    >>> ads.money
-    Money(budget=Decimal('1000.00'), spent=Decimal('0.08'), reserved=Decimal('0.00'), left=Decimal('999.92'))
+    >>> ads.money.spent, ads.money.left
+    (Decimal('0.08'), Decimal('999.92'))
     >>> store.close(); folder.cleanup()
     """
 
@@ -167,9 +172,11 @@ class Campaign:
         reward
             What it paid.
         cost
-            What it cost, if that was less than what was reserved: the rest is given back. What is finer than the
-            campaign's unit is rounded up. Needed if the arm's cost is random, unless the pull has expired.
-            With several resources, what it took of each by name; those left out took what was reserved.
+            What it cost, if that was not what was reserved. If it was less, the rest is given back. If it was more,
+            that is charged, and `money` shows the overrun apart; less than nothing may be left then, and nothing more
+            is handed out (`on_overrun="refuse"` raises instead). What is finer than the campaign's unit is rounded up,
+            with a `RoundedCostWarning` if that is noticeable. Needed if the arm's cost is random, unless the pull has
+            expired. With several resources, what it took of each by name; those left out took what was reserved.
 
         Raises
         ------
@@ -178,7 +185,51 @@ class Campaign:
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was cancelled, or told with another reward or cost.
         """
-        self._clerk.act(lambda ledger: ledger.tell(pull, reward, cost))
+        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.tell(pull, reward, cost)))
+
+    def expire(self, pull: Pull | int, cost: Amounts | None = None) -> None:
+        """Wait no longer for the reward of a pull, and charge its cost. The same again changes nothing.
+
+        A reward that comes after all can be told. It is learned from, and moves no money.
+
+        Parameters
+        ----------
+        pull
+            The pull, or its id.
+        cost
+            What it cost, where that is known; by default what was reserved.
+
+        Raises
+        ------
+        InvalidAmount
+            If the cost is not allowed, as in `tell`.
+        UnknownPull, PullAlreadySettled
+            If there is no such pull, or it was told or cancelled, or has expired at another cost: `adjust` that.
+        """
+        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.expire(pull, cost)))
+
+    def adjust(self, pull: Pull | int, cost: Amounts, *, reason: str) -> None:
+        """Correct what a pull has cost that was told, cancelled or has expired: a bill that came later, or a refund.
+
+        Only money moves: what was learned stays. The same again changes nothing.
+
+        Parameters
+        ----------
+        pull
+            The pull, or its id.
+        cost
+            What it cost after all, not the difference. With several resources, those left out stay what they were.
+        reason
+            Why, in a printable text of up to 1,000 characters. It stands in the journal.
+
+        Raises
+        ------
+        InvalidAmount
+            If the cost is no amount; or more than what was reserved, with ``on_overrun="refuse"``.
+        PullError
+            If there is no such pull, or it is outstanding.
+        """
+        self._clerk.act(lambda ledger: ledger.adjust(pull, cost, reason))
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for. The same again changes nothing.
@@ -248,10 +299,15 @@ class Campaign:
         return self._settings.on_expire
 
     @property
+    def on_overrun(self) -> OnOverrun:
+        """What is done with a pull that is told to have cost more than was reserved for it."""
+        return self._settings.on_overrun
+
+    @property
     def money(self) -> Money:
         """What became of the budget, exactly; with several resources, of the first."""
         totals = self._clerk.totals()
-        return _money(self._settings.money, totals.spent, totals.reserved)
+        return _money(self._settings.money, totals.spent, totals.reserved, totals.overrun)
 
     @property
     def resources(self) -> dict[str, Money]:
@@ -259,7 +315,7 @@ class Campaign:
         if self._settings.money.name is None:
             return {}
         accounts = self._clerk.look(
-            lambda ledger: [(each.spent, each.reserved) for each in ledger.player.books.accounts]
+            lambda ledger: [(each.spent - each.overrun, each.reserved, each.overrun) for each in _accounts(ledger)]
         )
         pairs = zip(self._settings.resources, accounts, strict=True)
         return {str(resource.name): _money(resource, *amounts) for resource, amounts in pairs}
@@ -425,6 +481,7 @@ class Campaign:
             self._settings.money.unit.decimal(entry.amount),
             entry.reward,
             entry.key,
+            entry.note,
             self._amounts(entry),
         )
 
@@ -436,8 +493,19 @@ class Campaign:
         return {str(resource.name): resource.unit.decimal(amount) for resource, amount in pairs}
 
 
-def _money(resource: ResourceSettings, spent: int, reserved: int) -> Money:
-    amounts = (resource.budget, spent, reserved, resource.budget - spent - reserved)
+def _warn_if_rounded(said: str | None) -> None:
+    if said is not None:
+        warnings.warn(said, RoundedCostWarning, stacklevel=3)
+
+
+def _accounts(ledger: Ledger) -> tuple[Account, ...]:
+    return ledger.player.books.accounts
+
+
+def _money(resource: ResourceSettings, within: int, reserved: int, overrun: int) -> Money:
+    """Return money, of which so much was spent within what was reserved for it, and so much beyond that."""
+    spent = within + overrun
+    amounts = (resource.budget, spent, reserved, resource.budget - spent - reserved, overrun)
     return Money(*map(resource.unit.decimal, amounts))
 
 

@@ -12,6 +12,7 @@ from budgetbandits.campaigns.group import Group
 from budgetbandits.campaigns.ledger import Ledger, TornLedger
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.times import Clock, timestamp
+from budgetbandits.core.resources import Account
 from budgetbandits.errors import (
     BudgetBanditsError,
     HistoryLost,
@@ -200,8 +201,14 @@ def totals_of(ledger: Ledger) -> Totals:
     if ledger.entries == 0:
         return Totals(head=ledger.head)  # as it is created, whatever its resources
     money, *others = ledger.player.books.accounts
-    further = " ".join(f"{account.spent}+{account.reserved}" for account in others) or None
-    return Totals(ledger.entries, money.spent, money.reserved, ledger.is_closed, further, ledger.head)
+    first = (money.spent - money.overrun, money.reserved, money.overrun)
+    further = " ".join(map(_shown, others)) or None
+    return Totals(ledger.entries, *first, ledger.is_closed, further, ledger.head)
+
+
+def _shown(account: Account) -> str:
+    overrun = f"+{account.overrun}" if account.overrun else ""
+    return f"{account.spent - account.overrun}+{account.reserved}{overrun}"
 
 
 class Request(Generic[Answer]):

@@ -87,6 +87,7 @@ def _write_parquet(campaign: Campaign, file: IO[bytes]) -> int:
         "amount": decimals(campaign.money),
         "reward": pa.float64(),
         "key": pa.string(),
+        "note": pa.string(),
     }
     types |= {f"amount_{name}": decimals(money) for name, money in campaign.resources.items()}
     schema = pa.schema(types)

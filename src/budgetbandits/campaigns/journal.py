@@ -8,13 +8,19 @@ __all__ = ["Entry", "Kind", "written"]
 
 
 class Kind(StrEnum):
-    """What an entry says; `DIRECTED` is an ask for an arm that the client chose, not the policy."""
+    """What an entry says.
+
+    `DIRECTED` is an ask for an arm that the client chose, not the policy; `SETTLED` a cost without a reward; `ADJUSTED`
+    a correction of what a pull has cost.
+    """
 
     ASKED = "asked"
     DIRECTED = "directed"
     TOLD = "told"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    SETTLED = "settled"
+    ADJUSTED = "adjusted"
     RENEWED = "extended"  # the word in every stored journal
     CLOSED = "closed"
 
@@ -37,8 +43,8 @@ class Entry(NamedTuple):
     arm
         The number of the arm.
     amount
-        Whole units of money: what was reserved by an ask, and what was spent by all others. With several resources, of
-        the first.
+        Whole units of money: what was reserved by an ask, and what was spent by all others, less than nothing where
+        that corrects an amount. With several resources, of the first.
     reward
         The reward that was told.
     until
@@ -50,7 +56,7 @@ class Entry(NamedTuple):
     further
         The amounts of the further resources, in their order, separated by spaces; None if there is one resource.
     note
-        What else there is to say, as text.
+        Why an amount was corrected.
     """
 
     number: int
@@ -92,6 +98,8 @@ _USED: Final = {
     Kind.TOLD: {"pull", "arm", "amount", "reward", "further"},
     Kind.CANCELLED: {"pull", "arm"},
     Kind.EXPIRED: {"pull", "arm", "amount", "further"},
+    Kind.SETTLED: {"pull", "arm", "amount", "further"},
+    Kind.ADJUSTED: {"pull", "arm", "amount", "further", "note"},
     Kind.RENEWED: {"pull", "arm", "until"},
     Kind.CLOSED: set[str](),
 }

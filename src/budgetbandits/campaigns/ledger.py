@@ -1,21 +1,22 @@
 """The ledger of a campaign: the fold over its journal, and the decisions that lengthen it.
 
 It is plain Python in memory, without a database and without a clock. `Ledger.apply` takes an entry of the journal in;
-`ask`, `tell`, `cancel`, `renew` and `close` decide, and put what they decided into `Ledger.unsaved` as entries. A
-decision changes the ledger in no other way than by folding its own entry in, so that a ledger restored from a journal
-is the one that wrote it. Money, pulls, choices and what is learned are left to a `Player`, as in a
-`budgetbandits.Learner`: a campaign decides exactly as a learner does. What the ledger adds is time (leases), and what
-was told of each pull, so that the same request again changes nothing.
+`ask`, `tell`, `expire`, `adjust`, `cancel`, `renew` and `close` decide, and put what they decided into
+`Ledger.unsaved` as entries. A decision changes the ledger in no other way than by folding its own entry in, so that a
+ledger restored from a journal is the one that wrote it. Money, pulls, choices and what is learned are left to a
+`Player`, as in a `budgetbandits.Learner`: a campaign decides exactly as a learner does. What the ledger adds is time
+(leases), and what was told of each pull, so that the same request again changes nothing.
 """
 
 import heapq
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from budgetbandits.campaigns.chain import linked
 from budgetbandits.campaigns.journal import Entry, Kind, written
-from budgetbandits.campaigns.pulls import Pulls, Told
+from budgetbandits.campaigns.pulls import Pulls, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.core.books import Pull, Reservation, check_wanted
 from budgetbandits.core.checks import ArmName, is_whole
@@ -28,12 +29,15 @@ from budgetbandits.errors import (
     JournalDamaged,
     PolicyError,
     PullAlreadySettled,
+    PullError,
 )
 from budgetbandits.live.player import Player
 
 __all__ = ["Lease", "Ledger", "TornLedger", "replay"]
 
 Answer = TypeVar("Answer")
+
+_LONGEST_REASON: Final = 1000
 
 
 class TornLedger(Exception):
@@ -105,6 +109,8 @@ class Ledger:
             Kind.TOLD: self._fold_told,
             Kind.CANCELLED: self._fold_cancelled,
             Kind.EXPIRED: self._fold_expired,
+            Kind.SETTLED: self._fold_settled,
+            Kind.ADJUSTED: self._fold_adjusted,
             Kind.RENEWED: self._fold_renewed,
             Kind.CLOSED: self._fold_closed,
         }
@@ -173,18 +179,52 @@ class Ledger:
         budgets = [arrivals.available(time, resource.budget) for resource in self.settings.resources]
         self.player.expect(requests_left, budgets)
 
-    def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
-        """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing."""
+    def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> str | None:
+        """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing.
+
+        If the cost is rounded up noticeably, that is said in return.
+        """
         number = self._identify(pull)
         reward = self.player.learning.checked_reward(reward, self._pulls.arm(number))
         if told := self._pulls.told(number):
             self._check_repeated(number, told, reward, cost)
-            return
+            return None
         found = self._books.find_told(number)
         is_late = number in self._books.expired
         prices = self._books.told_prices(found, cost, is_late=is_late)
         amounts = written(self._nothing() if is_late else prices)
         self._write(Kind.TOLD, pull=number, arm=found.arm, reward=reward, **amounts)
+        return None if is_late else self._books.rounding(found, cost)
+
+    def expire(self, pull: Pull | int, cost: Amounts | None = None) -> str | None:
+        """Settle a pull without a reward, at its cost or at what was reserved. The same again changes nothing.
+
+        If the cost is rounded up noticeably, that is said in return.
+        """
+        number = self._identify(pull)
+        reservation = self._reservation(number)
+        prices = reservation.prices if cost is None else self._books.told_prices(reservation, cost)
+        if self._pulls.state(number) in (State.EXPIRED, State.TOLD_LATE):
+            if prices != (charged := self._pulls.charged(number)):
+                raise PullAlreadySettled(
+                    f"pull {number} has expired before, and {self._shown(charged)} was charged for it: adjust that"
+                )
+            return None
+        self._write(Kind.SETTLED, pull=number, arm=self._books.find(number).arm, **written(prices))
+        return self._books.rounding(reservation, cost)
+
+    def adjust(self, pull: Pull | int, cost: Amounts, reason: str) -> None:
+        """Correct what a settled pull has cost. The same again changes nothing."""
+        number = self._identify(pull)
+        if self._pulls.state(number) is State.OPEN:
+            raise PullError(f"pull {number} is outstanding: tell it, or let it expire, with its cost")
+        if not isinstance(reason, str) or not 1 <= len(reason) <= _LONGEST_REASON or not reason.isprintable():
+            raise InvalidInput(f"reason is {reason!r}: give a printable text of 1 to {_LONGEST_REASON} characters")
+        reservation, before = self._reservation(number), self._pulls.charged(number)
+        after = self._books.adjusted_prices(reservation, before, cost)
+        if after != before:
+            change = [new - old for old, new in zip(before, after, strict=True)]
+            self._write(Kind.ADJUSTED, pull=number, arm=reservation.arm, note=reason, **written(change))
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back. The same again changes nothing."""
@@ -351,12 +391,16 @@ class Ledger:
             raise JournalDamaged("its amount is not what the pull can have cost")
         self._policy_says(partial(self.player.tell, pull, reward, entry.amounts))
         self._leases.pop(pull.number, None)
-        self._pulls.tell(pull.number, reward, None if is_late else entry.amounts)
+        if is_late:
+            self._pulls.tell_late(pull.number, reward)
+        else:
+            self._pulls.tell(pull.number, reward, entry.amounts)
 
     def _can_have_cost(self, pull: Reservation, amounts: tuple[int, ...]) -> bool:
-        accounts = self._books.accounts
+        accounts, may_overrun = self._books.accounts, self._books.may_overrun
         return len(amounts) == len(accounts) and all(
-            account.can_have_taken(pull.arm, amount) for account, amount in zip(accounts, amounts, strict=True)
+            account.can_have_taken(pull.arm, amount, may_overrun=may_overrun)
+            for account, amount in zip(accounts, amounts, strict=True)
         )
 
     def _fold_cancelled(self, entry: Entry) -> None:
@@ -364,6 +408,7 @@ class Ledger:
         self._check_arm(entry, pull)
         self.player.cancel(pull)
         del self._leases[pull.number]
+        self._pulls.cancel(pull.number)
 
     def _fold_expired(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))
@@ -374,6 +419,34 @@ class Ledger:
             raise JournalDamaged(f"its amount is not what {self.settings.on_expire!r} makes it")
         self.player.expire(pull, release=self.settings.on_expire == "release")
         del self._leases[pull.number]
+        self._pulls.expire(pull.number, entry.amounts)
+
+    def _fold_settled(self, entry: Entry) -> None:
+        pull = self._books.find(_present(entry.pull))
+        self._check_arm(entry, pull)
+        if not self._can_have_cost(pull, entry.amounts):
+            raise JournalDamaged("its amount is not what the pull can have cost")
+        self.player.expire(pull, release=False, prices=entry.amounts)
+        del self._leases[pull.number]
+        self._pulls.expire(pull.number, entry.amounts)
+
+    def _fold_adjusted(self, entry: Entry) -> None:
+        number = _present(entry.pull)
+        if not 1 <= number <= self._books.asked or self._pulls.state(number) is State.OPEN:
+            raise JournalDamaged("only what was settled is adjusted")
+        reservation, before = self._reservation(number), self._pulls.charged(number)
+        self._check_arm(entry, reservation)
+        after = tuple(old + change for old, change in zip(before, entry.amounts, strict=True))
+        most = reservation.prices if self._is_bounded(reservation.arm) else (math.inf,) * len(after)
+        is_possible = all(0 <= price <= bound for price, bound in zip(after, most, strict=True))
+        if not entry.note or after == before or not is_possible:
+            raise JournalDamaged("its reason is missing, or the pull cannot have cost that")
+        self._books.adjust(reservation, before, after)
+        self._pulls.adjust(number, after)
+
+    def _is_bounded(self, arm: int) -> bool:
+        """Tell whether a pull of an arm never costs more than was reserved."""
+        return not self._books.may_overrun or arm == self._books.skip_arm
 
     def _fold_renewed(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))

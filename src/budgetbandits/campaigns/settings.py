@@ -15,7 +15,9 @@ from budgetbandits.core.checks import (
     ArmName,
     Costs,
     Limits,
+    OnOverrun,
     check_names,
+    check_on_overrun,
     check_range,
     check_requests,
     check_whole,
@@ -41,6 +43,7 @@ _WITH_LIMITS: Final = 2  # or random costs
 _WITH_REQUESTS: Final = 3
 _WITH_RATE: Final = 4
 _WITH_RESOURCES: Final = 5
+_WITH_OVERRUNS: Final = 6
 
 
 class ResourceSettings(NamedTuple):
@@ -112,6 +115,8 @@ class CampaignSettings:
         How long a pull may stay outstanding, in microseconds; None for no limit.
     on_expire
         What becomes of its money after that.
+    on_overrun
+        What to do with a pull that is told to have cost more than was reserved for it.
     limits
         How often each arm may be pulled, None for as often as there is money; None if no arm has a limit.
     requests, skip
@@ -131,6 +136,7 @@ class CampaignSettings:
     requests: int | None = None
     skip: bool = False
     arrivals: Arrivals | None = None
+    on_overrun: OnOverrun = "refuse"  # as it was before there was a choice
 
     @classmethod
     def given(
@@ -147,6 +153,7 @@ class CampaignSettings:
         requests: int | None = None,
         skip: bool = False,
         arrivals: Arrivals | None = None,
+        on_overrun: OnOverrun = "charge",
     ) -> Self:
         """Check what a user gave, and return it as settings."""
         if not isinstance(policy, Policy):
@@ -168,6 +175,7 @@ class CampaignSettings:
             requests,
             skip,
             arrivals,
+            check_on_overrun(on_overrun),
         )
         if settings._stored_and_read() != settings:
             raise InvalidInput(f"policy is {policy!r}: it does not come back from JSON as it was; use plain parameters")
@@ -196,6 +204,9 @@ class CampaignSettings:
             version = _WITH_RESOURCES
             # The first one stands where money alone does.
             later |= {"resource": money.name, "further": [[each.name, each.to_data()] for each in further]}
+        if self.on_overrun != "refuse":
+            version = _WITH_OVERRUNS
+            later["on_overrun"] = self.on_overrun
         return json.dumps(
             {
                 "version": version,
@@ -224,8 +235,8 @@ class CampaignSettings:
         """
         try:
             data = json.loads(text)
-            if data["version"] not in range(_PLAIN, _WITH_RESOURCES + 1):
-                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 to 5")
+            if data["version"] not in range(_PLAIN, _WITH_OVERRUNS + 1):
+                raise InvalidState(f"its settings have the version {data['version']!r}, and this package reads 1 to 6")
             settings = cls._restored(data)
             settings._check_agreement(data)
             return settings
@@ -253,6 +264,7 @@ class CampaignSettings:
             check_requests(data.get("requests"), data.get("skip", False), data["names"]),
             data.get("skip", False),
             Arrivals.restored(data["arrivals"]) if "arrivals" in data else None,
+            check_on_overrun(data.get("on_overrun", "refuse")),
         )
 
     def _check_agreement(self, data: dict[str, Any]) -> None:
@@ -309,6 +321,7 @@ class CampaignSettings:
             self.seed,
             requests=self.requests,
             skip=self.skip,
+            may_overrun=self.on_overrun == "charge",
         )
 
 

@@ -14,7 +14,7 @@ from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.sql import BACKENDS
 from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
 from budgetbandits.core.books import warn_if_tight
-from budgetbandits.core.checks import Costs, Limits
+from budgetbandits.core.checks import Costs, Limits, OnOverrun
 from budgetbandits.core.optional import require
 from budgetbandits.core.resources import Amounts
 from budgetbandits.core.tables import Table
@@ -149,6 +149,7 @@ class Store:
         seed: int | None = None,
         lease: Duration | None = None,
         on_expire: OnExpire = "charge",
+        on_overrun: OnOverrun = "charge",
         unit: Amounts | None = None,
         limits: Limits | None = None,
         requests: int | None = None,
@@ -163,7 +164,7 @@ class Store:
         ----------
         name
             A printable text; no two campaigns of a store share a name.
-        policy, costs, budget, reward_range, seed, limits, requests, skip
+        policy, costs, budget, reward_range, seed, limits, requests, skip, on_overrun
             As in `budgetbandits.Learner`, ranges of costs included; but money is decimal: an int, text, a Decimal or a
             float with few digits.
         requests_rate, until
@@ -196,7 +197,19 @@ class Store:
         created = self.backend.time() if self._clock is None else timestamp(self._clock())
         arrivals = _arrivals(requests, requests_rate, until, refill, created)
         settings = CampaignSettings.given(
-            policy, costs, budget, reward_range, seed, lease, on_expire, unit, limits, requests, skip, arrivals
+            policy,
+            costs,
+            budget,
+            reward_range,
+            seed,
+            lease,
+            on_expire,
+            unit,
+            limits,
+            requests,
+            skip,
+            arrivals,
+            on_overrun,
         )
         warn_if_tight(settings.player().books)
         text = settings.to_json()
@@ -259,7 +272,7 @@ def _arrivals(
 
 
 def _row(record: CampaignRecord) -> CampaignRow:
-    money = (record.budget, record.totals.spent, record.totals.reserved)
+    money = (record.budget, record.totals.spent + record.totals.overrun, record.totals.reserved)
     try:
         budget, spent, reserved = map(CampaignSettings.unit_of(record.settings).decimal, money)
     except InvalidState:  # the others are listed, and opening this one explains the error

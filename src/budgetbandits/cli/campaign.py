@@ -121,7 +121,8 @@ def _show(options: argparse.Namespace) -> int:
         print(f"{ads.name}: {ads.policy!r}, seed {ads.seed}, {'closed' if ads.is_closed else 'open'}")
         print(f"created {ads.created:%Y-%m-%d %H:%M:%S} UTC, lease {ads.lease or 'none'}, on expiry: {ads.on_expire}")
         for name, each in (ads.resources or {"budget": money}).items():
-            print(f"{name} {each.budget}: spent {each.spent}, reserved {each.reserved}, left {each.left}")
+            overrun = f" ({each.overrun} more than was reserved)" if each.overrun else ""
+            print(f"{name} {each.budget}: spent {each.spent}{overrun}, reserved {each.reserved}, left {each.left}")
         skip = ", which may be declined" if ads.skip else ""
         if ads.requests is not None:
             print(f"{ads.requests} requests{skip}: left {ads.requests_left}")

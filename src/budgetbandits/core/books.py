@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -144,10 +144,12 @@ class Books:
         How many pulls there may be in all; None for as many as there is money.
     skip
         Whether a request may be declined.
+    may_overrun
+        Whether a pull may turn out to have cost more than was reserved for it.
 
     Attributes
     ----------
-    names, limits, requests, skip
+    names, limits, requests, skip, may_overrun
         The same.
     accounts, first
         What became of each resource, and of the first of them.
@@ -197,6 +199,7 @@ class Books:
         requests: int | None = None,
         *,
         skip: bool = False,
+        may_overrun: bool = False,
     ) -> None:
         self.names = names
         self.accounts = accounts_of(bill)
@@ -206,6 +209,7 @@ class Books:
         self.limits = limits
         self.requests = requests
         self.skip = skip
+        self.may_overrun = may_overrun
         self.skip_arm = len(names)
         self.bills = tuple(account.bill for account in self.accounts)
         self.fallback = fallback_of(self.bills, limits, requests, skip=skip)
@@ -229,6 +233,11 @@ class Books:
         """How many more pulls there may be; infinite where there is no number of requests."""
         # A released pull that counts after all may be one too many.
         return math.inf if self.requests is None else float(max(self.requests - self.pulls, 0))
+
+    @property
+    def is_overdrawn(self) -> bool:
+        """Whether more was spent of a resource than there is: then nothing is handed out, not even what is free."""
+        return any(account.left < 0 for account in self.accounts)
 
     @property
     def resources(self) -> dict[str, Money]:
@@ -308,12 +317,15 @@ class Books:
         return reservation
 
     def settle(self, reservation: Reservation, prices: tuple[int, ...]) -> None:
-        """Spend so much of what is reserved for a pull, and give the rest back."""
+        """Spend so much of what is reserved for a pull, and give the rest back; or more than that."""
         del self.outstanding[reservation.number]
         for account, reserved, price in zip(self.accounts, reservation.prices, prices, strict=True):
-            account.reserved -= reserved
-            account.spent += price
-            account.saved += reserved - price
+            account.settle(reserved, price)
+
+    def adjust(self, reservation: Reservation, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        """Let a pull that was settled at some prices have cost others."""
+        for account, *prices in zip(self.accounts, reservation.prices, before, after, strict=True):
+            account.adjust(*prices)
 
     def cancel(self, reservation: Reservation) -> None:
         """Give back what is reserved for a pull, as if it had not been asked for."""
@@ -321,13 +333,13 @@ class Books:
         self._count(reservation.arm, -1)
         self.cancelled.add(reservation.number)
 
-    def expire(self, reservation: Reservation, *, release: bool) -> None:
-        """Wait no longer for the reward of a pull: charge what is reserved for it, or release it."""
+    def expire(self, reservation: Reservation, *, release: bool, prices: tuple[int, ...] | None = None) -> None:
+        """Wait no longer for the reward of a pull: charge what it cost, by default what is reserved, or release it."""
         if release:
             self._close(reservation)
             self._count(reservation.arm, -1)
         else:
-            self.settle(reservation, reservation.prices)
+            self.settle(reservation, reservation.prices if prices is None else prices)
         self.expired[reservation.number] = Expired(reservation, release)
 
     def settle_late(self, reservation: Reservation) -> bool:
@@ -380,35 +392,47 @@ class Books:
         """
         if cost is None and not self.has_random_costs:
             return reservation.prices
+        return tuple(
+            self._told_price(reservation.arm, *told, is_late=is_late) for told in self._told_of_each(reservation, cost)
+        )
+
+    def _told_price(self, arm: int, account: Account, reserved: int, cost: Any, what: str, *, is_late: bool) -> int:
+        if cost is not None:
+            return account.told_price(cost, arm, reserved, what, may_overrun=self.may_overrun)
+        if account.is_random(arm) and not is_late:
+            raise InvalidAmount(f"{what} is missing: arm {self.names[arm]!r} has a random cost; tell what it was")
+        return reserved
+
+    def adjusted_prices(self, reservation: Reservation, before: tuple[int, ...], cost: Amounts) -> tuple[int, ...]:
+        """Return what a pull cost after all, in whole units, or raise; where nothing is said, what it cost before."""
+        arm, may_overrun = reservation.arm, self.may_overrun
+        return tuple(
+            price if cost is None else account.adjusted_price(cost, arm, reserved, what, may_overrun=may_overrun)
+            for price, (account, reserved, cost, what) in zip(
+                before, self._told_of_each(reservation, cost), strict=True
+            )
+        )
+
+    def rounding(self, reservation: Reservation, cost: Amounts | None) -> str | None:
+        """Say so if a cost that was checked is rounded up noticeably; None if it is not."""
+        if cost is None:
+            return None
+        told = self._told_of_each(reservation, cost)
+        said = (account.rounding(cost, reserved, what) for account, reserved, cost, what in told if cost is not None)
+        return next((each for each in said if each), None)
+
+    def _told_of_each(self, reservation: Reservation, cost: Amounts | None) -> list[tuple[Account, int, Any, str]]:
+        """Return each account with what is reserved, what is told of it, or None, and how to call that; or raise."""
         what = f"cost of pull {reservation.number}"
         if self.first.name is None:
             if isinstance(cost, Mapping):
                 raise InvalidAmount(f"{what} is {cost!r}: the budget is a plain number, and so are costs")
-            return (self._told_price(self.first, reservation, 0, cost, what, is_late=is_late),)
+            return [(self.first, reservation.prices[0], cost, what)]
         costs = self._costs_by_resource(cost, what)
-        return tuple(
-            self._told_price(
-                account,
-                reservation,
-                place,
-                costs.get(str(account.name)),
-                f"{what} in {account.name!r}",
-                is_late=is_late,
-            )
-            for place, account in enumerate(self.accounts)
-        )
-
-    def _told_price(
-        self, account: Account, reservation: Reservation, place: int, cost: Amounts | None, what: str, *, is_late: bool
-    ) -> int:
-        arm, reserved = reservation.arm, reservation.prices[place]
-        if cost is None:
-            if account.is_random(arm) and not is_late:
-                raise InvalidAmount(f"{what} is missing: arm {self.names[arm]!r} has a random cost; tell what it was")
-            return reserved
-        if isinstance(cost, Mapping):
-            raise InvalidAmount(f"{what} is {cost!r}: give a number, or text such as '2.50'")
-        return account.told_price(cost, arm, reserved, what)
+        return [
+            (account, reserved, costs.get(str(account.name)), f"{what} in {account.name!r}")
+            for account, reserved in zip(self.accounts, reservation.prices, strict=True)
+        ]
 
     def _costs_by_resource(self, cost: Amounts | None, what: str) -> Mapping[str, Amounts]:
         if cost is None:

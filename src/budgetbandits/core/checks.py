@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, Literal, TypeGuard, get_args
 
 import numpy as np
 
@@ -18,6 +18,9 @@ __all__ = [
     "Cost",
     "Costs",
     "Limits",
+    "OnOverrun",
+    "check_names",
+    "check_on_overrun",
     "check_pulls",
     "check_range",
     "check_requests",
@@ -190,6 +193,17 @@ def check_requests(requests: int | None, skip: bool, names: Sequence[ArmName]) -
             f"an arm is named {SKIP!r}, as a request is that is declined: give the arm another name, or leave skip out"
         )
     return check_pulls(requests, "requests")
+
+
+OnOverrun = Literal["charge", "refuse"]
+"""What to do with a pull that is told to have cost more than was reserved for it."""
+
+
+def check_on_overrun(on_overrun: OnOverrun) -> OnOverrun:
+    """Return what to do with an overrun, or raise."""
+    if on_overrun not in get_args(OnOverrun):
+        raise InvalidInput(f"on_overrun is {on_overrun!r}: give 'charge', or 'refuse'")
+    return on_overrun
 
 
 def is_whole(number: object) -> TypeGuard[int]:

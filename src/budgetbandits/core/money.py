@@ -42,6 +42,7 @@ Amount = int | float | str | Decimal
 """What a cost or a budget may be given as."""
 
 _DECIMAL_LOOKING_DIGITS: Final = 12
+_MOST_DIGITS: Final = 1100  # the smallest float has 1074 decimal places
 _FLOAT_BITS: Final = 53
 _PAIR_BITS: Final = 106
 _SAFE_DIGITS: Final = 14  # a number with one digit more is below 2^53
@@ -156,21 +157,43 @@ class Unit:
         is_decimal = self.base == 10
         return Decimal((0, (1,), -self.exponent)) if is_decimal else Decimal.from_float(math.ldexp(1.0, -self.exponent))
 
+    @property
+    def most(self) -> int:
+        """The greatest number of units that is exact everywhere."""
+        return int(2 ** (_FLOAT_BITS if self.base == 10 else _PAIR_BITS))
+
     def units_at_least(self, amount: Amount, what: str) -> int:
         """Return the least number of units that covers an amount: what is finer than the unit is rounded up.
 
         >>> Unit(10, 2).units_at_least("0.08", "cost"), Unit(10, 2).units_at_least("0.081", "cost")
         (8, 9)
+        >>> Unit(10, 1).units_at_least(3 * 0.1, "cost")
+        3
         """
+        numerator, denominator = self._in_units(amount, what)
+        return -(-numerator // denominator)
+
+    def excess(self, amount: Amount, what: str) -> float:
+        """Return the part of a unit by which `units_at_least` is more than an amount.
+
+        >>> Unit(10, 2).excess("0.08", "cost"), Unit(10, 2).excess("0.0825", "cost")
+        (0.0, 0.75)
+        """
+        numerator, denominator = self._in_units(amount, what)
+        return -numerator % denominator / denominator
+
+    def _in_units(self, amount: Amount, what: str) -> tuple[int, int]:
+        """Return an amount as a fraction of units, or raise."""
         number = _plain(amount, what)
         if not (math.isfinite(number) and number >= 0):
             raise InvalidAmount(f"{what} is {amount}: it must be 0 or more, and finite")
         if isinstance(number, Decimal) and 0 < number < self._least():  # its power of ten may be too long to write out
-            return 1
-        # A float that looks decimal stands for that decimal number: 0.08 is eight hundredths, and not a little more.
-        is_decimal_float = self.base == 10 and isinstance(number, float) and not looks_real(number)
-        numerator, denominator = (Decimal(repr(number)) if is_decimal_float else number).as_integer_ratio()
-        return int(-(-numerator * self.base**self.exponent // denominator))
+            return 1, sys.maxsize
+        # Of decimal money a float says no more than its first digits: 3 * 0.1 is three tenths, and not a little more.
+        is_decimal_float = self.base == 10 and isinstance(number, float)
+        written = Decimal(f"{number:.{_DECIMAL_LOOKING_DIGITS}g}") if is_decimal_float else number
+        numerator, denominator = written.as_integer_ratio()
+        return int(numerator * self.base**self.exponent), int(denominator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +317,8 @@ def _plain(value: object, what: str) -> Number:
     """Turn text and NumPy numbers into Python's own; refuse everything that is no number."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, str | Decimal):
+        _check_length(value, what)
     if isinstance(value, str) and value.isascii() and "_" not in value:  # Python reads more as numbers than people do
         with contextlib.suppress(InvalidOperation):
             value = Decimal(value)
@@ -307,6 +332,13 @@ def _plain(value: object, what: str) -> Number:
             f"count in larger units, such as euros in place of cents"
         )
     return value
+
+
+def _check_length(value: str | Decimal, what: str) -> None:
+    """Raise if there are more digits than any amount has: to compute with them can take minutes."""
+    length = len(value) if isinstance(value, str) else len(value.as_tuple().digits)
+    if length > _MOST_DIGITS:
+        raise InvalidAmount(f"{what} has {length} digits: give a number of at most {_MOST_DIGITS}")
 
 
 def _are_real(costs: object) -> TypeGuard[NDArray[np.float64]]:

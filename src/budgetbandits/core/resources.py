@@ -8,7 +8,7 @@ the budget; the first one is what is meant by *the money* where there is room fo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,6 +28,8 @@ __all__ = [
     "costs_by_resource",
     "price_lists",
 ]
+
+_UNNOTICED: Final = 0.001  # of what was reserved: so much may be added to a bill by rounding without a word
 
 Amounts = Amount | Mapping[str, Amount]
 """A plain amount or, where resources have names, an amount of each."""
@@ -49,13 +51,16 @@ class Money:
     reserved
         The cost of all pulls that are outstanding.
     left
-        What is neither spent nor reserved.
+        What is neither spent nor reserved; less than nothing only if there is an overrun.
+    overrun
+        How much of what was spent is more than had been reserved for it: bills that were higher than expected.
     """
 
     budget: Decimal
     spent: Decimal
     reserved: Decimal
     left: Decimal
+    overrun: Decimal = Decimal(0)
 
 
 class Account:
@@ -76,6 +81,8 @@ class Account:
         What was spent, and what is reserved for outstanding pulls.
     saved
         By how much the pulls that count came cheaper than what was reserved for them.
+    overrun
+        How much of what was spent is more than had been reserved for it.
     """
 
     def __init__(self, bill: PriceList, name: str | None = None) -> None:
@@ -84,6 +91,7 @@ class Account:
         self.spent = 0
         self.reserved = 0
         self.saved = 0
+        self.overrun = 0
         self._prices: dict[int, int] = {}  # to find one takes longer than all else about a pull
 
     @property
@@ -94,8 +102,31 @@ class Account:
     @property
     def money(self) -> Money:
         """What became of the budget."""
-        amounts = (self.bill.budget, self.spent, self.reserved, self.left)
+        amounts = (self.bill.budget, self.spent, self.reserved, self.left, self.overrun)
         return Money(*map(self.bill.unit.decimal, amounts))
+
+    def settle(self, reserved: int, price: int) -> None:
+        """Spend so much where that much was reserved."""
+        self.reserved -= reserved
+        self.spent += price
+        self.saved += reserved - price
+        self.overrun += max(price - reserved, 0)
+
+    def adjust(self, reserved: int, before: int, after: int) -> None:
+        """Let a pull that was settled at one price have cost another one.
+
+        What was given back may have been reserved again for other pulls: what there is no room for any more is an
+        overrun, too.
+        """
+        room = self.left + self.overrun
+        change = after - before
+        above = max(after - reserved, 0) - max(before - reserved, 0)
+        if change < 0:
+            self.overrun -= min(-change, self.overrun)
+        else:
+            self.overrun += above + max(change - above - room, 0)
+        self.spent += change
+        self.saved -= change
 
     def price(self, arm: int) -> int:
         """Return what a pull of an arm takes, at most if that is random; 0 for one past the last arm."""
@@ -115,22 +146,41 @@ class Account:
             return False
         return bool(self.bill.least[arm] < self.bill.prices[arm])
 
-    def can_have_taken(self, arm: int, price: int) -> bool:
+    def can_have_taken(self, arm: int, price: int, *, may_overrun: bool) -> bool:
         """Tell whether a pull of an arm can have taken so much."""
         least = self.price_low(arm) if self.is_random(arm) else 0
-        return least <= price <= self.price(arm)
+        return least <= price <= self._most_to_take(arm, self.price(arm), may_overrun=may_overrun)
 
-    def told_price(self, cost: Amount, arm: int, reserved: int, what: str) -> int:
+    def _most_to_take(self, arm: int, reserved: int, *, may_overrun: bool) -> int:
+        is_skip = arm == len(self.bill.prices)  # to decline a request costs nothing
+        return max(self.bill.unit.most - self.spent, reserved) if may_overrun and not is_skip else reserved
+
+    def told_price(self, cost: Amount, arm: int, reserved: int, what: str, *, may_overrun: bool) -> int:
         """Return what a pull took, as it is told, or raise; what is finer than the unit is rounded up."""
-        unit = self.bill.unit
-        units = unit.units_at_least(cost, what)
-        if units > reserved:
-            most = unit.decimal(reserved)
-            raise InvalidAmount(f"{what} is {cost}: it must be at most {most}, which was reserved for it")
+        units = self.adjusted_price(cost, arm, reserved, what, may_overrun=may_overrun)
         if self.is_random(arm) and units < self.price_low(arm):
-            least = unit.decimal(self.price_low(arm))
+            least = self.bill.unit.decimal(self.price_low(arm))
             raise InvalidAmount(f"{what} is {cost}: it must be at least {least}, the least that was declared")
         return units
+
+    def adjusted_price(self, cost: Amount, arm: int, reserved: int, what: str, *, may_overrun: bool) -> int:
+        """Return what a pull took after all, or raise: that may be less than the least that was declared."""
+        unit = self.bill.unit
+        units = unit.units_at_least(cost, what)
+        most_units = self._most_to_take(arm, reserved, may_overrun=may_overrun)
+        if units > most_units:
+            most = unit.decimal(most_units)
+            rule = "which was reserved for it" if most_units == reserved else "what can be counted exactly"
+            raise InvalidAmount(f"{what} is {cost}: it must be at most {most}, {rule}")
+        return units
+
+    def rounding(self, cost: Amount, reserved: int, what: str) -> str | None:
+        """Say so if a told cost is rounded up by more than a thousandth of what was reserved; None if it is not."""
+        unit = self.bill.unit
+        if unit.excess(cost, what) <= _UNNOTICED * reserved:
+            return None
+        charged = unit.decimal(unit.units_at_least(cost, what))
+        return f"{what} is {cost} and charged as {charged}: the smallest amount is {unit.decimal(1)}; give a finer unit"
 
 
 def price_lists(bill: Bill) -> tuple[PriceList, ...]:

@@ -11,13 +11,14 @@ This is the front door, with names, Decimals and a lock. What is behind it works
 
 import secrets
 import threading
+import warnings
 from typing import Any, Self, overload
 
 from budgetbandits.core.books import Pull, Reservation, check_wanted, warn_if_tight
-from budgetbandits.core.checks import ArmName, Costs, Limits, limits_of
+from budgetbandits.core.checks import ArmName, Costs, Limits, OnOverrun, check_on_overrun, limits_of
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import BudgetBanditsError
+from budgetbandits.errors import BudgetBanditsError, InvalidInput, RoundedCostWarning
 from budgetbandits.live.player import SEED_BITS, Player
 from budgetbandits.live.saving import from_json, to_json
 from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
@@ -28,7 +29,7 @@ __all__ = ["Learner"]
 
 
 class Learner:
-    """Spends a budget on arms whose rewards it learns, and never more than the budget.
+    """Spends a budget on arms whose rewards it learns, and hands out no pull that the budget does not pay.
 
     Parameters
     ----------
@@ -64,6 +65,10 @@ class Learner:
     skip
         Whether a request may be declined where that is better: `ask` then answers with a pull of the arm `SKIP`, which
         is free and told like any other.
+    on_overrun
+        What to do with a pull that is told to have cost more than was reserved for it. "charge", the default: that is
+        what it cost; `money` shows the overrun apart, and nothing more is handed out once nothing is left. "refuse"
+        raises `InvalidAmount`.
 
     Warns
     -----
@@ -125,11 +130,26 @@ class Learner:
         limits: Limits | None = None,
         requests: int | None = None,
         skip: bool = False,
+        on_overrun: OnOverrun = "charge",
     ) -> None:
         names, bill = bill_of(costs, budget, unit, may_be_free=requests is not None)
         seed = new_seed() if seed is None else seed
         checked = limits_of(limits, names)
-        self._set_up(Player(policy, names, bill, checked, reward_range, seed, run, requests=requests, skip=skip))
+        may_overrun = check_on_overrun(on_overrun) == "charge"
+        self._set_up(
+            Player(
+                policy,
+                names,
+                bill,
+                checked,
+                reward_range,
+                seed,
+                run,
+                requests=requests,
+                skip=skip,
+                may_overrun=may_overrun,
+            )
+        )
         warn_if_tight(self._player.books)
 
     @classmethod
@@ -263,17 +283,18 @@ class Learner:
         reward
             What it paid.
         cost
-            What it cost, if that was less than what was reserved: the rest is given back. What is finer than the unit
-            is rounded up. Needed if the arm's cost is random; it is learned from then, unless the pull has expired.
-            With several resources, what it took of each by name; those left out took what was reserved.
+            What it cost, if that was not what was reserved. If it was less, the rest is given back; if it was more, see
+            `on_overrun`. What is finer than the unit is rounded up, with a `RoundedCostWarning` if that is noticeable.
+            Needed if the arm's cost is random; it is learned from then, unless the pull has expired. With several
+            resources, what it took of each by name; those left out took what was reserved.
 
         Raises
         ------
         InvalidReward
             If the reward is not a number in the reward range; the pull stays outstanding.
         InvalidAmount
-            If the cost is not an amount in the arm's range, or more than what was reserved, or missing though it is
-            random; the pull stays outstanding.
+            If the cost is less than the least that was declared, or no amount, or missing though it is random; or more
+            than what was reserved, if `on_overrun` is "refuse". The pull stays outstanding.
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was told or cancelled before.
 
@@ -289,7 +310,10 @@ class Learner:
             player, books = self._player, self._player.books
             found = books.find_told(pull)
             amount = player.learning.checked_reward(reward, found.arm)
-            player.tell(found, amount, books.told_prices(found, cost, is_late=found.number in books.expired))
+            prices = books.told_prices(found, cost, is_late=found.number in books.expired)
+            if said := books.rounding(found, cost):
+                warnings.warn(said, RoundedCostWarning, stacklevel=2)
+            player.tell(found, amount, prices)
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for.
@@ -302,7 +326,7 @@ class Learner:
         with self._lock:
             self._player.cancel(self._player.books.find(pull))
 
-    def expire(self, pull: Pull | int, *, release: bool = False) -> None:
+    def expire(self, pull: Pull | int, *, release: bool = False, cost: Amounts | None = None) -> None:
         """Wait no longer for the reward of a pull: charge its cost, since that may have been spent.
 
         A reward that comes after all can be told. It is learned from, and moves no money.
@@ -314,11 +338,15 @@ class Learner:
         release
             Give the cost back, for those who know that it was not spent. The pull no longer counts, as if cancelled,
             unless its reward comes after all.
+        cost
+            What it cost, where that is known; by default what was reserved.
 
         Raises
         ------
         UnknownPull, PullAlreadySettled
             If there is no such pull outstanding.
+        InvalidAmount
+            If the cost is not allowed, as in `tell`.
 
         Examples
         --------
@@ -332,8 +360,15 @@ class Learner:
         >>> learner.money.spent, learner.reward_total
         (Decimal('1'), 0.5)
         """
+        if release and cost is not None:
+            raise InvalidInput(
+                f"cost is {cost!r} and release is True: what is released has cost nothing; leave one out"
+            )
         with self._lock:
-            self._player.expire(self._player.books.find(pull), release=release)
+            books = self._player.books
+            found = books.find(pull)
+            prices = None if cost is None else books.told_prices(found, cost)
+            self._player.expire(found, release=release, prices=prices)
 
     # What it shows
 

@@ -145,8 +145,8 @@ class Learning:
         books, resources = self._books, self.arms.resources
         if resources is None:
             money = books.first
-            return money.bill.unit.price(money.left)
-        resources.left[:] = [account.bill.unit.price(account.left) for account in books.accounts]
+            return money.bill.unit.price(max(money.left, 0))
+        resources.left[:] = [account.bill.unit.price(max(account.left, 0)) for account in books.accounts]
         left = note_what_is_left(self.arms, resources, self.greatest_costs, books.fallback, books.requests_left)
         self.cost_min = float(self.arms.cost.min())
         return left
@@ -211,7 +211,7 @@ class Learning:
         if prices is None:
             return float(self.arms.mean_cost[arm]) if self.arms.told[arm] else greatest
         if costs is None or self.arms.resources is None:
-            cost = self._books.first.bill.unit.price(prices[0])
+            cost = min(self._books.first.bill.unit.price(prices[0]), greatest)  # an overrun is no lesson
         else:
             cost = share_taken(costs, self.arms.resources.budgets)
         lesson = self._policy.cost_lesson(cost, least, greatest, draw) if least < greatest else cost

@@ -46,6 +46,8 @@ class Player:
         How often each arm may be pulled.
     reward_range, seed, run, requests, skip
         As in `budgetbandits.Learner`.
+    may_overrun
+        Whether a pull may turn out to have cost more than was reserved for it.
 
     Attributes
     ----------
@@ -75,6 +77,7 @@ class Player:
         *,
         requests: int | None = None,
         skip: bool = False,
+        may_overrun: bool = False,
     ) -> None:
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy is {policy!r}: give a policy such as recommended()")
@@ -82,7 +85,8 @@ class Player:
         self.reward_low, self.reward_high = check_range(reward_range)
         self.seed = check_whole(seed, "seed", SEED_BITS)
         self.run = check_whole(run, "run", 32)
-        self.books = Books(names, bill, limits, check_requests(requests, skip, names), skip=skip)
+        requests = check_requests(requests, skip, names)
+        self.books = Books(names, bill, limits, requests, skip=skip, may_overrun=may_overrun)
         self.learning = Learning(policy, self.books, self.reward_low, self.reward_high)
         self.reward_total = 0.0
         self.decisions: dict[int, Decision] = {}
@@ -121,7 +125,7 @@ class Player:
     def _choose(self, now: Now) -> int | None:
         if self.books.requests is not None and self.books.requests_left < 1:
             return None
-        if self.learning.cost_min > now.budget_left:
+        if self.learning.cost_min > now.budget_left or self.books.is_overdrawn:
             return self.books.skip_arm if self.books.skip else None
         return self._chooser.choose(now, self._draws[self.books.asked])
 
@@ -165,9 +169,9 @@ class Player:
         del self.decisions[pull.number]
         self._take_back(pull)
 
-    def expire(self, pull: Reservation, *, release: bool) -> None:
-        """Charge what is reserved for an outstanding pull, or release it; its reward may still be told."""
-        self.books.expire(pull, release=release)
+    def expire(self, pull: Reservation, *, release: bool, prices: tuple[int, ...] | None = None) -> None:
+        """Charge what an outstanding pull cost, by default what is reserved, or release it; its reward may be told."""
+        self.books.expire(pull, release=release, prices=prices)
         if release:
             self._take_back(pull)
 

@@ -52,6 +52,7 @@ def to_json(player: Player) -> str:
             "reward_seen": player.learning.reward_seen,
             "notes": arms.notes.tolist() if arms.notes.any() else None,
             "saved": money["saved"],
+            **({"overrun": money["overrun"]} if "overrun" in money else {}),
             "pending": [_saved_pull(player, pull) for pull in books.outstanding.values()],
             "expired": [[*_saved_pull(player, pull), is_released] for pull, is_released in books.expired.values()],
             "cancelled": sorted(books.cancelled),
@@ -63,7 +64,8 @@ def to_json(player: Player) -> str:
 
 def _saved_account(account: Account) -> dict[str, Any]:
     bill = account.bill
-    return {
+    overrun = {"overrun": account.overrun} if account.overrun else {}
+    return overrun | {
         "unit": [bill.unit.base, bill.unit.exponent],
         "prices": bill.prices.tolist(),
         "least": None if bill.least is None else bill.least.tolist(),
@@ -88,6 +90,8 @@ def _saved_where_used(player: Player) -> dict[str, Any]:
         used["cost_sums"] = arms.resources.cost_sums.tolist()
     if player.books.requests is not None:
         used |= {"requests": player.books.requests, "skip": player.books.skip, "declined": player.books.declined}
+    if player.books.may_overrun:
+        used["may_overrun"] = True
     if isinstance(player.policy, Forgetful):
         used["memory"] = saved_past(player.learning.past)
     if player.books.has_random_costs:
@@ -138,6 +142,7 @@ def _restored(data: dict[str, Any]) -> Player:
         data["run"],
         requests=data.get("requests"),
         skip=data.get("skip", False),
+        may_overrun=data.get("may_overrun", False) is True,
     )
     player.books.restore_pulls(player.books.skip_arm, check_whole(data.get("declined", 0), "the declined requests", 53))
     _restore_arms(player, data)
@@ -145,7 +150,7 @@ def _restored(data: dict[str, Any]) -> Player:
     _restore_answers(player, data.get("answers", {}))
     if isinstance(player.policy, Forgetful):
         restore_past(player.learning.memory, player.learning.past, data["memory"], player.reward_high)
-    if any(account.left < 0 for account in player.books.accounts):
+    if any(account.left + account.overrun < 0 for account in player.books.accounts):
         raise InvalidState("the saved learner is damaged: it spent more than its budget")
     return player
 
@@ -267,7 +272,9 @@ def _restore_pulls(player: Player, data: dict[str, Any]) -> None:
     books.asked = check_whole(data["asked"], "the number of asks", 56)
     for account, saved in zip(books.accounts, (data, *data.get("resources", {}).values()), strict=True):
         account.spent = check_whole(saved["spent"], "the money spent", 107)
-        account.saved = check_whole(saved["saved"], "the money saved", 107)
+        account.overrun = check_whole(saved.get("overrun", 0), "the overrun", 107)
+        # Overruns are savings below nothing.
+        account.saved = check_whole(saved["saved"] + account.overrun, "the money saved", 108) - account.overrun
     books.cancelled = {check_whole(number, "a cancelled pull", 56) for number in data["cancelled"]}
     player.reward_total = float(data["reward_total"])
     for *saved, learns in data["pending"]:
@@ -315,7 +322,9 @@ def _check_pulls(player: Player, ids: list[int]) -> None:
 def _adds_up(account: Account, place: int, arms: Arms, charged: list[Reservation]) -> bool:
     cost_of_pulls = sum(int(arms.pulls[arm]) * account.price(int(arm)) for arm in np.flatnonzero(arms.pulls))
     is_whole = cost_of_pulls == account.spent + account.reserved + account.saved
-    return is_whole and sum(pull.prices[place] for pull in charged) <= account.spent
+    is_possible = account.overrun <= account.spent
+    charged_most = account.spent + account.saved + account.overrun
+    return is_whole and is_possible and sum(pull.prices[place] for pull in charged) <= charged_most
 
 
 def _restore_answers(player: Player, answers: dict[str, Any]) -> None:

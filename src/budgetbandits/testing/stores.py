@@ -16,6 +16,7 @@ from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.campaigns.store import Store
 from budgetbandits.core.books import SKIP
+from budgetbandits.core.resources import Money
 from budgetbandits.errors import (
     CampaignClosed,
     CampaignExists,
@@ -320,6 +321,67 @@ class StoreContract(ABC):
         ads.verify()
 
     # Random costs
+
+    def test_a_bill_above_what_was_reserved_is_there_for_everyone(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, budget="1.20")
+        pulls = ads.ask(arm="a", n=2)
+        ads.tell(pulls[0], 0.5, "1.15")
+        ads.tell(pulls[0], 0.5, "1.15")
+        ads.tell(pulls[1], 0.5, "0.20")
+        with self.open_store(tmp_path, clock) as again:
+            money = again.open("ads").money
+            assert money == Money(*map(Decimal, ("1.20", "1.35", "0", "-0.15", "1.15")))
+            assert (again.open("ads").ask(), again.list()[0].spent) == (None, Decimal("1.35"))
+            assert again.open("ads").verify().overrun == 115
+        with pytest.raises(PullAlreadySettled, match=r"with the reward 0\.5 and the cost 1\.15, and now with another"):
+            ads.tell(pulls[0], 0.5, "1.16")
+
+    def test_or_is_refused_if_one_wants(self, store: Store) -> None:
+        ads = new_campaign(store, on_overrun="refuse")
+        pull = ads.ask()
+        assert pull is not None
+        with pytest.raises(InvalidAmount, match=r"it must be at most 0\.10, which was reserved for it"):
+            ads.tell(pull, 0.5, "0.11")
+        assert (ads.on_overrun, amounts(ads)) == ("refuse", ("0.00", "0.10", "9.90"))
+        with pytest.raises(InvalidInput, match="on_overrun is 'ignore': give 'charge', or 'refuse'"):
+            new_campaign(store, "other", on_overrun="ignore")
+
+    def test_a_known_cost_without_a_reward(self, ads: Campaign, clock: HandClock) -> None:
+        first, second = ads.ask(n=2)
+        for _ in range(2):
+            ads.expire(first, "0.03")
+        assert (amounts(ads), ads.pulls, len(ads.pending)) == (("0.03", "0.10", "9.87"), 2, 1)
+        with pytest.raises(PullAlreadySettled, match=r"has expired before, and 0\.03 was charged for it: adjust that"):
+            ads.expire(first)
+        ads.tell(first, 0.5, "0.03")
+        clock.advance(99)
+        ads.expire(second)  # it has expired by itself, at the same cost
+        assert (amounts(ads), ads.reward_total) == (("0.13", "0.00", "9.87"), 0.5)
+        assert [row.kind for row in ads.history()] == ["asked", "asked", "settled", "told", "expired"]
+        ads.verify()
+
+    def test_a_cost_is_corrected_with_a_reason(self, ads: Campaign, tmp_path: Path, clock: HandClock) -> None:
+        told, cancelled, late = ads.ask(n=3)
+        ads.tell(told, 0.5, "0.08")
+        ads.cancel(cancelled)
+        clock.advance(99)
+        for _ in range(2):
+            ads.adjust(told, "0.05", reason="a discount")
+            ads.adjust(cancelled, "0.02", reason="begun, and billed")
+            ads.adjust(late.id, "0.30", reason="the invoice of May")
+        ads.tell(told, 0.5, "0.08")  # as it was told, and nothing new
+        assert (amounts(ads), ads.money.overrun) == (("0.37", "0.00", "9.63"), Decimal(0))
+        with self.open_store(tmp_path, clock) as again:
+            assert again.open("ads").money == ads.money
+            rows = [row for row in again.open("ads").history() if row.kind == "adjusted"]
+            again.open("ads").verify()
+        assert [(row.pull, str(row.amount), row.note) for row in rows] == [
+            (1, "-0.03", "a discount"),
+            (2, "0.02", "begun, and billed"),
+            (3, "-0.70", "the invoice of May"),
+        ]
 
     def test_of_a_random_cost_the_greatest_is_reserved_and_the_true_one_settled(
         self, store: Store, tmp_path: Path, clock: HandClock

@@ -40,7 +40,7 @@ __all__ = [
 
 NEWEST: Final = "0003"
 VERSION_TABLE: Final = "schema_version"
-_AMOUNTS: Final = re.compile(r"\d{1,16}( \d{1,16})*", re.ASCII)  # what `journal.written` writes
+_AMOUNTS: Final = re.compile(r"-?\d{1,16}( -?\d{1,16})*", re.ASCII)  # what `journal.written` writes
 
 metadata = MetaData()
 
@@ -57,6 +57,7 @@ campaigns = Table(
     Column("reserved", BigInteger, nullable=False),
     Column("is_closed", Boolean, nullable=False),
     Column("further", Text),
+    Column("overrun", BigInteger, nullable=False),
     Column("head", Text, nullable=False),
     Column("adopted", BigInteger, nullable=False),
     CheckConstraint("spent >= 0 AND reserved >= 0 AND spent + reserved <= budget", name="budget_is_kept"),
@@ -87,10 +88,10 @@ Index("one_answer_a_key", entries.c.campaign, entries.c.key, entries.c.part, uni
 
 def record_of(row: Row[Any]) -> CampaignRecord:
     """Convert a row of `campaigns`."""
-    numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved, row.adopted)
+    numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved, row.overrun, row.adopted)
     if not all(isinstance(number, int) for number in numbers) or not is_moment(row.created):
         raise ValueError(f"the campaign {row.name!r} has no numbers where they belong")
-    totals = Totals(row.entries, row.spent, row.reserved, row.is_closed, row.further, row.head)
+    totals = Totals(row.entries, row.spent, row.reserved, row.overrun, row.is_closed, row.further, row.head)
     return CampaignRecord(row.id, row.name, row.created, row.settings, row.budget, totals, row.adopted)
 
 

@@ -1,4 +1,4 @@
-"""The chain of each journal, and room for a note in an entry.
+"""The chain of each journal, what was spent beyond reservations, and room for a note in an entry.
 
 The chain of what is there already is computed from the journal as it is found: it proves that nothing changed from then
 on. `adopted` says how many entries entered it that way.
@@ -21,6 +21,7 @@ _COLUMNS: Final = "number, time, kind, pull, arm, amount, reward, until, key, pa
 
 def upgrade() -> None:
     """Add the columns, and compute the heads."""
+    op.add_column("campaigns", sa.Column("overrun", sa.BigInteger, nullable=False, server_default="0"))
     op.add_column("campaigns", sa.Column("head", sa.Text, nullable=False, server_default=""))
     op.add_column("campaigns", sa.Column("adopted", sa.BigInteger, nullable=False, server_default="0"))
     op.add_column("entries", sa.Column("note", sa.Text))
