@@ -1,8 +1,10 @@
 """A campaign: several workers spend one advertising budget, some break down, and the books stay right.
 
 The campaign lives in an SQLite file. What a worker was given is durable before it sees it; with a key it gets the same
-pull again if it has to ask twice. A worker that breaks down leaves a pull behind: when its lease ends, its cost is
-charged, since the money may have been spent. In the end the whole journal is replayed and checked.
+pull again if it has to ask twice, and the pull says what became of it. So a worker that is stopped at any step and
+started again goes on where it was, and pays for nothing twice. One that breaks down for good leaves a pull behind: when
+its lease ends, its cost is charged, since the money may have been spent. In the end the whole journal is replayed and
+checked.
 """
 
 import random
@@ -23,30 +25,39 @@ class BrokenDownError(Exception):
     """A worker was stopped in the midst of its work."""
 
 
-def show_advertisement(pull: bb.Pull) -> tuple[float, str]:
-    """Stand in for the paid action: return whether it was clicked, and what it cost in the end."""
-    chance = random.Random(pull.id)
-    if pull.id % 40 == 0:
-        raise BrokenDownError
-    cost = "0.20" if pull.arm == "social" and chance.random() < 0.5 else COSTS[str(pull.arm)]
-    return float(chance.random() < CLICKS[pull.arm]), cost
+class Agency:
+    """Stands in for whoever is paid. An order with a number that it has seen before is the same order, as usual."""
+
+    def __init__(self) -> None:
+        self.orders: dict[int, tuple[float, str]] = {}
+
+    def show_advertisement(self, order: int, medium: str | int) -> tuple[float, str]:
+        """Return whether it was clicked, and what it cost in the end."""
+        if order % 40 == 0:
+            raise BrokenDownError
+        chance = random.Random(order)
+        cost = "0.20" if medium == "social" and chance.random() < 0.5 else COSTS[str(medium)]
+        return self.orders.setdefault(order, (float(chance.random() < CLICKS[medium]), cost))
 
 
-def work(campaign: bb.Campaign, name: str) -> None:
-    """Do what every worker does, until no arm is affordable."""
+def work(campaign: bb.Campaign, agency: Agency, name: str) -> None:
+    """Do what every worker does, until no arm is affordable; started again, it goes on where it was stopped."""
     number = 0
     while pull := campaign.ask(key=f"{name}/{number}"):
         number += 1
+        if pull.state not in ("new", "open"):
+            continue  # it was settled before this worker was started again
         try:
-            clicked, cost = show_advertisement(pull)
+            clicked, cost = agency.show_advertisement(pull.id, pull.arm)
         except BrokenDownError:
             continue  # no one tells what became of this pull
-        campaign.tell(pull.id, reward=clicked, cost=cost)
+        campaign.tell(pull, reward=clicked, cost=cost)
 
 
 def run_workers(campaign: bb.Campaign) -> None:
     """Let all workers share the campaign; they could as well be processes that open the store themselves."""
-    workers = [threading.Thread(target=work, args=(campaign, f"worker-{number}")) for number in range(WORKERS)]
+    agency = Agency()
+    workers = [threading.Thread(target=work, args=(campaign, agency, f"worker-{number}")) for number in range(WORKERS)]
     for worker in workers:
         worker.start()
     for worker in workers:

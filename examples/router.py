@@ -9,7 +9,8 @@ most right answers for it. What is right when a call fails depends on whether it
 - no answer in time: nobody knows. Tell nothing. When the lease ends, the most that it can cost is charged. An answer
   that comes after all is told late: it is learned from, and moves no money;
 - a call that takes long but is alive: renew its lease;
-- the program itself was stopped: the journal knows what is open, and a key gives the same pull again.
+- the program itself was stopped: the journal knows what is open, and a key gives the same pull again, which says what
+  became of it. What was settled is not called again, and what is open is called under the same number.
 """
 
 import random
@@ -119,6 +120,8 @@ def work(router: bb.Campaign, models: Models, todo: SimpleQueue[tuple[int, int]]
         pull = router.ask(key=f"{question}/{refused}")
         if pull is None:
             return  # the money is spent
+        if pull.state not in ("new", "open"):
+            continue  # it was settled before the program was started again
         try:
             answer = models.call(pull, partial(router.renew, pull))
         except RefusedError:

@@ -98,6 +98,11 @@ class CampaignRecord(NamedTuple):
         """The head of its chain before the first entry."""
         return origin(self.name, self.created, self.settings, self.adopted)
 
+    @property
+    def identity(self) -> str:
+        """What its pulls carry as their campaign: names alone are not unlike those in other stores."""
+        return f"{self.name}#{self.origin[:8]}"
+
 
 class Transaction(ABC):
     """What may be done with one campaign while no one else can append to its journal.

@@ -141,8 +141,8 @@ class Campaign:
         key
             Makes it repeatable: the same key gives the same answer, also in another process. Without one, a pull
             whose answer got lost stays outstanding until its lease ends. An answer of None is not kept. The answer
-            stays the same when the pull is settled, cancelled or expired: a worker that comes back late with a key
-            should tell what it did, not do it again.
+            stays the same whatever becomes of the pull, and `pull.state` says what did: a worker that comes back late
+            with its key must not do again what was done before.
         n
             Ask for up to n pulls at once, and get a list.
 

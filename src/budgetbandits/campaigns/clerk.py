@@ -172,7 +172,7 @@ class Clerk:
         if totals.entries < self._seen.entries:
             raise self._lost(totals)
         if ledger is None:
-            ledger = Ledger(self.settings, self._record.origin)
+            ledger = Ledger(self.settings, self._record.origin, self._record.identity)
         for entry in islice(entries_after(pages, ledger.entries), totals.entries - ledger.entries):
             ledger.apply(entry)
             if entry.number == self._seen.entries and ledger.head != self._seen.head:

@@ -18,7 +18,7 @@ from budgetbandits.campaigns.chain import linked
 from budgetbandits.campaigns.journal import Entry, Kind, written
 from budgetbandits.campaigns.pulls import Pulls, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
-from budgetbandits.core.books import Pull, Reservation, check_wanted
+from budgetbandits.core.books import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.checks import ArmName, is_whole
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import (
@@ -60,6 +60,8 @@ class Ledger:
         What the campaign is made of.
     head
         The head of its chain before the first entry.
+    campaign
+        What its pulls carry as their campaign.
 
     Attributes
     ----------
@@ -90,7 +92,7 @@ class Ledger:
     8
     """
 
-    def __init__(self, settings: CampaignSettings, head: str = "") -> None:
+    def __init__(self, settings: CampaignSettings, head: str = "", campaign: str | None = None) -> None:
         self.settings = settings
         self.head = head
         self.player: Player = settings.player()
@@ -98,6 +100,7 @@ class Ledger:
         self.is_closed = False
         self.unsaved: list[Entry] = []
         self._books = self.player.books
+        self._books.owner = campaign
         self._time = 0  # of the last entry
         self._now = 0
         self._pulls = Pulls(len(self._books.accounts))
@@ -131,10 +134,11 @@ class Ledger:
         """
         wanted = check_wanted(wanted)
         number = None if arm is None else self._books.number_of(arm)
-        answer = self._books.repeated(key, wanted, number)
+        books = self._books
+        answer = books.repeated(key, wanted, number)
         if answer is None:
-            answer = self._asked(wanted, key, number)
-        return [self._books.pull(pull) for pull in answer]
+            return [books.pull(pull, PullState.NEW) for pull in self._asked(wanted, key, number)]
+        return [books.pull(pull, books.state_of(pull.number)) for pull in answer]
 
     def _asked(self, wanted: int, key: str | None, arm: int | None) -> list[Reservation]:
         if self.is_closed:
@@ -304,7 +308,7 @@ class Ledger:
     def _identify(self, pull: Pull | int) -> int:
         number = pull.id if isinstance(pull, Pull) else pull
         is_known = is_whole(number) and 1 <= number <= self._books.asked
-        if not is_known or (isinstance(pull, Pull) and pull != self._books.pull(self._reservation(number))):
+        if not is_known or not self._books.is_own(pull, self._reservation(number)):
             raise self._books.unknown(pull)
         return int(number)
 

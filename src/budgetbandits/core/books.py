@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -42,6 +43,7 @@ __all__ = [
     "Expired",
     "Fallback",
     "Pull",
+    "PullState",
     "Reservation",
     "check_wanted",
     "fallback_of",
@@ -50,6 +52,20 @@ __all__ = [
 
 _LONGEST_KEY: Final = 255
 _MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile
+
+
+class PullState(StrEnum):
+    """What became of a pull, when it was handed out or handed out again.
+
+    Who asks with a key and gets a pull that is not new was interrupted before: if it is still open, the action may have
+    been taken and not told; if not, there is nothing left to do.
+    """
+
+    NEW = "new"
+    OPEN = "open"  # handed out before, and neither told nor cancelled nor expired since
+    TOLD = "told"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"  # its reward may still be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +84,11 @@ class Pull:
         t, how many pulls there are with this one; a cancelled pull does not count.
     costs
         The same of each resource by its name; empty where the budget is a plain number.
+    state
+        What became of it: `PullState.NEW`, unless the same key has asked for it before. It does not change after that,
+        and makes no difference when pulls are compared.
+    campaign
+        Which campaign handed it out: its name, and the beginning of the first head of its chain. None for a learner.
     """
 
     id: int
@@ -75,6 +96,8 @@ class Pull:
     cost: Decimal
     number: int
     costs: Mapping[str, Decimal] = field(default_factory=dict, hash=False, repr=False)
+    state: PullState = field(default=PullState.NEW, compare=False)
+    campaign: str | None = field(default=None, compare=False, repr=False)
 
 
 class Reservation(NamedTuple):
@@ -179,6 +202,8 @@ class Books:
         The ids of the cancelled pulls.
     answers
         The answers to asks with a key.
+    owner
+        The campaign whose books they are; None for a learner's.
 
     Examples
     --------
@@ -221,6 +246,7 @@ class Books:
         self.expired: dict[int, Expired] = {}
         self.cancelled: set[int] = set()
         self.answers: dict[str, Answer] = {}
+        self.owner: str | None = None
         # To find these takes longer than all else about a pull.
         self._prices: dict[int, tuple[int, ...]] = {}
         self._costs: dict[tuple[int, ...], tuple[Decimal, ...]] = {}
@@ -279,7 +305,15 @@ class Books:
             return False
         return not self.has_several or all(account.price(arm) <= account.left for account in self.accounts[1:])
 
-    def pull(self, reservation: Reservation) -> Pull:
+    def state_of(self, number: int) -> PullState:
+        """Return what became of a pull that was handed out before."""
+        if number in self.outstanding:
+            return PullState.OPEN
+        if number in self.expired:
+            return PullState.EXPIRED
+        return PullState.CANCELLED if number in self.cancelled else PullState.TOLD
+
+    def pull(self, reservation: Reservation, state: PullState = PullState.OPEN) -> Pull:
         """Return a pull as it is handed out."""
         number, arm, place, prices = reservation
         costs = self._costs.get(prices)
@@ -287,11 +321,8 @@ class Books:
             costs = self._costs[prices] = tuple(
                 account.bill.unit.decimal(price) for account, price in zip(self.accounts, prices, strict=True)
             )
-        if self.first.name is None:
-            self._last = Pull(number, self.name(arm), costs[0], place)
-        else:
-            by_name = dict(zip(self.resource_names, costs, strict=True))
-            self._last = Pull(number, self.name(arm), costs[0], place, by_name)
+        by_name = {} if self.first.name is None else dict(zip(self.resource_names, costs, strict=True))
+        self._last = Pull(number, self.name(arm), costs[0], place, by_name, state, self.owner)
         return self._last
 
     @cached_property
@@ -463,14 +494,20 @@ class Books:
 
     def _matched(self, pull: Pull | int, reservation: Reservation | None) -> Reservation:
         # Mostly it is the last one that was handed out, and need not be made again to be compared.
-        is_another = isinstance(pull, Pull) and pull is not self._last
-        if reservation is None or (is_another and pull != self.pull(reservation)):
+        if reservation is None or (pull is not self._last and not self.is_own(pull, reservation)):
             raise self.unknown(pull)
         return reservation
 
-    @staticmethod
-    def unknown(pull: object) -> UnknownPull:
+    def is_own(self, pull: Pull | int, reservation: Reservation) -> bool:
+        """Tell whether a pull that is known by its id was handed out here, and is what it was."""
+        return not isinstance(pull, Pull) or (pull.campaign == self.owner and pull == self.pull(reservation))
+
+    def unknown(self, pull: object) -> UnknownPull:
         """Return the error for a pull that was not handed out here."""
+        if isinstance(pull, Pull) and pull.campaign != self.owner:
+            by = "a learner" if pull.campaign is None else f"the campaign {pull.campaign!r}"
+            here = "a learner" if self.owner is None else f"{self.owner!r}"
+            return UnknownPull(f"{pull!r} was handed out by {by}, and this is {here}: tell it there")
         return UnknownPull(f"{pull!r} is no pull that was handed out here: use what ask() returned, or its id")
 
     def _how_settled(self, number: int) -> str:

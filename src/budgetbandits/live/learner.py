@@ -14,7 +14,7 @@ import threading
 import warnings
 from typing import Any, Self, overload
 
-from budgetbandits.core.books import Pull, Reservation, check_wanted, warn_if_tight
+from budgetbandits.core.books import Pull, PullState, Reservation, check_wanted, warn_if_tight
 from budgetbandits.core.checks import ArmName, Costs, Limits, OnOverrun, check_on_overrun, limits_of
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
@@ -222,8 +222,8 @@ class Learner:
             The name of the arm to pull, where that was decided before or elsewhere: then the policy is not asked, and
             None means that the budget left does not pay this arm, or that it has reached its limit.
         key
-            Makes it repeatable: the same key gives the same answer, also after the pull was settled. That there was
-            none is not kept.
+            Makes it repeatable: the same key gives the same answer, also after the pull was settled; `pull.state` says
+            what became of it. That there was none is not kept.
         n
             Ask for up to so many at once, and get a list.
 
@@ -243,8 +243,9 @@ class Learner:
             number = None if arm is None else books.number_of(arm)
             answer = books.repeated(key, wanted, number)
             if answer is None:
-                answer = self._asked(number, key, wanted)
-            pulls = [books.pull(reservation) for reservation in answer]
+                pulls = [books.pull(one, PullState.NEW) for one in self._asked(number, key, wanted)]
+            else:
+                pulls = [books.pull(one, books.state_of(one.number)) for one in answer]
         if n is not None:
             return pulls
         return pulls[0] if pulls else None

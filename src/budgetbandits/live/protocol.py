@@ -48,7 +48,7 @@ class AskTell(Protocol):
         arm
             The arm to pull, where that was decided elsewhere: then the policy is not asked.
         key
-            Makes it repeatable: the same key gives the same answer.
+            Makes it repeatable: the same key gives the same answer, and `pull.state` says what became of it.
         n
             Ask for up to so many at once, and get a list.
         """
