@@ -40,6 +40,7 @@ def seen_by_oracle(errand: Errand) -> tuple[Floats, Allowance, Further]:
         costs=np.array(errand.costs[1:], np.float64).reshape(-1, len(errand.values)),
         budgets=np.array(errand.budgets[1:], np.float64),
         skip=errand.skip,
+        fills=not errand.skip,
     )
     limits = np.array([UNLIMITED if limit is None else limit for limit in errand.limits])
     allowance = Allowance(np.array(errand.costs[0]), errand.budgets[0], limits, further)
@@ -50,5 +51,5 @@ def with_requests(
     values: list[float], costs: list[float], budget: float, requests: float, skip: bool = False
 ) -> tuple[Floats, Allowance, Further]:
     """Return the values and the allowance where money is the only resource, and no arm has a limit."""
-    further = Further(requests, np.empty((0, len(costs))), np.empty(0), skip)
+    further = Further(requests, np.empty((0, len(costs))), np.empty(0), skip, not skip)
     return np.array(values), Allowance(np.array(costs), budget, np.full(len(costs), UNLIMITED), further), further

@@ -14,7 +14,8 @@ from scipy.optimize import linprog
 from budgetbandits.core.arrays import Floats
 from budgetbandits.policies import linear_programme
 from budgetbandits.policies.hull import finite, neighbours
-from budgetbandits.policies.relaxation import relaxed_pulls, solved_programme
+from budgetbandits.policies.oracles import draw_fractional
+from budgetbandits.policies.relaxation import needed_values, relaxed_pulls, solved_programme
 from errands import errands, seen_by_oracle, with_requests
 from reference import Errand, best_pair
 
@@ -178,6 +179,21 @@ def test_too_little_money_goes_to_what_goes_farthest() -> None:
     # Neither arm alone gets as far as the two of them.
     errand = Errand([0.1, 0.9], [[1.0, 3.0], [3.0, 1.0]], [40.0, 40.0], [None, None], 100, False)
     assert relaxed_pulls(*seen_by_oracle(errand)) == pytest.approx([10, 10])
+
+
+def test_too_little_money_goes_to_the_densest_arm_where_nothing_can_be_promised() -> None:
+    values, allowance, further = with_requests([0.1, 0.9], [2.0, 3.0], 100.0, 100.0)
+    uncertain = further._replace(fills=False)
+    assert relaxed_pulls(values, allowance, uncertain) == pytest.approx([0.0, 100 / 3])
+    assert needed_values(values, allowance, uncertain) == pytest.approx([0.6, 0.9])
+    # Nobody declines: what goes unanswered are the last requests, when the money is spent.
+    for uniform in (0.0, 0.5, 0.99):
+        for worth in (values, -values):
+            assert draw_fractional(worth, allowance, uncertain, uniform) < 2
+    # Enough money for the cheap arm makes no difference, if it is worth too little.
+    plenty = allowance._replace(budget=200.0)
+    assert relaxed_pulls(values, plenty, further) == pytest.approx([100.0, 0.0])
+    assert relaxed_pulls(values, plenty, uncertain) == pytest.approx([0.0, 200 / 3])
 
 
 def test_what_an_arm_cannot_answer_for_its_limit_goes_to_the_next() -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits.core.streams import MIXTURE, uniform
-from budgetbandits.errors import InvalidInput
+from budgetbandits.errors import InvalidInput, TightBudgetWarning
 from budgetbandits.policies import Arms, Now, Requested
 from budgetbandits.policies.relaxation import needed_values, relaxed_pulls
-from budgetbandits.policies.state import Arm, arm_of, first_moment
+from budgetbandits.policies.state import Arm, arm_of, first_moment, hopeful_cost
 from budgetbandits.simulation.engine.dispatch import play_run
 from errands import errands, seen_by_oracle
 from reference import Errand, best_pair
@@ -34,7 +34,7 @@ MIXED = [
 
 def now_with(arms: Arms, money: float, requests: float, skip: bool = False) -> Now:
     """Return a moment with so much money and so many requests left, of twice as much of both."""
-    first = first_moment(arms.cost, 2 * money, 0.0, 1.0, Requested(2 * requests, requests, money, skip))
+    first = first_moment(arms.cost, 2 * money, 0.0, 1.0, Requested(2 * requests, requests, money, skip, not skip))
     return first._replace(budget_left=money, pull=requests + 1, arms_tried=len(arms.cost))
 
 
@@ -43,6 +43,27 @@ def shares(policy: bb.Policy, arms: Arms, now: Now) -> list[float]:
     chance = Random(1)
     chosen = Counter(policy.choose(arms, now, chance.random()) for _ in range(3000))
     return [chosen[i] / 3000 for i in range(len(arms.cost) + 1)]
+
+
+def test_a_random_cost_counts_as_if_it_had_been_the_least_a_few_times_more() -> None:
+    requested = Requested(2000.0, 1000.0, 100.0, False, False)
+    assert hopeful_cost(0.7, 0.2, 0.0, requested) == 0.2
+    times = math.log(501.0)
+    assert hopeful_cost(0.7, 0.2, 1.0, requested) == pytest.approx((0.7 + times * 0.2) / (1 + times))
+    assert hopeful_cost(0.7, 0.2, 1e9, requested) == pytest.approx(0.7)
+    assert hopeful_cost(0.7, 0.2, 3.0, requested._replace(requests_left=math.inf)) == 0.7
+
+
+def test_an_arm_whose_first_pull_was_dear_is_tried_again() -> None:
+    costs: Any = {"steady": (0, 1), "unlucky": (0, 1)}
+    with pytest.warns(TightBudgetWarning):
+        learner = bb.Learner(bb.recommended(), costs, 300, (0, 1), seed=1, requests=1000)
+    asked: Counter[Any] = Counter()
+    while pull := learner.ask():
+        asked[pull.arm] += 1
+        is_dear = pull.arm == "steady" or asked["unlucky"] == 1
+        learner.tell(pull, 1 if pull.arm == "unlucky" else 0.2, 1 if is_dear and asked[pull.arm] % 2 else 0)
+    assert asked["unlucky"] > 900
 
 
 class TestMixtures:
@@ -185,7 +206,7 @@ class TestRivalsByHand:
         epsilon = math.sqrt(gamma * 4 / budget) + math.log(200) * gamma * 4 / budget
         best = bb.bounds.best_mixture(upper, self.arms.cost, (1 - epsilon) * 800, 200)
         now = now_with(self.arms, 400.0, 100.0)
-        requested = Requested(200.0, 100.0, left, False)
+        requested = Requested(200.0, 100.0, left, False, True)
         weights = bb.policies.ucb_bwk(w).weights(self.arms, now._replace(budget_left=left, requested=requested))
         assert (weights / weights.sum()).tolist() == pytest.approx(list(best.shares), abs=1e-9)
         assert 0 < epsilon < 0.2
@@ -203,7 +224,7 @@ class TestRivalsByHand:
             upper = min(mean + math.sqrt(constant * mean / pulls) + constant / pulls, 1.0)
             scores.append(upper / (money * cost / 5 * budget / 160 + time * budget / 200))
         now = now_with(self.arms, 400.0, 100.0)
-        now = now._replace(budget_left=left, requested=Requested(200.0, 100.0, left, False))
+        now = now._replace(budget_left=left, requested=Requested(200.0, 100.0, left, False, True))
         chosen = bb.policies.primal_dual_bwk(w).choose(self.arms, now, 0.5)
         assert chosen == scores.index(max(scores))
 

@@ -17,6 +17,7 @@ from budgetbandits.policies.state import (
     Requested,
     Resources,
     first_moment,
+    first_requested,
     fresh_arms,
     learn,
     learn_cost,
@@ -124,7 +125,7 @@ class Learning:
         requested = None
         if books.requests is not None or books.has_several:
             number = math.inf if books.requests is None else float(books.requests)
-            requested = Requested(number, number, 0.0, books.skip)
+            requested = first_requested(number, 0.0, books.skip, books.fallback, books.has_random_costs)
         return first_moment(self.greatest_costs, self.budget, self._reward_low, self._reward_high, requested)
 
     @property

@@ -17,7 +17,7 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.live.choosing import Chooser
 from budgetbandits.live.learning import Learning
 from budgetbandits.policies import Policy
-from budgetbandits.policies.state import Now, Requested, moment_at
+from budgetbandits.policies.state import Now, first_requested, moment_at
 
 __all__ = ["Decision", "Player"]
 
@@ -99,9 +99,9 @@ class Player:
         books = self.books
         books.expect(requests_left, budgets)
         in_all = float(books.pulls + requests_left)
+        requested = first_requested(in_all, 0.0, books.skip, books.fallback, books.has_random_costs)
         self._first = self._first._replace(
-            budget=self.learning.budget,
-            requested=Requested(in_all, float(requests_left), 0.0, books.skip),
+            budget=self.learning.budget, requested=requested._replace(requests_left=float(requests_left))
         )
 
     def now(self) -> Now:

@@ -25,13 +25,17 @@ class Further(NamedTuple):
     budgets
         What is left of these; empty where money is the only resource.
     skip
-        Whether a request may be declined, which is free and worth 0. Otherwise as many are to be answered as can be.
+        Whether a request may be declined, which is free and worth 0.
+    fills
+        Whether as many requests are to be answered as can be, before their worth counts. It is so where none may be
+        declined, unless costs are random and nobody can promise how many the budget pays.
     """
 
     requests: float
     costs: Floats
     budgets: Floats
     skip: bool
+    fills: bool
 
 
 class Allowance(NamedTuple):

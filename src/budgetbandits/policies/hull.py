@@ -24,7 +24,7 @@ def neighbours(values: Floats, costs: Floats, money: float, skip: bool) -> tuple
 
     It is one arm twice where that is best: the most valuable if the money pays it, and the cheapest if the money does
     not even pay that one. Ties in value go to the cheaper arm, ties in cost to the more valuable, then to the lower
-    number. With `skip` the number after the last arm stands for declining, the point (0, 0).
+    number. With `skip` the number after the last arm stands for no answer, the point (0, 0).
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def neighbours(values: Floats, costs: Floats, money: float, skip: bool) -> tuple
     money
         What may be spent on average.
     skip
-        Whether a request may be declined.
+        Whether requests may go unanswered.
 
     Examples
     --------

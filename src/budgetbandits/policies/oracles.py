@@ -165,7 +165,7 @@ class Fractional(BoundedOracle):
     A hundred requests and money for three each: half of them by an arm that costs 1, and half by one that costs 5.
 
     >>> import budgetbandits as bb
-    >>> further = bb.oracles.Further(requests=100.0, costs=np.empty((0, 3)), budgets=np.empty(0), skip=False)
+    >>> further = bb.oracles.Further(100.0, costs=np.empty((0, 3)), budgets=np.empty(0), skip=False, fills=True)
     >>> allowance = bb.oracles.Allowance(np.array([1.0, 4.0, 5.0]), 300.0, np.array([1000, 1000, 1000]), further)
     >>> bb.oracles.Fractional().solve_within(np.array([0.8, 0.85, 0.9]), allowance).tolist()
     [50.0, 0.0, 50.0]
@@ -236,6 +236,8 @@ def draw_fractional(values: Floats, allowance: Allowance, further: Further | Non
     if cheap < 0:
         pulls = something(solved_programme(values, allowance, further), values, allowance, further)
         return draw_or_decline(pulls, further, uniform)
+    if cheap == len(values) and not further.skip:  # what goes unanswered are the last ones, when the money is spent
+        return dear if dear < cheap else int((values / allowance.costs).argmax())
     if cheap < dear:
         return cheap if uniform < 1.0 - share else dear
     return dear if uniform < share else cheap

@@ -3,7 +3,7 @@
 It is max Σ x_a U_a with Σ x_a c_aj <= B_j for each resource j, 0 <= x_a <= limit_a and, if there is a number of
 requests n, Σ x_a <= n. Where none may be declined, as many are answered as can be, all n if that is possible, and the
 value is the greatest of those that answer so many: where the budget is too small, the mixture is the one that goes
-farthest.
+farthest. But where costs are random and nobody can promise how many the budget pays, the value alone counts.
 
 With a number of requests and one resource it is a mixture of two arms (`hull`), unless a limit cuts in; otherwise a
 small linear programme, whose solution divides at most one arm more than there are resources.
@@ -34,7 +34,7 @@ def relaxed_pulls(values: Floats, allowance: Allowance, further: Further) -> Flo
     Two resources and a hundred requests. The money would pay three quarters of them by the second arm, and the time
     85 by the first:
 
-    >>> further = Further(requests=100.0, costs=np.array([[2.0, 1.0]]), budgets=np.array([170.0]), skip=False)
+    >>> further = Further(100.0, costs=np.array([[2.0, 1.0]]), budgets=np.array([170.0]), skip=False, fills=True)
     >>> allowance = Allowance(np.array([1.0, 4.0]), budget=300.0, limits=np.array([1000, 1000]), further=further)
     >>> relaxed_pulls(np.array([0.5, 0.9]), allowance, further).round(6).tolist()
     [33.333333, 66.666667]
@@ -56,7 +56,7 @@ def mixture_of_two(values: Floats, allowance: Allowance, further: Further) -> tu
     if len(further.budgets) > 0 or further.requests == math.inf:
         return -1, -1, 0.0
     money = allowance.budget / further.requests
-    cheap, dear, share = neighbours(values, allowance.costs, money, further.skip)
+    cheap, dear, share = neighbours(values, allowance.costs, money, not further.fills)
     if is_within_limit(cheap, 1.0 - share, allowance, further) and is_within_limit(dear, share, allowance, further):
         return cheap, dear, share
     return -1, -1, 0.0
@@ -80,7 +80,7 @@ def needed_values(values: Floats, allowance: Allowance, further: Further) -> Flo
     --------
     Money for three each. The line goes from 0.8 at a cost of 1 to 0.9 at a cost of 5:
 
-    >>> further = Further(requests=100.0, costs=np.empty((0, 3)), budgets=np.empty(0), skip=False)
+    >>> further = Further(requests=100.0, costs=np.empty((0, 3)), budgets=np.empty(0), skip=False, fills=True)
     >>> allowance = Allowance(np.array([1.0, 4.0, 5.0]), 300.0, np.array([1000, 1000, 1000]), further)
     >>> needed_values(np.array([0.8, 0.85, 0.9]), allowance, further).round(6).tolist()
     [0.8, 0.875, 0.9]
@@ -109,7 +109,7 @@ def needed_in_programme(values: Floats, allowance: Allowance, further: Further) 
     """Return the same where it takes the simplex: what an arm is worth, less what its column gains in the end."""
     tableau, upper, total = programme(values, allowance, further)
     size, rows = len(values), len(tableau) - 2
-    fills_first = further.requests < math.inf and not further.skip
+    fills_first = further.requests < math.inf and further.fills
     pulls = simplex(tableau, upper, fills_first)[:size] * total
     worth = finite(values)
     needed = np.maximum(worth - tableau[rows, :size] * scale_of(worth), worth)
@@ -122,7 +122,7 @@ def needed_in_programme(values: Floats, allowance: Allowance, further: Further) 
 def solved_programme(values: Floats, allowance: Allowance, further: Further) -> Floats:
     """Return the pulls of the relaxation, by the simplex."""
     tableau, upper, total = programme(values, allowance, further)
-    return simplex(tableau, upper, further.requests < math.inf and not further.skip)[: len(values)] * total
+    return simplex(tableau, upper, further.requests < math.inf and further.fills)[: len(values)] * total
 
 
 @allocating

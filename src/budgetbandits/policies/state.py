@@ -131,12 +131,15 @@ class Requested(NamedTuple):
         The price of all that is left of the budget, with what is kept for requests still to come.
     skip
         Whether one may be declined. A policy does so by answering with one more than the number of the last arm.
+    fills
+        Whether as many are to be answered as can be, see `Further`.
     """
 
     requests: float
     requests_left: float
     money_left: float
     skip: bool
+    fills: bool
 
 
 class Now(NamedTuple):
@@ -230,12 +233,17 @@ def money_left_of(requested: Requested | None, budget_left: float) -> float:
     return budget_left if requested is None else requested.money_left
 
 
+def first_requested(number: float, money: float, skip: bool, fallback: Fallback, is_random: bool) -> Requested:
+    """Return the requests of a run before the first, of which the fallback may or may not be able to answer all."""
+    return Requested(number, number, money, skip, not skip and (fallback.is_certain or not is_random))
+
+
 @kernel
 def requested_at(first: Requested | None, requests_left: float, money: float) -> Requested | None:
     """Return the same with so many requests and so much money left."""
     if first is None:
         return first  # not `None`: compiled, the result would be one or the other
-    return Requested(first.requests, requests_left, money, first.skip)
+    return Requested(first.requests, requests_left, money, first.skip, first.fills)
 
 
 @kernel
@@ -560,7 +568,7 @@ def allowance_of(arms: Arms, now: Now) -> Allowance:
         costs_to_oracles(arms, requested, resources),
         budget_to_oracles(now, resources),
         arms.pulls_left,
-        further_of(len(arms.cost), requested, resources),
+        further_of(arms, requested, resources),
     )
 
 
@@ -568,9 +576,8 @@ def allowance_of(arms: Arms, now: Now) -> Allowance:
 def costs_to_oracles(arms: Arms, requested: Requested | None, resources: Resources | None) -> Floats:
     """Return what a pull of each arm is taken to cost, in the first resource."""
     if resources is None:
-        return likely_costs(arms.cost, arms.mean_cost, requested)
-    costs: Floats = resources.mean_costs[0]
-    return costs
+        return likely_costs(arms, requested)
+    return likely_row(arms, requested, resources, 0)
 
 
 @kernel
@@ -580,28 +587,58 @@ def budget_to_oracles(now: Now, resources: Resources | None) -> float:
 
 
 @allocating
-def likely_costs(greatest: Floats, mean_costs: Floats, requested: Requested | None) -> Floats:
-    """Return what a pull of each arm is taken to cost: where there are requests, nothing at all for a free arm.
-
-    An arm never tried counts with its least cost, with requests as without. With its greatest, no other arm would
-    ever be tried beside a first one whose mean cost is more than the money for a request.
-    """
+def likely_costs(arms: Arms, requested: Requested | None) -> Floats:
+    """Return what a pull of each arm is taken to cost: without requests the mean cost, with them see `likely_cost`."""
     if requested is None:
-        return mean_costs
-    return np.minimum(mean_costs, greatest)
+        return arms.mean_cost
+    costs: Floats = np.minimum(arms.mean_cost, arms.cost)
+    for arm in np.flatnonzero(arms.cost_low < arms.cost):
+        costs[arm] = likely_cost(arms, int(arm), requested)
+    return costs
 
 
 @allocating
-def further_of(size: int, requested: Requested | None, resources: Resources | None) -> Further | None:
-    """Return what limits pulls of so many arms beside the money, or None."""
-    if requested is None:
-        return None
-    if resources is None:
-        return Further(requested.requests_left, np.empty((0, size)), np.empty(0), requested.skip)
-    return Further(requested.requests_left, resources.mean_costs[1:], resources.left[1:], requested.skip)
+def likely_row(arms: Arms, requested: Requested | None, resources: Resources, resource: int) -> Floats:
+    """Return the same for one of several resources."""
+    least, costs = resources.costs_low[resource], resources.mean_costs[resource].copy()
+    for arm in np.flatnonzero(least < resources.costs[resource]):
+        costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.told[arm]), requested)
+    return costs
 
 
 @kernel
-def likely_cost(arms: Arms, arm: int) -> float:
-    """Return what a pull of one arm is taken to cost where there are requests."""
-    return float(min(arms.mean_cost[arm], arms.cost[arm]))
+def likely_cost(arms: Arms, arm: int, requested: Requested | None) -> float:
+    """Return what a pull of one arm is taken to cost where there are requests: nothing at all for a free arm."""
+    mean_cost, least, greatest = float(arms.mean_cost[arm]), float(arms.cost_low[arm]), float(arms.cost[arm])
+    if least < greatest:
+        return hopeful_cost(mean_cost, least, float(arms.told[arm]), requested)
+    return min(mean_cost, greatest)
+
+
+@kernel
+def hopeful_cost(mean_cost: float, least: float, told: float, requested: Requested | None) -> float:
+    """Return the mean of a random cost as if it had been the least that it can be a few times more.
+
+    So an arm never tried has its least cost; and one whose first pulls happened to be dear is not given up for that, as
+    long as there are many requests left to try it again. There are ln(1 + requests left / (pulls told + 1)) such times,
+    fewer and fewer.
+    """
+    requests_left = requests_left_of(requested)
+    if requests_left == math.inf:
+        return mean_cost
+    times = math.log1p(max(requests_left, 1.0) / (told + 1.0))
+    return (told * mean_cost + times * least) / (told + times)
+
+
+@allocating
+def further_of(arms: Arms, requested: Requested | None, resources: Resources | None) -> Further | None:
+    """Return what limits pulls of these arms beside the money, or None."""
+    if requested is None:
+        return None
+    if resources is None:
+        none = np.empty((0, len(arms.cost)))
+        return Further(requested.requests_left, none, np.empty(0), requested.skip, requested.fills)
+    costs = np.empty((len(resources.left) - 1, len(arms.cost)))
+    for resource in range(len(costs)):
+        costs[resource] = likely_row(arms, requested, resources, resource + 1)
+    return Further(requested.requests_left, costs, resources.left[1:], requested.skip, requested.fills)

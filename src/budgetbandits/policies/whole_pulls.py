@@ -135,11 +135,11 @@ def without(allowance: Allowance, further: Further, arm: int, count: int) -> tup
 
 @allocating
 def exact_pulls(values: Floats, allowance: Allowance, further: Further) -> Counts:
-    """Solve exactly; see `Exact`. Where no request may be declined, first as many as can be are answered."""
+    """Solve exactly; see `Exact`."""
     worth = finite(values)
-    if further.skip or further.requests == math.inf:
+    if not further.fills or further.requests == math.inf:
         return best_branch(worth, allowance, further, greedy_pulls(worth, allowance, further))
-    free = further._replace(skip=True)
+    free = further._replace(fills=False)
     ones = np.ones(len(values))
     counts = greedy_pulls(worth, allowance, further)
     if counts.sum() < int(further.requests):
@@ -204,7 +204,7 @@ def relaxed_between(
     if further_rest.requests < 1.0:
         return low.astype(np.float64), True
     pulls = solved_programme(values, rest, further_rest)
-    is_open = further.skip or further.requests == math.inf or total_of(pulls) >= further_rest.requests - _ROUGHLY
+    is_open = not further.fills or further.requests == math.inf or total_of(pulls) >= further_rest.requests - _ROUGHLY
     return pulls + low, is_open
 
 

@@ -115,7 +115,7 @@ def _relaxed_optimum(means: Floats, costs: Floats, budgets: Floats, limits: Coun
 def _further(requests: Requests | None, costs: Floats, budgets: Floats) -> Further:
     """Return requests and further resources as oracles see them; who need not answer may as well decline."""
     number, is_answered = (math.inf, True) if requests is None else (requests.number, requests.is_answered)
-    return Further(number, costs[1:], budgets[1:], skip=not is_answered)
+    return Further(number, costs[1:], budgets[1:], skip=not is_answered, fills=is_answered)
 
 
 def changing_optimum(schedules: Schedules, costs: Floats, budget: float, pulls: float) -> float:

@@ -134,13 +134,14 @@ class Tables(NamedTuple):
         """Return a number of requests as optima see it: whether every policy has to answer them.
 
         It has to where the budget pays the fallback for all of them: the arm that is kept affordable for the requests
-        to come. Where it does not, but only arms as cheap as that one may be pulled then, it has to answer as many as
-        it can. Otherwise it may leave some out by running out of money, and no more than that can be said.
+        to come. Where it does not, but costs are known and only arms as cheap as that one may be pulled then, it has to
+        answer as many as it can. Otherwise it may leave some out by running out of money, and no more than that can be
+        said.
         """
         if skip:
             return Requests(float(count), is_answered=False, may_wait=True)
         arm, is_certain = fallback_of(price_lists(bill), self.limits, count, skip=False)
-        if not is_certain and arm >= 0:
+        if not is_certain and arm >= 0 and not self.has_random_costs:
             [prices], [costs] = price_lists(bill), self.mean_costs(bill)
             is_left = prices.prices <= prices.prices[arm]
             is_certain = bool(np.all(costs[is_left] == costs.min()) and np.all(self.limits[is_left] >= count))

@@ -89,7 +89,7 @@ def best_mixture(
         raise InvalidInput("means must be finite, and costs and budgets finite and at least 0")
     if isinstance(requests, bool) or not isinstance(requests, int | np.integer) or requests < 1:
         raise InvalidInput(f"requests is {requests!r}: it must be a whole number of at least 1")
-    further = Further(float(requests), rows[1:], budgets[1:], skip)
+    further = Further(float(requests), rows[1:], budgets[1:], skip, not skip)
     allowance = Allowance(rows[0], float(budgets[0]), np.full(len(values), UNLIMITED), further)
     pulls = relaxed_pulls(values, allowance, further)
     shares = tuple(float(count / requests) for count in pulls)

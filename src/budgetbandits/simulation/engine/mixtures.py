@@ -88,11 +88,11 @@ def play_mixtures(
         if policy.lazy or now.arms_tried == size:
             if is_over(screening, now):
                 if world.charges.is_random:
-                    screening.order[:] = np.argsort(likely_costs(arms.cost, arms.mean_cost, requested))
-                screen(screening, policy, index, arms, now, requested.skip)
+                    screening.order[:] = np.argsort(likely_costs(arms, requested))
+                screen(screening, policy, index, arms, now, not requested.fills)
             count = evaluate(screening, policy, index, arms, now, values, costs, numbers)
             money = money_left(now) / requests_left_of(now.requested)
-            arm = drawn(screening, values[:count], costs[:count], numbers, money, requested.skip, number)
+            arm = drawn(screening, values[:count], costs[:count], numbers, money, requested, number)
         if arm == _UNSURE:
             arm = int(policy.choose(arms, now, number))
             screening.ends[0] = 0.0
@@ -127,7 +127,7 @@ def evaluate(
     for i in range(screening.sizes[0]):
         arm = screening.arms[i]
         if arms.cost[arm] <= now.budget_left:
-            values[count], costs[count] = worth(policy, index, arms, arm, now), likely_cost(arms, arm)
+            values[count], costs[count] = worth(policy, index, arms, arm, now), likely_cost(arms, arm, now.requested)
             numbers[count] = arm
             count += 1
     return count
@@ -135,15 +135,23 @@ def evaluate(
 
 @allocating
 def drawn(
-    screening: Screening, values: Floats, costs: Floats, numbers: Counts, money: float, skip: bool, number: float
+    screening: Screening,
+    values: Floats,
+    costs: Floats,
+    numbers: Counts,
+    money: float,
+    requested: Requested,
+    number: float,
 ) -> int:
     """Return the arm that `Fractional` draws, one past the last to decline, or that this is not sure."""
     size = len(screening.arms)
     if len(values) == 0:
         return _UNSURE
-    cheap, dear, share = neighbours(values, costs, money, skip)
+    cheap, dear, share = neighbours(values, costs, money, not requested.fills)
     if not is_sure(screening, values, costs, money, cheap, dear):
         return _UNSURE
+    if cheap == len(values) and not requested.skip:
+        return int(numbers[dear]) if dear < cheap else _UNSURE
     first, second, first_share = (cheap, dear, 1.0 - share) if cheap < dear else (dear, cheap, share)
     chosen = first if number < first_share else second
     return int(numbers[chosen]) if chosen < len(values) else size
@@ -203,7 +211,7 @@ def screen(screening: Screening, policy: IndexPolicy, index: ScalarIndex, arms: 
     size = len(arms.cost)
     costs, ceilings = np.empty(size), np.full(size, -math.inf)
     for arm in range(size):
-        costs[arm] = likely_cost(arms, arm)
+        costs[arm] = likely_cost(arms, arm, now.requested)
         if arms.cost[arm] <= now.budget_left:
             ceiling = worth(policy, index, arms, arm, later)
             ceilings[arm] = ceiling + _MARGIN * abs(ceiling)

@@ -12,7 +12,7 @@ from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import PriceList, drawn_price
 from budgetbandits.core.resources import Bill, price_lists
 from budgetbandits.core.streams import CHARGE, REWARD, uniform, uniforms
-from budgetbandits.policies.state import Requested, Resources, resources_in, shares_of
+from budgetbandits.policies.state import Requested, Resources, first_requested, resources_in, shares_of
 from budgetbandits.problems.laws.changing import Schedules, changing_reward
 from budgetbandits.problems.laws.empirical import Empirical
 from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, stacked, tabulate
@@ -175,10 +175,11 @@ def world_of(
         prices, charges, (budget, rest) = _money_of(tables, bills[0])
     else:
         prices, charges, (budget, rest) = _shares_of(resources, tables.has_random_costs)
+    fallback = fallback_of(bills, tables.limits, requests, skip=skip)
     requested = None
     if requests is not None or resources is not None:
         number = math.inf if requests is None else float(requests)
-        requested = Requested(number, number, budget, skip)
+        requested = first_requested(number, budget, skip, fallback, tables.has_random_costs)
     return World(
         prices=prices,
         means=usual(tables.means),
@@ -195,7 +196,7 @@ def world_of(
         stop=stop,
         charges=charges,
         requested=requested,
-        fallback=fallback_of(bills, tables.limits, requests, skip=skip),
+        fallback=fallback,
         resources=resources,
         supplies=supplies,
     )
