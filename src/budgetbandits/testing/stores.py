@@ -228,7 +228,7 @@ class StoreContract(ABC):
             assert mine.id == foreign.id
             settle(mine)
             for use in (lambda pull: ads.tell(pull, 0.5), ads.cancel, ads.renew):
-                with pytest.raises(UnknownPull, match="was handed out by the campaign 'other#.*: tell it there"):
+                with pytest.raises(UnknownPull, match=r"was handed out by the campaign 'other#.*: tell it there"):
                     use(foreign)
 
     def test_a_key_gives_the_same_answer_everywhere(self, ads: Campaign, tmp_path: Path, clock: HandClock) -> None:
