@@ -14,7 +14,7 @@ from budgetbandits.policies.memories import Everything
 from budgetbandits.policies.state import arm_of
 from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import classes_of, compile_entry
-from budgetbandits.simulation.engine.dispatch import has_ceilings, play_run
+from budgetbandits.simulation.engine.dispatch import has_ceilings, has_floor, play_run
 from states import arms_of, now_of
 from test_play import (
     GO_ON,
@@ -55,7 +55,7 @@ def test_ceilings_decide_as_the_live_learner(index: bb.indices.ScalarIndex) -> N
         budget = min(some_budget(chance, problem), 100.0)
         policy = bb.IndexPolicy(index, bb.oracles.Fractional(), clip=chance.random() < 0.5, lazy=chance.random() < 0.7)
         world = world_of(problem, problem.price_list(budget), 7, run)
-        outcome = play_ceilings(policy, index, Everything(), world, False, None)
+        outcome = play_ceilings(policy, index, Everything(), world, False, None, has_floor(index, policy.clip))
         live = played_live(problem, policy, budget, 7, run)
         assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
         assert outcome.reward == live.reward_total
@@ -126,7 +126,7 @@ def test_it_is_the_same_in_plain_python() -> None:
     problem = some_problem(Random(3), 30)
     bill = problem.price_list(150)
     world = world_of(problem, bill, 7, 0)
-    plain = play_ceilings(policy, index, Everything(), world, False, policy)
+    plain = play_ceilings(policy, index, Everything(), world, False, policy, True)
     assert_equal(plain, play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON))
 
 
@@ -138,9 +138,11 @@ class Odd(bb.indices.ScalarIndex):
     despairs: float = 0.0  # rises as the money runs out, which breaks the second one
     boldness: float = 0.0  # does the same for arms never tried
     unsure_after: int = -1  # gives no number after so many pulls of an arm
+    doubts: float = 0.0  # is below the mean of an arm that was pulled often
 
     def value(self, arm: bb.policies.Arm, now: bb.policies.Now) -> float:
         value = arm.mean + self.falls / now.pull + self.despairs / (arm.pulls + now.budget_left)
+        value -= self.doubts * arm.pulls
         return math.nan if arm.pulls == self.unsure_after else value
 
     def untried(self, cost: Any, now: bb.policies.Now) -> Any:
@@ -157,6 +159,17 @@ def test_an_index_that_breaks_a_promise_is_played_without() -> None:
     policy = bb.IndexPolicy(Odd(despairs=10.0), bb.oracles.Fractional())
     outcome = play_run(policy, problem.tables, problem.price_list(100), 7, 0, NO_MARKS, GO_ON)
     assert outcome.pulls.tolist() == [row.pulls for row in played_live(problem, policy, 100, 7, 0).arms]
+
+
+def test_one_below_the_mean_is_asked_at_every_pull() -> None:
+    index, problem = Odd(doubts=0.3), bb.paper_problem("moderate", arms=5, seed=1)
+    assert has_ceilings(index)
+    assert [has_floor(index, False), has_floor(Odd(), True)] == [False, True]
+    policy = bb.IndexPolicy(index, bb.oracles.Fractional())
+    world = world_of(problem, problem.price_list(300), 7, 0)
+    live = [row.pulls for row in played_live(problem, policy, 300, 7, 0).arms]
+    assert play_ceilings(policy, index, Everything(), world, False, None, False).pulls.tolist() == live
+    assert play_ceilings(policy, index, Everything(), world, False, None, True).pulls.tolist() != live
 
 
 def test_so_is_one_that_breaks_it_for_arms_never_tried() -> None:
@@ -178,8 +191,8 @@ def test_nan_is_refused_for_arms_never_tried() -> None:
 
 
 def test_nan_is_refused() -> None:
-    policy = bb.IndexPolicy(Odd(unsure_after=5), bb.oracles.Fractional())
-    assert has_ceilings(Odd(unsure_after=5))
+    policy = bb.IndexPolicy(Odd(unsure_after=5, doubts=0.001), bb.oracles.Fractional())
+    assert has_ceilings(Odd(unsure_after=5, doubts=0.001))
     with pytest.raises(PolicyError, match="must give a number, not NaN"):
         bb.simulate(bb.paper_problem("moderate", arms=2, seed=1), policy, 100, runs=1)
 

@@ -130,6 +130,10 @@ class Memory(Spec):
         """Return a past in which nothing has happened yet, for so many pulls at most; prices are those of the arms."""
         raise NotImplementedError(f"{type(self).__name__} must define fresh(self, arms, most, reward_low, is_random)")
 
+    def forgets(self) -> bool:
+        """Tell whether a pull may change what is remembered of other arms."""
+        return True
+
     def next_pull(self, past: Past, pull: int) -> float:
         """Return the pull number t as the memory has it, where it is really this one."""
         return float(past.pulls[0] + 1.0)
@@ -175,6 +179,10 @@ class Everything(Memory):
             reward_low=reward_low,
             is_random=is_random,
         )
+
+    def forgets(self) -> bool:
+        """Tell that nothing is."""
+        return False
 
     def next_pull(self, past: Past, pull: int) -> int:
         """Return the pull number."""

@@ -100,8 +100,8 @@ def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
         greedy = policy if isinstance(policy.oracle, DensityGreedy) else None
         # With random costs the greedy's set has an arm with the least mean cost, which changes: it is scanned for.
         if greedy is None or not world.charges.is_random:
-            specs = (policy, memory)
-            return _call(play_ceilings, specs, world, policy, policy.index, memory, world, is_blind, greedy)
+            arguments = (policy, policy.index, memory, world, is_blind, greedy, has_floor(policy.index, policy.clip))
+            return _call(play_ceilings, (policy, memory), world, *arguments)
     return _call(play_any, (policy, memory), world, policy, memory, world)
 
 
@@ -170,8 +170,31 @@ def has_ceilings(index: Index) -> bool:
     )
 
 
-def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float, arms_tried: int = 4) -> float:
-    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows, at random costs."""
+@functools.cache
+def has_floor(index: ScalarIndex, clip: bool) -> bool:
+    """Tell whether no value of an index, cut or not, is below the mean, as far as some probes show; costs are known."""
+    top = index.top(1.2, 1.2, _moment(100, 1e4, 4)) if clip else math.inf
+    return all(
+        min(_tried(index, pulls, mean, pull, left, is_random=False), top) >= mean - 1e-12
+        for pulls in _PROBES[:-1]
+        for pull in _PROBES
+        for mean in (0.0, 0.3, 0.9)  # no more than the greatest reward seen
+        for left in (1.0, 100.0, 1e4)
+        if pull > pulls
+    )
+
+
+def _tried(
+    index: ScalarIndex,
+    pulls: int,
+    mean: float,
+    pull: int,
+    left: float,
+    arms_tried: int = 4,
+    *,
+    is_random: bool = True,
+) -> float:
+    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows."""
     squares = mean * mean + 0.5 * mean * (1.0 - mean)
     arm = Arm(
         cost=2.0,
@@ -185,6 +208,8 @@ def _tried(index: ScalarIndex, pulls: int, mean: float, pull: int, left: float, 
         cost_sum=pulls * 1.2,
         cost_squares=pulls * 1.6,
     )
+    if not is_random:
+        arm = arm._replace(cost=1.2, cost_low=1.2, cost_sum=0.0, cost_squares=0.0)
     return float(index.value(arm, _moment(pull, left, arms_tried)))
 
 
