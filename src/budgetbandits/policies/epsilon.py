@@ -134,9 +134,11 @@ class EpsilonGreedy(Policy):
         """Return the probability of each arm."""
         epsilon = min(1.0, self.c * len(arms.cost) / (self.d * self.d * now.pull))
         affordable = arms.cost <= now.budget_left
-        weights = np.where(affordable, epsilon / np.sum(affordable), 0.0)
-        means = np.where(arms.pulls > 0, arms.mean, math.inf)
-        weights[np.argmax(np.where(affordable, means, -math.inf))] += 1.0 - epsilon
+        weights: Floats = affordable * (epsilon / np.sum(affordable))
+        means = arms.mean.copy()
+        means[arms.pulls == 0] = math.inf
+        means[~affordable] = -math.inf
+        weights[np.argmax(means)] += 1.0 - epsilon
         return weights
 
 

@@ -104,7 +104,7 @@ class IndexPolicy(Policy):
             return self.known_values(arms, now)
         values = np.full(len(arms.cost), math.inf)
         if self.lazy:
-            values[:] = self.index.untried(arms.mean_cost, now)
+            values = np.zeros(len(values)) + self.index.untried(arms.mean_cost, now)
             if np.isnan(values).any():
                 raise PolicyError("an index must give a number, not NaN, for an arm that was never pulled")
             values = self.clipped(values, arms, now)

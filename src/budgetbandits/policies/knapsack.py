@@ -167,7 +167,9 @@ def _solve(
 @allocating
 def densest(densities: Floats, costs: Floats, budget: float) -> int:
     """Return the densest item that the budget can pay, the lower one on a tie, or -1 if it can pay none."""
-    arm = int(np.where(costs <= budget, densities, -math.inf).argmax())
+    payable = densities.copy()
+    payable[costs > budget] = -math.inf
+    arm = int(payable.argmax())
     return arm if costs[arm] <= budget else -1
 
 

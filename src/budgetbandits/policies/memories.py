@@ -302,7 +302,7 @@ class Discount(Memory):
     def begin(self, past: Past, arm: int, number: int) -> int:
         """Let all that was before fade."""
         arms = past.arms
-        kept = np.where(arms.pulls * self.factor >= _FORGOTTEN, self.factor, 0.0)
+        kept = self.factor * (arms.pulls * self.factor >= _FORGOTTEN)
         np.multiply(arms.pulls, kept, arms.pulls)
         np.multiply(arms.told, kept, arms.told)
         np.multiply(arms.reward_sum, kept, arms.reward_sum)
@@ -310,9 +310,10 @@ class Discount(Memory):
         np.multiply(arms.cost_sum, kept, arms.cost_sum)
         np.multiply(arms.cost_squares, kept, arms.cost_squares)
         # A mean does not fade: it is that of the last reward, and not divided again, which might change its last bit.
-        arms.mean[:] = np.where(arms.told > 0.0, arms.mean, past.reward_low)
+        forgotten = np.flatnonzero(arms.told <= 0.0)
+        arms.mean[forgotten] = past.reward_low
         if past.is_random:
-            arms.mean_cost[:] = np.where(arms.told > 0.0, arms.mean_cost, arms.cost_low)
+            arms.mean_cost[forgotten] = arms.cost_low[forgotten]
         past.pulls[0] = past.pulls[0] * self.factor + 1.0
         arms.pulls[arm] += 1.0
         return _NO_ARM

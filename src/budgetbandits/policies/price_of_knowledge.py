@@ -107,7 +107,9 @@ def sample_deviations(arms: Arms) -> Floats:
     """Return the standard deviation of each arm's rewards, and 0 for an arm with fewer than two."""
     told = np.maximum(arms.told, 2)
     variance = (arms.reward_squares - arms.told * arms.mean * arms.mean) / (told - 1)
-    return np.where(arms.told > 1, np.sqrt(np.maximum(variance, 0.0)), 0.0)
+    deviations: Floats = np.sqrt(np.maximum(variance, 0.0))
+    deviations[arms.told <= 1] = 0.0
+    return deviations
 
 
 @allocating

@@ -96,7 +96,7 @@ def needed_values(values: Floats, allowance: Allowance, further: Further) -> Flo
         slope = (worth[dear] - value) / (costs[dear] - cost)
     needed = np.maximum(value + slope * (costs - cost), worth)
     if cheap == dear and cheap < size and cost * further.requests > allowance.budget:
-        needed = np.where(costs > cost, math.inf, needed)
+        needed[costs > cost] = math.inf
     if cheap < size:
         needed[cheap] = worth[cheap]
     if dear < size:

@@ -136,7 +136,7 @@ def misses(arms: Arms, now: Now) -> Floats:
     known = select(arms, affordable)
     allowance = allowance_of(known, now)
     missing = np.full(len(arms.cost), math.inf)
-    missing[affordable] = np.where(known.pulls > 0, missed(known, allowance, allowance.further), 0.0)
+    missing[affordable] = missed(known, allowance, allowance.further) * (known.pulls > 0)
     return missing
 
 

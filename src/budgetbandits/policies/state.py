@@ -380,7 +380,7 @@ def fresh_arms(
     """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
     size = len(prices)
     cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices.copy()
-    cost_low = np.where(prices > 0.0, cost_low, _FREE_SHARE * (float(prices.max()) or 1.0))
+    cost_low[prices <= 0.0] = _FREE_SHARE * (float(prices.max()) or 1.0)
     return Arms(
         cost=prices.copy(),
         pulls_left=limits.copy(),
@@ -487,9 +487,11 @@ def note_what_is_left(
     for resource in range(len(resources.left)):
         if np.any(is_payable & (resources.costs[resource] > 0.0)):
             scarcest = min(scarcest, resources.left[resource] / resources.budgets[resource])
-    arms.cost[:] = np.where(is_payable, shares, np.inf)
+    more = np.zeros(len(shares))
+    more[~is_payable] = np.inf
+    np.add(shares, more, arms.cost)
     # An arm may take more of another resource than is left of the scarcest, and can be paid all the same.
-    return max(scarcest, float(np.where(is_payable, shares, 0.0).max()))
+    return max(scarcest, float((shares * is_payable).max()))
 
 
 @kernel
@@ -552,7 +554,7 @@ def columns_of(resources: Resources | None, chosen: Counts) -> Resources | None:
 
 
 select: Callable[[Arms, Counts], Arms] = allocating(
-    fieldwise(Arms, "arms, chosen", "arms.{field}.take(chosen)", resources=resources_of)
+    fieldwise(Arms, "arms, chosen", "arms.{field}[chosen]", resources=resources_of)
 )
 """Return some of the arms only."""
 

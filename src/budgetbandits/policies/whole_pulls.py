@@ -53,7 +53,8 @@ def stepwise(values: Floats, allowance: Allowance, further: Further, base: int) 
     left, rest = pay_often(allowance.budget, 0.0, cost, requests)
     # What is no gain, or costs nothing beyond the base, is left out; the base itself is among these.
     is_step = (values > value) & (allowance.costs > cost)
-    costs = np.where(is_step, allowance.costs - cost, math.inf)
+    costs = allowance.costs - cost
+    costs[~is_step] = math.inf
     gains = (values - value) / costs
     waiting = requests
     arm = densest(gains, costs, rounded_down(left, rest))

@@ -66,11 +66,10 @@ _OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}
 class _LinkedLibrary(JITCodeLibrary):
     """The code of a function that is linked into its callers, and becomes machine code with them only."""
 
-    is_small = False
+    is_optimised = True
 
     def _optimize_final_module(self) -> None:
-        # What allocates is mostly long, and a caller of many such ones. Optimised by itself, a small loop is faster.
-        if self.is_small:
+        if self.is_optimised:
             super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
@@ -80,18 +79,17 @@ class _LinkedLibrary(JITCodeLibrary):
 class _LinkedCompiler(Compiler):
     """Compiles functions that only compiled code calls.
 
-    Numba would optimise each of them together with all that it calls, and make machine code of both: the same again at
-    each level of calls, though nobody calls any but the entry point. With requests, whose policies have many levels,
-    that takes half a minute. Without, it takes little, and loops that are optimised by themselves are a bit faster.
+    Numba would make machine code of each of them together with all that it calls: the same again at each level of
+    calls, though nobody calls any but the entry point. With requests, whose policies have many levels, to optimise at
+    each level takes half a minute more, so that what allocates, which is mostly long, is optimised in the entry point
+    only. Otherwise it takes little, and loops that are optimised by themselves are a bit faster.
     """
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         state = self.state
-        if not any(has_requests(argument) for argument in state.args):
-            return super().compile_extra(func)
         state.flags.no_compile = True
         state.library = _LinkedLibrary(state.targetctx.codegen(), func.__qualname__)
-        state.library.is_small = not state.flags.nrt
+        state.library.is_optimised = not (state.flags.nrt and any(map(has_requests, state.args)))
         result = super().compile_extra(func)
         # What Numba knows the function by: one that could be called, had it machine code.
         module, known = result.fndesc.lookup_module(), (result.environment, (result.library,))
