@@ -110,7 +110,7 @@ class Simulation:
                 lambda ledger: ledger.tell(pull, 2.0),
                 lambda ledger: ledger.tell(10**9, 0.5),
                 lambda ledger: ledger.ask(0),
-                lambda ledger: ledger.tell(pull, 0.5, "99"),
+                lambda ledger: ledger.tell(pull, 0.5, "-1"),
             ]
         )
 

@@ -49,7 +49,11 @@ class Chooser:
 
     def choose(self, now: Now, uniform: float) -> int:
         """Return the arm that the policy chooses, which can be pulled, or raise."""
-        arm = self._choice(now, uniform)
+        try:
+            arm = self._choice(now, uniform)
+        except BaseException:  # such as Ctrl-C, in the midst of a round
+            self.start_over()
+            raise
         self._check(arm, now)
         return int(arm)
 

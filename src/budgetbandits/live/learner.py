@@ -19,6 +19,7 @@ from budgetbandits.core.checks import ArmName, Costs, Limits, OnOverrun, check_o
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import BudgetBanditsError, InvalidInput, RoundedCostWarning
+from budgetbandits.live.interrupts import Uninterrupted
 from budgetbandits.live.player import SEED_BITS, Player
 from budgetbandits.live.saving import from_json, to_json
 from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
@@ -237,30 +238,55 @@ class Learner:
         InvalidInput
             If there is no arm of that name.
         """
-        with self._lock:
-            wanted = check_wanted(n)
-            books = self._player.books
-            number = None if arm is None else books.number_of(arm)
-            answer = books.repeated(key, wanted, number)
-            if answer is None:
-                pulls = [books.pull(one, PullState.NEW) for one in self._asked(number, key, wanted)]
-            else:
-                pulls = [books.pull(one, books.state_of(one.number)) for one in answer]
+        found: list[Reservation] = []
+        try:
+            with self._lock:
+                pulls = self._answer(arm, key, check_wanted(n), found)
+        except BaseException:
+            self._give_back(found, key)
+            raise
         if n is not None:
             return pulls
         return pulls[0] if pulls else None
 
-    def _asked(self, arm: int | None, key: str | None, wanted: int) -> list[Reservation]:
-        found: list[Reservation] = []
+    def _answer(self, arm: ArmName | None, key: str | None, wanted: int, found: list[Reservation]) -> list[Pull]:
+        """Return the answer to an ask; `found` gets what was reserved for it."""
+        books = self._player.books
+        number = None if arm is None else books.number_of(arm)
+        answer = books.repeated(key, wanted, number)
+        if answer is not None:
+            return [books.pull(one, books.state_of(one.number)) for one in answer]
         try:
-            while len(found) < wanted and (reservation := self._player.ask(arm)) is not None:
-                found.append(reservation)
-                if key is not None:
-                    self._player.books.note_answer(key, wanted, reservation)
+            while len(found) < wanted and self._reserve_next(number, found):
+                pass
         except BudgetBanditsError:  # what the policy chose before it failed stands, and is the answer
             if not found:
                 raise
-        return found
+        if key is not None:
+            for one in found:
+                books.note_answer(key, wanted, one)
+        return [books.pull(one, PullState.NEW) for one in found]
+
+    def _reserve_next(self, arm: int | None, found: list[Reservation]) -> bool:
+        """Reserve one more pull; tell whether there was one to be had."""
+        asked = self._player.books.asked
+        try:
+            reservation = self._player.ask(arm)
+        except BaseException:
+            # Ctrl-C may have waited until it was reserved.
+            found += [one for number, one in self._player.books.outstanding.items() if number > asked]
+            raise
+        if reservation is not None:
+            found.append(reservation)
+        return reservation is not None
+
+    def _give_back(self, found: list[Reservation], key: str | None) -> None:
+        """Cancel pulls that nobody will ever hold, since their ask was broken off."""
+        with Uninterrupted(), self._lock:
+            for one in found:
+                self._player.cancel(one)
+            if found and key is not None:
+                self._player.books.answers.pop(key, None)
 
     def choose(self) -> ArmName | None:
         """Return the arm that the next `ask` will pull, or None if the budget left pays none; nothing is reserved.

@@ -15,6 +15,7 @@ from budgetbandits.core.resources import Bill
 from budgetbandits.core.streams import CHOICE, Draws, uniform
 from budgetbandits.errors import InvalidInput
 from budgetbandits.live.choosing import Chooser
+from budgetbandits.live.interrupts import Uninterrupted
 from budgetbandits.live.learning import Learning
 from budgetbandits.policies import Policy
 from budgetbandits.policies.state import Now, first_requested, moment_at
@@ -136,11 +137,13 @@ class Player:
         if chosen is None:
             return None
         learns = chosen != self.books.skip_arm and bool(self.policy.learns(self.learning.shown, now))
-        self.learning.take_note(now, chosen)
-        pull = self.books.reserve(chosen)
-        self.learning.begin(pull)
-        self.decisions[pull.number] = Decision(learns, self._draws[pull.number - 1])
-        self._note_change(chosen)
+        draw = self._draws[self.books.asked]
+        with Uninterrupted():
+            self.learning.take_note(now, chosen)
+            pull = self.books.reserve(chosen)
+            self.learning.begin(pull)
+            self.decisions[pull.number] = Decision(learns, draw)
+            self._note_change(chosen)
         return pull
 
     def tell(self, pull: Reservation, reward: float, prices: tuple[int, ...]) -> None:
@@ -148,15 +151,16 @@ class Player:
         is_late = pull.number in self.books.expired
         learns, draw = self.decisions[pull.number]
         lesson = self.learning.lesson(pull.arm, reward, None if is_late else prices, draw) if learns else None
-        if is_late:
-            self._settle_late(pull)
-        else:
-            self.books.settle(pull, prices)
-        del self.decisions[pull.number]
-        self.reward_total += reward
-        if lesson is not None:
-            self.learning.learn(pull, lesson)
-            self._note_change(pull.arm)
+        with Uninterrupted():
+            if is_late:
+                self._settle_late(pull)
+            else:
+                self.books.settle(pull, prices)
+            del self.decisions[pull.number]
+            self.reward_total += reward
+            if lesson is not None:
+                self.learning.learn(pull, lesson)
+                self._note_change(pull.arm)
 
     def _settle_late(self, pull: Reservation) -> None:
         if self.books.settle_late(pull):
@@ -165,15 +169,17 @@ class Player:
 
     def cancel(self, pull: Reservation) -> None:
         """Give back what is reserved for an outstanding pull, as if it had not been asked for."""
-        self.books.cancel(pull)
-        del self.decisions[pull.number]
-        self._take_back(pull)
+        with Uninterrupted():
+            self.books.cancel(pull)
+            del self.decisions[pull.number]
+            self._take_back(pull)
 
     def expire(self, pull: Reservation, *, release: bool, prices: tuple[int, ...] | None = None) -> None:
         """Charge what an outstanding pull cost, by default what is reserved, or release it; its reward may be told."""
-        self.books.expire(pull, release=release, prices=prices)
-        if release:
-            self._take_back(pull)
+        with Uninterrupted():
+            self.books.expire(pull, release=release, prices=prices)
+            if release:
+                self._take_back(pull)
 
     def _take_back(self, pull: Reservation) -> None:
         self.learning.count(pull, -1)
