@@ -13,6 +13,7 @@ import numpy as np
 
 import budgetbandits as bb
 from benchmarks.campaigns import campaigns
+from benchmarks.cuda import cuda
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
 from budgetbandits.core.registry import Definition
 from budgetbandits.studies.leaderboard.suite import read_suite
@@ -240,6 +241,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "starts": starts,
     "memory": memory,
     "campaigns": campaigns,
+    "cuda": cuda,
 }
 
 

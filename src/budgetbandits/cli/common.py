@@ -86,7 +86,11 @@ def add_machine_options(parser: Any) -> None:
     """Add the options that say where to play."""
     group = parser.add_argument_group("where to play (no figure depends on it)")
     group.add_argument("--workers", type=int, metavar="N", help="threads (default: one for each core)")
-    group.add_argument("--engine", metavar="dask://HOST:PORT", help="a Dask cluster (default: this machine)")
+    group.add_argument(
+        "--engine",
+        metavar="cuda|dask://HOST:PORT",
+        help="this machine's GPU, or a Dask cluster (default: this machine's cores)",
+    )
     group.add_argument("--no-progress", action="store_true", help="show no bar with the time left")
 
 

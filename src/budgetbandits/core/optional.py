@@ -20,6 +20,7 @@ EXTRAS: Final = {
     "pandas": ("pandas", "pyarrow"),
     "report": ("numba", "scipy", "tqdm", "pyarrow", "matplotlib", "jinja2"),
     "cluster": ("numba", "scipy", "tqdm", "distributed"),
+    "cuda": ("numba", "scipy", "tqdm", "numba_cuda"),
     "campaign": ("sqlalchemy", "alembic"),
     "postgresql": ("sqlalchemy", "alembic", "psycopg"),
     "testing": ("sqlalchemy", "alembic", "pytest"),

@@ -15,7 +15,7 @@ import os
 import pickle
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["simulate", "worker_count"]
 
 Source = Problem | Family
+Played = Mapping[tuple[str, float, int], "Outcome"]
+"""What came of runs, by the name of the policy, the budget and the number of the run."""
 
 _BYTES_PER_ARM: Final = 400  # of a run in progress
 _BYTES_PER_ROW: Final = 1000  # as Python numbers, before they become columns
@@ -89,7 +91,8 @@ def simulate(
     workers
         The number of threads, by default one for each core. Compiled policies run side by side.
     engine
-        None for this machine, or a Dask cluster: its address as "dask://host:port", or a `distributed.Client`.
+        None for this machine's cores; "cuda" for its GPU, which plays many runs at a time (what it cannot play is
+        played on the cores, and said); or a Dask cluster: its address as "dask://host:port", or a `distributed.Client`.
     arm_pulls
         Whether to keep the number of pulls of each arm.
     trace
@@ -142,6 +145,8 @@ def simulate(
     _check_budgets(plan)
     if engine is None:
         return _collect(plan, _on_threads(plan, worker_count(workers)), progress)
+    if isinstance(engine, str) and engine == "cuda":
+        return _collect(plan, _on_gpu(plan, worker_count(workers)), progress)
     with _client(engine) as client:
         return _collect(plan, _on_cluster(plan, client), progress)
 
@@ -260,8 +265,8 @@ def _check_budgets(plan: Plan) -> None:
         raise InvalidInput(f"trace is {plan.trace} with several resources: give a number of requests, or no trace")
 
 
-def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
-    """Play all policies and budgets of one run."""
+def play_run_of_plan(plan: Plan, run: int, stop: Counts, played: "Played | None" = None) -> Batch:
+    """Play all policies and budgets of one run, but for what was played elsewhere."""
     from budgetbandits.simulation.engine import NO_ARM, numbered, play_run
 
     tables = plan.tables(run)
@@ -280,10 +285,12 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
             if stop[0]:  # nobody waits for the rest, and to compile it would take long
                 return Batch(run, {})
             prices = price_lists(bill)[0]
-            marks = _marks(prices.unit.price(prices.budget) if count is None else float(count), plan.trace)
+            marks = even_marks(prices.unit.price(prices.budget) if count is None else float(count), plan.trace)
             try:
-                with numbered(number, len(plan.policies)):
-                    outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop, count, plan.skip)
+                outcome = None if played is None else played.get((name, shown_budget(budget), run))
+                if outcome is None:
+                    with numbered(number, len(plan.policies)):
+                        outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop, count, plan.skip)
             except PolicyError as error:
                 raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {run}: {error}") from error
             if outcome.culprit != NO_ARM and not stop[0]:
@@ -295,7 +302,7 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
             row = {
                 "run": run,
                 "policy": name,
-                "budget": _shown_budget(budget),  # as given: a run's own unit may hold a little less
+                "budget": shown_budget(budget),  # as given: a run's own unit may hold a little less
                 "reward": outcome.reward,
                 "expected_reward": outcome.expected,
                 "pulls": int(outcome.pulls.sum()),
@@ -325,7 +332,7 @@ def play_run_of_plan(plan: Plan, run: int, stop: Counts) -> Batch:
     return Batch(run, columns)
 
 
-def _shown_budget(budget: Amounts) -> float:
+def shown_budget(budget: Amounts) -> float:
     """Return a budget as it was given; of several resources, the first."""
     return float(next(iter(budget.values())) if isinstance(budget, Mapping) else budget)
 
@@ -357,7 +364,7 @@ def _optimum(plan: Plan, tables: Tables, bill: Bill, requests: Requests | None) 
         raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) does without") from error
 
 
-def _marks(whole: float, count: int) -> Floats:
+def even_marks(whole: float, count: int) -> Floats:
     """Return how much is left of the budget's price, or of the requests, at so many points, evenly spread."""
     return np.array([whole * (1.0 - (i + 1) / count) for i in range(count)])
 
@@ -395,13 +402,13 @@ def worker_count(workers: int | None) -> int:
     return workers
 
 
-def _on_threads(plan: Plan, workers: int) -> Generator[Batch, None, None]:
+def _on_threads(plan: Plan, workers: int, played: "Played | None" = None) -> Generator[Batch, None, None]:
     stop = np.zeros(1, np.int64)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="budgetbandits")
 
     def submit(run: int) -> Future[Batch]:
         # With what is set for the caller's thread, such as the number of the policy that is compiled.
-        return pool.submit(contextvars.copy_context().run, play_run_of_plan, plan, run, stop)
+        return pool.submit(contextvars.copy_context().run, play_run_of_plan, plan, run, stop, played)
 
     try:
         # Not all at once: a million futures would take longer than the first results.
@@ -417,6 +424,15 @@ def _on_threads(plan: Plan, workers: int) -> Generator[Batch, None, None]:
         pool.shutdown(cancel_futures=True)
 
 
+def _on_gpu(plan: Plan, workers: int) -> Generator[Batch, None, None]:
+    """Play as many runs at a time as the GPU takes, and make their rows on this machine's cores."""
+    require("cuda")
+    from budgetbandits.simulation.on_gpu import play_in_batches
+
+    for runs, played in play_in_batches(plan):
+        yield from _on_threads(replace(plan, runs=runs), workers, played)
+
+
 @contextlib.contextmanager
 def _client(engine: "str | Client") -> "Generator[Client, None, None]":
     """Give the client of a cluster; one that was opened here is closed afterwards."""
@@ -427,7 +443,7 @@ def _client(engine: "str | Client") -> "Generator[Client, None, None]":
         yield engine
         return
     if not isinstance(engine, str) or not engine.startswith("dask://"):
-        raise InvalidInput(f"engine is {engine!r}: give 'dask://host:port', a distributed.Client, or None")
+        raise InvalidInput(f"engine is {engine!r}: give 'cuda', 'dask://host:port', a distributed.Client, or None")
     address = engine.removeprefix("dask://")
     try:
         client = Client(f"tcp://{address}", timeout=10)

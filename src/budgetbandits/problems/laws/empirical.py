@@ -19,7 +19,7 @@ def empirical(start: float, size: float, data: Sequence[float] | NDArray[np.floa
     """Inverse of an empirical law, with the place and the number of its sorted values in the data."""
     # The first value at which the share of the values up to it is at least u.
     index = math.ceil(u * size) - 1
-    return data[int(start) + min(max(index, 0), int(size) - 1)]
+    return data[int(start) + int(min(max(index, 0), size - 1))]  # on a GPU, `math.ceil` gives a float
 
 
 @LAWS.register("empirical", source="textbook", usual={"values": (0.1, 0.2, 0.6)})

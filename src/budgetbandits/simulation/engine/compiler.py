@@ -364,6 +364,7 @@ def _has_module(defined: type | Callable[..., Any]) -> bool:
 _REASON_LONGEST: Final = 160  # letters
 _PLACE: Final = re.compile(r'File "(.+)", line (\d+)')
 _PLAINER: Final = (
+    (re.compile("\x1b\\[[0-9;]*m"), ""),  # colours
     (re.compile(r"No implementation of function (.*?) found for signature:?"), r"Numba has no \1 for what it is given"),
     (re.compile(r"\.* Raised from .*"), ""),
     (re.compile(r"of type Module\(<module '([\w.]+)'[^>]*>\)"), r"of module \1"),

@@ -1,0 +1,171 @@
+"""The GPU: whether it plays as the CPU does, and how fast. Needs one, and the extra [cuda]."""
+
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import NamedTuple
+
+import numpy as np
+
+import budgetbandits as bb
+from budgetbandits.core.optional import is_installed
+from budgetbandits.simulation.simulate import Plan
+
+LITERAL = 1 / 40
+RUNS = 1200  # of each policy, problem and budget
+BATCH = 16_384
+
+
+def problems() -> dict[str, tuple[bb.Problem | bb.families.Family, list[float]]]:
+    """Return problems of every law, with budgets; some of them have ties all the time."""
+    rng = np.random.default_rng(5)
+    values = [rng.normal(0.5, 0.2, 7).clip(0, 1).round(2).tolist() for _ in range(6)]
+    return {
+        "Gaussian, K = 100": (bb.paper_family("moderate", arms=100), [1000.0]),
+        "Gaussian, K = 10": (bb.paper_family("extreme", arms=10), [3000.0]),
+        "Bernoulli with ties": (
+            bb.Problem([1, 2, 2, 3, 1], [bb.Bernoulli(p) for p in (0.3, 0.6, 0.6, 0.8, 0.3)]),
+            [500.0],
+        ),
+        "uniform": (bb.Problem([0.7, 1.3, 2.1, 0.4], [bb.Uniform(a, a + 0.5) for a in (0.1, 0.3, 0.5, 0.0)]), [300.0]),
+        "Beta": (bb.Problem(["0.5", "1.25", "2"], [bb.Beta(2, 6), bb.Beta(3, 3), bb.Beta(9, 2)]), [200.0]),
+        "empirical": (bb.Problem([1, 2, 3, 1.5, 2.5, 0.5], [bb.Empirical(each) for each in values]), [400.0]),
+        "all laws": (bb.sensor_problem(), [2000.0]),
+    }
+
+
+def policies() -> dict[str, bb.Policy]:
+    """Return all registered policies that a kernel plays, with their usual parameters, and some variants."""
+    from budgetbandits.simulation.engine.cuda import obstacle_to
+
+    named = {name: definition.example() for name, definition in bb.policies.POLICIES.items()} | {
+        "kube(1/40)": bb.kube(LITERAL),
+        "fractional_kube(1/40)": bb.fractional_kube(LITERAL),
+        "Mean, DensityGreedy": bb.IndexPolicy(bb.indices.Mean(), bb.oracles.DensityGreedy()),
+        "KL-UCB, DensityGreedy, clip": bb.IndexPolicy(
+            bb.indices.KLUCB(), bb.oracles.DensityGreedy(), clip=True, lazy=True
+        ),
+    }
+    return {name: policy for name, policy in named.items() if obstacle_to(policy) is None}
+
+
+class Compared(NamedTuple):
+    """Runs of one policy on both."""
+
+    policy: str
+    runs: int
+    other_pulls: int
+    other_sums: int
+    largest_gap: float
+    seconds: float
+
+
+def compare(name: str, policy: bb.Policy, runs: int) -> Compared:
+    """Play a policy on the GPU and on one core of the CPU."""
+    begin = time.perf_counter()
+    played, other_pulls, other_sums, gap = 0, 0, 0, 0.0
+    for source, budgets in problems().values():
+        ours, theirs = (
+            bb.simulate(
+                source,
+                policy,
+                budgets,
+                runs=runs,
+                seed=11,
+                workers=1,
+                engine=engine,
+                arm_pulls=True,
+                progress=False,
+                exact_optimum=False,
+            )
+            for engine in ("cuda", None)
+        )
+        is_other = np.any(ours["arm_pulls"] != theirs["arm_pulls"], axis=1)
+        sums, expected = ours["reward"][~is_other], theirs["reward"][~is_other]
+        played += len(ours)
+        other_pulls += int(is_other.sum())
+        other_sums += int(np.sum(sums != expected))
+        gap = max(gap, float(np.max(np.abs(sums - expected) / np.abs(expected).clip(1e-300), initial=0.0)))
+    return Compared(name, played, other_pulls, other_sums, gap, time.perf_counter() - begin)
+
+
+def exactness(runs: int = RUNS) -> None:
+    """Compare all policies, each in a process of its own: to compile them takes longer than to play."""
+    print(f"\nThe GPU against the CPU: {runs} runs of each policy on {', '.join(problems())}")
+    print(
+        f"{'policy':34} {'runs':>8} {'other pulls':>12} {'other sums':>11} {'largest gap':>12} {'seconds':>8}",
+        flush=True,
+    )
+    total = other = 0
+    cores = len(os.sched_getaffinity(0))
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
+        tasks = {pool.submit(compare, name, policy, runs): name for name, policy in policies().items()}
+        for task in as_completed(tasks):
+            if task.exception() is not None:
+                print(f"{tasks[task]:34} {task.exception()!r}", flush=True)
+                continue
+            of = task.result()
+            total, other = total + of.runs, other + of.other_pulls
+            figures = f"{of.runs:8} {of.other_pulls:12} {of.other_sums:11} {of.largest_gap:12.1e} {of.seconds:8.1f}"
+            print(f"{of.policy:34} {figures}", flush=True)
+    print(f"{'in all':34} {total:8} {other:12}", flush=True)
+
+
+def speed() -> None:
+    """Print pulls a second, in the kernel alone, and the time of 10,000 runs from call to result."""
+    from budgetbandits.simulation.engine.cuda import Launch, batch_of, kernel_of
+    from budgetbandits.simulation.on_gpu import games_of
+
+    print("\nPulls a second of the kernel alone, K = 100, moderate; and 10,000 runs from call to result")
+    family = bb.paper_family("moderate", arms=100)
+    named = {
+        "recommended": bb.recommended(),
+        "fractional_kube(1/40)": bb.fractional_kube(LITERAL),
+        "kube(1/40)": bb.kube(LITERAL),
+        "fractional_kube(1)": bb.fractional_kube(),
+        "kube(1)": bb.kube(),
+    }
+    for budget in (1e4, 1e5):
+        plan = Plan(family, tuple(named.items()), (budget,), range(BATCH), 1, False, 0, False)
+        batch = batch_of(games_of(plan, plan.runs, budget), np.zeros((BATCH, 0)), 1, 0)
+        for name, policy in named.items():
+            begin = time.perf_counter()
+            launch = Launch(kernel_of(policy), batch)
+            launch.play()
+            first = time.perf_counter() - begin
+            seconds = []
+            for _ in range(3):
+                begin = time.perf_counter()
+                launch.play()
+                seconds.append(time.perf_counter() - begin)
+            pulls = int(launch.results().pulls.sum())
+            begin = time.perf_counter()
+            bb.simulate(family, policy, budget, runs=10_000, seed=1, engine="cuda", exact_optimum=False, progress=False)
+            whole = time.perf_counter() - begin
+            print(
+                f"{name:24} B = {budget:6.0e}  {pulls / min(seconds):10.3g} pulls/s  {min(seconds):7.3f} s a batch of "
+                f"{BATCH}  first {first:5.1f} s  10,000 runs {whole:6.2f} s",
+                flush=True,
+            )
+
+
+def cuda() -> None:
+    """Print both, or one line where there is no GPU."""
+    if not is_installed("numba_cuda"):
+        print("\nnumba-cuda is not installed: pip install 'budgetbandits[cuda]'")
+        return
+    from budgetbandits.simulation.engine.cuda import check_gpu, gpu_name
+
+    try:
+        check_gpu()
+    except bb.errors.InvalidInput as error:
+        print(f"\n{error}")
+        return
+    print(f"\n{gpu_name()}")
+    speed()
+    exactness()
+
+
+if __name__ == "__main__":
+    exactness()

@@ -1,0 +1,118 @@
+"""Runs of one policy with one budget as the arrays that a kernel is given, and which kernel plays them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.money import PriceList
+from budgetbandits.policies import IndexPolicy, Policy
+from budgetbandits.policies.oracles import CostBlind, DensityGreedy
+from budgetbandits.problems.laws.table import BUILT_IN, LawsInPython, stacked
+from budgetbandits.problems.laws.truncated_gaussian import TruncatedGaussian
+from budgetbandits.problems.tables import Tables, is_changing
+from budgetbandits.simulation.engine.cuda.scalar import Notes, play_scalar
+from budgetbandits.simulation.engine.cuda.warp import Batch, Gaussians, Laws, Results, Rules
+from budgetbandits.simulation.engine.dispatch import has_ceilings, has_floor, is_best_first
+from budgetbandits.simulation.engine.laws import compiled
+
+__all__ = ["Game", "Kernel", "batch_of", "bytes_of_run", "kernel_of", "obstacle_in", "obstacle_to", "results_for"]
+
+Make = Callable[[tuple[int, ...], Any], Any]
+"""Makes an array of a shape and a type, here or on a GPU."""
+
+
+class Game(NamedTuple):
+    """What a run is played on: the problem, and what there is to spend."""
+
+    tables: Tables
+    bill: PriceList
+
+
+class Kernel(NamedTuple):
+    """A kernel, and its arguments for a policy beside those that come of the runs.
+
+    Attributes
+    ----------
+    function
+        What each thread runs.
+    policy
+        The first arguments.
+    notes
+        Makes the last ones, for so many runs and arms.
+    """
+
+    function: Callable[..., None]
+    policy: tuple[Any, ...]
+    notes: Callable[[Make, int, int], tuple[Any, ...]]
+
+
+def obstacle_in(tables: Sequence[Tables], has_requests: bool) -> str | None:
+    """Return why no kernel plays runs on these problems, or None if one does."""
+    each = list({id(table): table for table in tables}.values())
+    obstacles = {
+        "a number of requests": has_requests,
+        "several resources": any(table.costs[0].name is not None for table in each),
+        "random costs": any(table.has_random_costs for table in each),
+        "rewards that change": any(map(is_changing, each)),
+        "limits of arms": any(np.any(table.limits < UNLIMITED) for table in each),
+        "laws that cannot be compiled": any(isinstance(compiled(table.rewards).others, LawsInPython) for table in each),
+        "runs with different numbers of arms": len({len(table.means) for table in each}) > 1,
+    }
+    return _told(next((name for name, is_there in obstacles.items() if is_there), None))
+
+
+def obstacle_to(policy: Policy) -> str | None:
+    """Return why no kernel plays a policy, or None if one does."""
+    if is_best_first(policy) and has_ceilings(policy.index):
+        return None
+    return _told("policies other than an index of single arms with the oracle DensityGreedy, Fractional or CostBlind")
+
+
+def _told(obstacle: str | None) -> str | None:
+    return None if obstacle is None else f"kernels do not play {obstacle} yet"
+
+
+def kernel_of(policy: Policy) -> Kernel:
+    """Return the kernel that plays a policy to which there is no obstacle."""
+    assert isinstance(policy, IndexPolicy)
+    floor = has_floor(policy.index, policy.clip)
+    rules = Rules(policy.clip, policy.lazy, isinstance(policy.oracle, CostBlind), floor)
+    is_greedy = isinstance(policy.oracle, DensityGreedy)
+
+    def notes(make: Make, runs: int, arms: int) -> tuple[Any, ...]:
+        floats = [make((runs, arms), np.float64) for _ in range(4)]
+        densities = make((runs, arms), np.float64) if is_greedy else None
+        return Notes(make((runs, arms), np.int32), *floats), densities
+
+    return Kernel(play_scalar, (policy.index, rules), notes)
+
+
+def bytes_of_run(arms: int, marks: int) -> int:
+    """Return how much memory a run takes, at most."""
+    return 136 * arms + 24 * marks + 100
+
+
+def batch_of(games: Sequence[Game], marks: Floats, seed: int, first_run: int) -> Batch:
+    """Return what runs are played on; if it is the same for all, once."""
+    rows = games[:1] if all(game.tables is games[0].tables for game in games) else games
+    rewards = compiled(stacked([game.tables.rewards for game in rows]))
+    return Batch(
+        prices=np.array([game.bill.prices for game in rows]),
+        means=np.array([game.tables.means for game in rows]),
+        rewards=rewards,
+        laws=Gaussians() if np.all(rewards.kinds == BUILT_IN.index(TruncatedGaussian)) else Laws(),
+        budgets=np.array([game.bill.unit.pair(game.bill.budget) for game in games]),
+        ranges=np.array([(game.tables.reward_low, game.tables.reward_high) for game in games]),
+        marks=marks,
+        seed=seed,
+        first_run=first_run,
+    )
+
+
+def results_for(make: Make, batch: Batch) -> Results:
+    """Return room for what comes of the runs."""
+    runs, arms = len(batch.budgets), batch.prices.shape[1]
+    pulls: Counts = make((runs, arms), np.int64)
+    return Results(pulls, make((runs, 4), np.float64), make((*batch.marks.shape, 2), np.float64))

@@ -1,0 +1,103 @@
+"""Launching kernels: arrays go to the card and come back."""
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numba import cuda
+from numba.core import types
+from numba.cuda.core.errors import NumbaPerformanceWarning
+
+from budgetbandits.errors import InvalidInput
+from budgetbandits.simulation.engine.compiler import SpecType
+from budgetbandits.simulation.engine.cuda.batches import Kernel, results_for
+from budgetbandits.simulation.engine.cuda.registration import as_on_the_cpu
+from budgetbandits.simulation.engine.cuda.warp import LANES, WARPS, Batch, Results
+
+__all__ = ["Launch", "bytes_free", "check_gpu", "gpu_name", "play_batch"]
+
+_REGISTERS: Final = 64  # of a thread: with more, fewer warps are at work at a time
+
+
+def check_gpu() -> None:
+    """Raise unless there is a GPU that CUDA can use."""
+    if not cuda.is_available():
+        raise InvalidInput(
+            "engine is 'cuda', and CUDA finds no GPU here: on a machine with an NVIDIA GPU, see that its driver is "
+            "installed; engine=None plays on this machine's cores"
+        )
+
+
+def gpu_name() -> str:
+    """Return what the GPU calls itself."""
+    name = cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def bytes_free() -> int:
+    """Return how much of the card's memory is free."""
+    free: int = cuda.current_context().get_memory_info().free
+    return free
+
+
+class Launch:
+    """Runs of a policy, ready in the card's memory."""
+
+    def __init__(self, kernel: Kernel, batch: Batch) -> None:
+        self._function = kernel.function
+        self._results = results_for(_room, batch)
+        runs, arms = self._results.pulls.shape
+        notes = kernel.notes(_room, runs, arms)
+        self._arguments = (*kernel.policy, _on_the_card(batch), self._results, *notes)
+        self._blocks = (runs + WARPS - 1) // WARPS
+
+    def play(self) -> None:
+        """Play them, and wait for the end."""
+        with as_on_the_cpu(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaPerformanceWarning)  # that there are few runs
+            _compiled(self._function)[self._blocks, WARPS * LANES](*self._arguments)
+        cuda.synchronize()
+
+    def results(self) -> Results:
+        """Return what came of them."""
+        arrays: tuple[Any, ...] = self._results
+        return Results(*(array.copy_to_host() for array in arrays))
+
+
+def play_batch(kernel: Kernel, batch: Batch) -> Results:
+    """Play runs of a policy on the GPU."""
+    launch = Launch(kernel, batch)
+    launch.play()
+    return launch.results()
+
+
+@functools.cache
+def _compiled(function: Callable[..., None]) -> Any:
+    # Optimised at the link, products would be added unrounded after all.
+    return cuda.jit(max_registers=_REGISTERS, lto=False, extensions=[_Arguments()])(function)
+
+
+def _room(shape: tuple[int, ...], dtype: Any) -> Any:
+    return cuda.device_array(shape, dtype)
+
+
+def _on_the_card(value: Any) -> Any:
+    """Return a named tuple with all its arrays in the card's memory."""
+    if isinstance(value, np.ndarray):
+        return cuda.to_device(np.ascontiguousarray(value))
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_on_the_card, value))
+    return value
+
+
+class _Arguments:
+    """Hands a spec to a kernel as the tuple that it is there, and None as the number that stands for it."""
+
+    def prepare_args(self, argument: types.Type, value: Any, **_: Any) -> tuple[types.Type, Any]:
+        if isinstance(argument, SpecType):
+            return argument, tuple(getattr(value, name) for name in argument.fields)
+        if isinstance(argument, types.NoneType):
+            return types.uint64, 0
+        return argument, value

@@ -1,0 +1,165 @@
+"""The package's plain Python for the CUDA target: what `engine.compiler` does for the CPU, once more for the GPU.
+
+The types are the same for both targets. What compiled code may do with them is not: each target has tables of its own.
+"""
+
+import contextlib
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numba.core import cgutils, types
+from numba.cuda import ufuncs
+from numba.cuda.core.imputils import builtin_registry as lowering
+from numba.cuda.core.imputils import impl_ret_borrowed
+from numba.cuda.cudadrv import nvvm
+from numba.cuda.descriptor import cuda_target
+from numba.cuda.extending import overload_method, register_jitable
+from numba.cuda.mathimpl import get_binary_impl_for_fn_and_ty, get_unary_impl_for_fn_and_ty
+from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, builtin_registry, signature
+
+from budgetbandits.core.compiled import MARKED
+from budgetbandits.simulation.engine.compiler import SpecType
+
+__all__ = ["as_on_the_cpu"]
+
+_TARGET: Final = "cuda"
+_registered = 0  # how many of the marked functions the GPU's code may call by now
+
+
+@contextlib.contextmanager
+def as_on_the_cpu() -> Iterator[None]:
+    """Let kernels be compiled that call what the CPU's code calls, and round every product before it is added.
+
+    Numba has no option for that.
+    """
+    _register_marked()
+    compile_ir = nvvm.compile_ir
+    nvvm.compile_ir = functools.partial(compile_ir, fma=False)
+    try:
+        yield
+    finally:
+        nvvm.compile_ir = compile_ir
+
+
+def _register_marked() -> None:
+    """Let the GPU's code call every function that is marked by now."""
+    global _registered
+    for function, _ in MARKED[_registered:]:
+        register_jitable(function)
+    _registered = len(MARKED)
+    cuda_target.typing_context.refresh()
+    for function, _ in MARKED:
+        _forget_the_cpus(function)
+
+
+def _forget_the_cpus(function: Callable[..., Any]) -> None:
+    """Take back what Numba has handed the GPU of the CPU's registration: it would write out the CPU's code."""
+    context = cuda_target.typing_context
+    ours = [template for template in context._lookup_global(function).templates if is_for_gpus(template)]
+    context._remove_global(function)
+    context._insert_global(function, types.Function(*ours))
+
+
+def is_for_gpus(template: Any) -> bool:
+    """Tell whether a template was registered for the CUDA target."""
+    return bool(template.metadata.get("target") == _TARGET)
+
+
+# Specs
+
+
+@builtin_registry.register_attr
+class _Member(AttributeTemplate):
+    """A field or a method of a spec, as `engine.compiler` has it."""
+
+    key = SpecType
+    metadata: ClassVar = {"target": _TARGET}  # so that it comes before what numba-cuda says of all tuples
+
+    def generic_resolve(self, spec: SpecType, name: str) -> types.Type | None:
+        found: types.Type | None = None
+        method = getattr(spec.instance_class, name, None)
+        if name in spec.fields:
+            found = spec.types[spec.fields.index(name)]
+        elif inspect.isfunction(method):
+            known_as = _let_kernels_call(name, len(inspect.signature(method).parameters))
+            self.context.refresh()
+            found = self.context.resolve_getattr(spec, known_as)
+        return found
+
+
+@functools.cache
+def _let_kernels_call(name: str, arguments: int) -> str:
+    """Teach Numba that ``spec.name(...)`` calls the method of the spec's class; return what it knows that by."""
+
+    def method_of(self: SpecType, *_: types.Type) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(self.instance_class, name)
+        return method
+
+    # Numba hands arguments on one by one only if the signature names them.
+    names = ["self", *(f"argument_{i}" for i in range(1, arguments))]
+    parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
+    vars(method_of)["__signature__"] = inspect.Signature(parameters)
+    known_as = f"{name} of {arguments}, on a GPU"
+    overload_method(SpecType, known_as, strict=False)(method_of)
+    return known_as
+
+
+# Named tuples
+
+
+class _Replace(AbstractTemplate):
+    """The types of ``named_tuple._replace(field=value, ...)``."""
+
+    key = "NamedTuple._replace"
+
+    def generic(self, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Any:
+        if args or not set(kws) <= set(self.this.fields):
+            return None
+        given = {name: types.unliteral(field) for name, field in kws.items()}
+        fields = [given.get(name, field) for name, field in zip(self.this.fields, self.this.types, strict=True)]
+        made = self.this.instance_class
+        is_uniform = len(set(fields)) == 1
+        result = types.NamedUniTuple(fields[0], len(fields), made) if is_uniform else types.NamedTuple(fields, made)
+        # Lowering sees types without names, so the names travel as an argument that no caller gives.
+        names = types.Omitted(tuple(given))
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=names.value)
+            for name in ("names", *given)
+        ]
+        found = signature(result, names, *given.values(), recvr=self.this)
+        return found.replace(pysig=inspect.Signature(parameters))
+
+
+@builtin_registry.register_attr
+class _ReplaceAttribute(AttributeTemplate):
+    key = types.BaseNamedTuple
+
+    def resolve__replace(self, named_tuple: types.BaseNamedTuple) -> types.BoundFunction:
+        return types.BoundFunction(_Replace, named_tuple)
+
+
+@lowering.lower(_Replace.key, types.BaseNamedTuple, types.VarArg(types.Any))
+def _lower_replace(context: Any, builder: Any, found: Any, values: Any) -> Any:
+    fields = dict(zip(found.args[0].fields, cgutils.unpack_tuple(builder, values[0]), strict=True))
+    given = fields | dict(zip(found.args[1].value, values[2:], strict=True))
+    replaced = context.make_tuple(builder, found.return_type, list(given.values()))
+    return impl_ret_borrowed(context, builder, found.return_type, replaced)
+
+
+# What numba-cuda lacks
+
+
+def _root(context: Any, builder: Any, found: Any, values: Any) -> Any:
+    return get_unary_impl_for_fn_and_ty(math.sqrt, found.args[0])(context, builder, found, values)
+
+
+def _neighbour(context: Any, builder: Any, found: Any, values: Any) -> Any:
+    return get_binary_impl_for_fn_and_ty(math.nextafter, found.args[0])(context, builder, found, values)
+
+
+ufuncs.ufunc_db().setdefault(np.sqrt, {"d->d": _root})
+ufuncs.ufunc_db().setdefault(np.nextafter, {"dd->d": _neighbour})

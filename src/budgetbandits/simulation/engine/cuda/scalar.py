@@ -1,0 +1,348 @@
+"""The kernel for any index of single arms that keeps the promises of `ScalarIndex`: as `engine.ceilings`, by a warp.
+
+Each arm has a ceiling with an end of its own. In a round each lane draws one reward, or evaluates the index once, or
+both, for one of these:
+
+- the opening, in which each arm is pulled once: 32 arms;
+- ceilings that have expired: 32 of them;
+- contenders, arms whose ceiling reaches the best value: ten of them, each with the value now and two ceilings;
+- the leader's next 32 pulls: it is followed as far as it surely leads;
+- the greedy's set, where another arm than the leader may be drawn from it: 32 arms that it may hold;
+- one pull of that other arm.
+
+There is one place where rewards are drawn and one where the index is evaluated, since it is mostly the size of the
+machine code that counts.
+"""
+
+import math
+from typing import Any, Final, NamedTuple
+
+from numba import cuda
+from numba.core import types
+from numba.cuda.extending import register_jitable
+
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.money import pay, rounded_down
+from budgetbandits.core.streams import CHOICE, uniform
+from budgetbandits.policies.indices import ScalarIndex
+from budgetbandits.policies.state import Arm, Now
+from budgetbandits.simulation.engine.cuda.warp import (
+    ALL,
+    LANES,
+    SUMS,
+    WARPS,
+    Batch,
+    Results,
+    Rules,
+    best_of,
+    close,
+    first_lane,
+    fitting,
+    greatest,
+    least,
+    next_mark_of,
+    note_marks,
+    pay_times,
+    price_parts,
+    run_reward,
+    running_sums,
+)
+
+__all__ = ["Notes", "play_scalar"]
+
+_MARGIN: Final = 1e-9  # relative: values are computed to within less
+_EXPIRED, _CONTENDERS, _SET, _OPENING, _LEADER, _OTHER = 0, 1, 2, 3, 4, 5  # what a round is about; the last three draw
+_SHORTEST: Final = 8.0  # how many pulls the nearer ceiling holds at least
+_SHARE: Final = 64  # later on, this part of the pulls so far
+
+
+class Notes(NamedTuple):
+    """What is noted of each arm in each run.
+
+    Attributes
+    ----------
+    listed
+        Arms to evaluate, one after the other.
+    sums, squares
+        The sum of the rewards, and of their squares.
+    ceilings, ends
+        What the value over the weight does not exceed, and until which pull.
+    """
+
+    listed: Any
+    sums: Floats
+    squares: Floats
+    ceilings: Floats
+    ends: Floats
+
+
+@register_jitable
+def worth(index: ScalarIndex, rules: Rules, price: float, count: int, total: float, squares: float, now: Now) -> float:
+    """Return what arms are compared by: what `IndexPolicy.values` says of one, over its weight; NaN if that is none."""
+    if count == 0:
+        value = index.untried(price, now) if rules.lazy else math.inf
+    else:
+        value = index.value(
+            Arm(price, float(count), float(count), total / count, total, squares, price, price, 0.0, 0.0), now
+        )
+    if rules.clip:
+        top = index.top(price, price, now)
+        value = top if value > top else value
+    return value if rules.is_blind else value / price
+
+
+def play_scalar(
+    index: ScalarIndex, rules: Rules, batch: Batch, results: Results, notes: Notes, densities: Floats | None
+) -> None:
+    """Play a run in each warp. The densities have room for each arm and run if the oracle is `DensityGreedy`."""
+    lane, place, mine = cuda.threadIdx.x & 31, cuda.threadIdx.x >> 5, cuda.grid(1) >> 5
+    drawn = cuda.shared.array((WARPS, 2, LANES), types.float64)[place]
+    added = cuda.shared.array((WARPS, 3, SUMS), types.float64)[place]
+    if mine >= len(results.ends):
+        return
+    row = mine if len(batch.prices) > 1 else 0
+    prices, pulls, listed = batch.prices[row], results.pulls[mine], notes.listed[mine]
+    sums, squares, ceilings, ends = notes.sums[mine], notes.squares[mine], notes.ceilings[mine], notes.ends[mine]
+    arms, run = len(prices), batch.first_run + mine
+    low, high = batch.ranges[mine, 0], batch.ranges[mine, 1]
+    slack = _MARGIN * max(abs(low), abs(high))
+    cheapest, dearest = math.inf, 0.0
+    for arm in range(lane, arms, LANES):
+        cheapest, dearest = min(cheapest, prices[arm]), max(dearest, prices[arm])
+        sums[arm], squares[arm], ceilings[arm], ends[arm], pulls[arm] = 0.0, 0.0, math.inf, 0.0, 0
+    cheapest, dearest = least(cheapest), greatest(dearest)
+    left, rest = batch.budgets[mine, 0], batch.budgets[mine, 1]
+    whole = budget = rounded_down(left, rest)
+    pull, tried, total, seen, marked = 1, 0, 0.0, low, 0
+    mark = next_mark_of(batch, mine, 0)
+    cuda.syncwarp(ALL)
+    # What the next round is about, of how many arms, and from which on.
+    step, count, base = _EXPIRED if rules.lazy else _OPENING, -1, 0
+    best, most, is_new, seen_then, has_failed = -1, -math.inf, False, seen, False
+    # The leader, how it stands, and what it has to exceed until when.
+    leader, chosen, cost, parts, n, s, q = -1, -1, 0.0, (0.0, 0.0), 0, 0.0, 0.0
+    rival, end, is_certain = math.inf, 0.0, True
+    number, fits, remainder = 0.0, 0, 0.0
+    while cheapest <= whole:
+        if left <= mark:
+            marked = note_marks(batch, results, mine, row, left, marked, False)
+            mark = next_mark_of(batch, mine, marked)
+        is_on, arm, which, width = False, 0, 1, LANES
+        e_cost, e_n, e_s, e_q, e_pull, e_whole, e_seen = cost, n + lane, s, q, float(pull + lane), whole, seen
+        value, left_then, rest_then, record = -math.inf, left, rest, LANES
+        near, far = pull + max(_SHORTEST, float(pull // _SHARE)), 2.0 * pull + 16.0
+        is_drawn, can_lead, is_sure, reward = True, False, False, 0.0
+        if step >= _OPENING:
+            arm = base + lane if step == _OPENING else leader if step == _LEADER else chosen
+            number_of_pull = n + lane if step == _LEADER else int(pulls[chosen]) if step == _OTHER else 0
+            if arm < arms:
+                reward = run_reward(batch, mine, row, arm, number_of_pull)
+        if step == _OPENING:
+            first, last = base, min(base + LANES, arms)
+            while base < last and left > mark:
+                arm, paid = base, cuda.shfl_sync(ALL, reward, base - first)
+                base += 1
+                if prices[arm] <= whole:
+                    if lane == 0:
+                        sums[arm], squares[arm], pulls[arm] = paid, paid * paid, 1
+                    total += paid
+                    seen = max(seen, paid)
+                    left, rest = pay(left, rest, prices[arm])
+                    whole = rounded_down(left, rest)
+                    pull += 1
+                    tried += 1
+            if base >= arms:
+                step, seen_then = _EXPIRED, seen
+            cuda.syncwarp(ALL)
+            continue
+        if step == _OTHER:
+            total += reward
+            seen = max(seen, reward)
+            left, rest = pay(left, rest, prices[chosen])
+            whole = rounded_down(left, rest)
+            pull += 1
+            cuda.syncwarp(ALL)
+            if lane == 0:
+                sums[chosen] += reward
+                squares[chosen] += reward * reward
+                pulls[chosen] += 1
+                ceilings[chosen] = math.inf
+            cuda.syncwarp(ALL)
+            # Whether the leader still leads is to be seen: it is followed, but not for sure.
+            step, rival, is_certain = _LEADER, math.inf, False
+            continue
+        if step == _LEADER:
+            # Each lane looks at a pull of the leader, as if it led in all lanes before.
+            drawn[0, lane], drawn[1, lane] = reward, reward * reward
+            record = first_lane(cuda.ballot_sync(ALL, reward > seen_then))
+            cuda.syncwarp(ALL)
+            if lane < 3:
+                running_sums(s if lane == 0 else q if lane == 1 else total, drawn[lane & 1], added[lane])
+            left_then, rest_then = pay_times(left, rest, parts, lane)
+            e_whole = rounded_down(left_then, rest_then)
+            cuda.syncwarp(ALL)
+            e_s, e_q = added[0, lane], added[1, lane]
+            e_seen = seen if lane <= record else drawn[0, record]
+            if densities is not None:
+                # It surely is drawn from the greedy's set; one less and one more, since the quotients are rounded.
+                repeats = e_whole / cost - 2.0
+                choice = uniform(batch.seed, CHOICE, run, 0, pull + lane - 1)
+                is_drawn = choice * (repeats + cost / cheapest + 1.0) < repeats
+            # A record in the last place is left for the next block, where a lane sees what it means.
+            can_lead = lane <= record and (lane < LANES - 1 or record != LANES - 1)
+            can_lead = can_lead and is_drawn and cost <= e_whole and left_then > mark and pull + lane < end
+            # No value is below the mean: mostly that is enough. Others have to be evaluated, and all after them.
+            is_sure = (lane == 0 and is_certain) or lane > record + 1
+            if not is_sure and rules.has_floor and n + lane > 0:
+                floor = e_s / (n + lane) - slack
+                is_sure = can_lead and (floor if rules.is_blind else floor / cost) > rival
+            is_on = lane >= first_lane(cuda.ballot_sync(ALL, not is_sure)) and lane <= record + 1 and cost <= e_whole
+        else:
+            if count < 0:
+                count, base = 0, 0
+                for begin in range(0, arms, LANES):
+                    arm, is_listed = begin + lane, False
+                    if arm < arms and prices[arm] <= whole:
+                        if step == _EXPIRED:
+                            is_listed = (is_new or ends[arm] <= pull) and arm != leader
+                        elif step == _CONTENDERS:
+                            is_listed = ceilings[arm] >= most or arm == leader
+                        else:
+                            is_listed = prices[arm] <= remainder
+                    lanes = cuda.ballot_sync(ALL, is_listed)
+                    if is_listed:
+                        listed[count + cuda.popc(lanes & ((1 << lane) - 1))] = arm
+                    count += cuda.popc(lanes)
+                cuda.syncwarp(ALL)
+            spot = lane
+            if step == _CONTENDERS:
+                # Each has three lanes of thirty: its value now, and two ceilings.
+                spot, which, width = lane // 3, lane % 3, 10
+            elif step == _SET:
+                which = 0
+            is_on = base + spot < count and spot < width
+            if is_on:
+                arm = int(listed[base + spot])
+                e_cost, e_n, e_s, e_q = prices[arm], int(pulls[arm]), sums[arm], squares[arm]
+                e_pull = float(pull) if which == 0 else far if which == 1 else near
+        if is_on:
+            now = Now(
+                pull=e_pull,
+                budget=budget,
+                budget_left=e_whole,
+                requested=None,
+                reward_low=low,
+                reward_high=high,
+                arm_count=arms,
+                cost_high=dearest,
+                arms_tried=tried,
+                reward_seen=e_seen,
+            )
+            value = worth(index, rules, e_cost, e_n, e_s, e_q, now)
+        if step == _LEADER:
+            leads = can_lead and value > rival if is_on else is_sure
+            done = first_lane(cuda.ballot_sync(ALL, not leads))
+            s, q, total = added[0, done], added[1, done], added[2, done]
+            if done == LANES:
+                left_then, rest_then = pay(left_then, rest_then, cost)
+            source = min(done, LANES - 1)
+            left, rest = cuda.shfl_sync(ALL, left_then, source), cuda.shfl_sync(ALL, rest_then, source)
+            most = cuda.shfl_sync(ALL, value, source)
+            if done > record:
+                seen = drawn[0, record]
+            n += done
+            pull += done
+            is_certain = False
+            whole = rounded_down(left, rest)
+            if lane == 0 and (done < LANES or left <= mark):
+                sums[leader], squares[leader], pulls[leader], ceilings[leader] = s, q, n, math.inf
+            if done < LANES:
+                # It may lead no longer: who does now?
+                step, count, is_new = _EXPIRED, -1, seen > seen_then
+                seen_then = seen
+                if cost > whole:
+                    leader, most = -1, -math.inf
+                best = leader
+            cuda.syncwarp(ALL)
+        else:
+            bound = value + _MARGIN * abs(value)
+            if is_on and which == 1:
+                ceilings[arm], ends[arm] = bound, far
+            if is_on and which == 0:
+                has_failed = has_failed or math.isnan(value)
+                if densities is not None and step == _SET:
+                    densities[mine, arm] = value
+                elif value > most or (value == most and (arm < best or best < 0)):
+                    best, most = arm, value
+            cuda.syncwarp(ALL)
+            if is_on and which == 2 and bound < ceilings[arm]:
+                ceilings[arm], ends[arm] = bound, near
+            cuda.syncwarp(ALL)
+            base += width
+            if base >= count:
+                count = -1
+                if step == _EXPIRED:
+                    step = _CONTENDERS
+                elif step == _CONTENDERS:
+                    best, most = best_of(best, most)
+                    if cuda.ballot_sync(ALL, has_failed) != 0:
+                        break
+                    leader = best
+                    rival, end = -math.inf, math.inf
+                    for arm in range(lane, arms, LANES):
+                        if arm != leader and prices[arm] <= whole:
+                            rival, end = max(rival, ceilings[arm]), min(end, ends[arm])
+                    rival, end = greatest(rival), least(end)
+                    cost, n, s, q = prices[leader], int(pulls[leader]), sums[leader], squares[leader]
+                    parts = price_parts(cost)
+                    step, is_certain = _LEADER, True
+                    if densities is not None:
+                        number = uniform(batch.seed, CHOICE, run, 0, pull - 1)
+                        fits, remainder = fitting(whole, cost)
+                        if number * (fits + math.floor(remainder / cheapest)) >= fits:
+                            step = _SET
+                    if step == _LEADER and n == 0:
+                        tried += 1
+                elif densities is not None:
+                    step = _LEADER
+                    chosen = draw_greedily(prices, densities[mine], leader, fits, remainder, cheapest, number)
+                    if pulls[chosen] == 0:
+                        tried += 1
+                    if chosen != leader:
+                        step = _OTHER
+    if lane == 0 and leader >= 0:
+        pulls[leader] = n
+    cuda.syncwarp(ALL)
+    note_marks(batch, results, mine, row, left, marked, True)
+    has_failed = cuda.ballot_sync(ALL, has_failed) != 0
+    if lane == 0:
+        close(results, mine, total, left, rest, has_failed)
+
+
+@register_jitable
+def draw_greedily(
+    prices: Floats, densities: Floats, leader: int, fits: int, remainder: float, cheapest: float, number: float
+) -> int:
+    """Draw an arm from the greedy's set, in which the leader stands so often, as `oracles.draw_by_density` does."""
+    members, left = fits, remainder
+    while cheapest <= left:
+        arm = densest_within(prices, densities, left)
+        repeats, left = fitting(left, prices[arm])
+        members += repeats
+    # Once more, up to the one on which the number falls.
+    chosen, passed, left = leader, fits, remainder
+    while passed <= number * members and cheapest <= left:
+        chosen = densest_within(prices, densities, left)
+        repeats, left = fitting(left, prices[chosen])
+        passed += repeats
+    return chosen
+
+
+@register_jitable
+def densest_within(prices: Floats, densities: Floats, budget: float) -> int:
+    """Return the densest arm that the budget can pay, the lower one on a tie."""
+    best, most = -1, -math.inf
+    for arm in range(cuda.threadIdx.x & 31, len(prices), LANES):
+        if prices[arm] <= budget and (densities[arm] > most or best < 0):
+            best, most = arm, densities[arm]
+    return best_of(best, most)[0]

@@ -1,0 +1,124 @@
+"""Runs of a plan on a GPU, batch by batch."""
+
+import functools
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.resources import Amounts, price_lists
+from budgetbandits.errors import PolicyError
+from budgetbandits.policies import Policy
+from budgetbandits.simulation.engine import NO_ARM
+from budgetbandits.simulation.engine.compiler import arose_in_compiler, reason_of
+from budgetbandits.simulation.engine.cuda import (
+    Game,
+    batch_of,
+    bytes_free,
+    bytes_of_run,
+    check_gpu,
+    kernel_of,
+    obstacle_in,
+    obstacle_to,
+    play_batch,
+)
+from budgetbandits.simulation.engine.world import Outcome
+
+if TYPE_CHECKING:
+    from budgetbandits.simulation.simulate import Plan, Played
+
+__all__ = ["games_of", "play_in_batches"]
+
+_FIRST: Final = 4096  # runs in the first batch: from how long it takes, the size of the next ones follows
+_SECONDS: Final = 2.0  # that a batch should take: progress is shown after it, and Ctrl-C heard
+_LARGEST: Final = 65536
+_MEMORY_SHARE: Final = 0.6  # of what is free on the card
+_log: Final = logging.getLogger("budgetbandits")
+
+
+def play_in_batches(plan: "Plan") -> Iterator[tuple[range, "Played"]]:
+    """Play the runs of a plan, some at a time; what no kernel plays is left out.
+
+    A batch is as large as the card's memory allows, but not so large that nothing is heard of it for long.
+    """
+    check_gpu()
+    arms = len(plan.tables(plan.runs[0]).means)
+    largest = max(1, min(_LARGEST, int(_MEMORY_SHARE * bytes_free() / bytes_of_run(arms, plan.trace))))
+    size, done = min(_FIRST, largest), 0
+    while done < len(plan.runs):
+        runs = plan.runs[done : done + size]
+        begin = time.perf_counter()
+        played = _play_runs(plan, runs)
+        seconds = time.perf_counter() - begin
+        yield runs, played
+        done += len(runs)
+        size = max(1, min(largest, int(len(runs) * min(4.0, _SECONDS / seconds))))
+
+
+def _play_runs(plan: "Plan", runs: range) -> "Played":
+    """Play what kernels play of some runs, and say what they do not."""
+    from budgetbandits.simulation.simulate import shown_budget
+
+    played: dict[tuple[str, float, int], Outcome] = {}
+    for budget in plan.budgets:
+        games = games_of(plan, runs, budget)
+        in_the_way = obstacle_in([game.tables for game in games], plan.requests is not None)
+        for name, policy in plan.policies:
+            reason = in_the_way or obstacle_to(policy) or _uncompilable.get(policy)
+            outcomes = _outcomes(plan, name, policy, games, runs) if reason is None else []
+            for run, outcome in zip(runs, outcomes, strict=False):
+                played[name, shown_budget(budget), run] = outcome
+            if not outcomes:
+                _say(policy, reason or _uncompilable[policy])
+    return played
+
+
+_uncompilable: dict[Policy, str] = {}
+"""Policies that cannot be compiled for the GPU, and why."""
+
+
+@functools.cache  # once for each policy
+def _say(policy: Policy, reason: str) -> None:
+    _log.warning("budgetbandits plays %r on this machine's cores, not on the GPU: %s", policy, reason)
+
+
+def games_of(plan: "Plan", runs: range, budget: Amounts) -> list[Game]:
+    """Return what runs are played on."""
+    tables = [plan.tables(run) for run in runs]
+    if all(each is tables[0] for each in tables):
+        return [Game(tables[0], price_lists(tables[0].bill(budget))[0])] * len(tables)
+    return [Game(each, price_lists(each.bill(budget))[0]) for each in tables]
+
+
+def _outcomes(plan: "Plan", name: str, policy: Policy, games: Sequence[Game], runs: range) -> list[Outcome]:
+    """Play a policy with one budget, and return what came of each run; nothing if it cannot be compiled."""
+    batch = batch_of(games, _marks_of(plan, games), plan.seed, runs[0])
+    try:
+        pulls, ends, trace = play_batch(kernel_of(policy), batch)
+    except Exception as error:
+        if not arose_in_compiler(error):
+            raise
+        _uncompilable[policy] = f"it cannot be compiled for it: {reason_of(error)}"
+        return []
+    failed = np.flatnonzero(ends[:, 3])
+    if len(failed) > 0:
+        raise PolicyError(
+            f"policy {name!r} ({policy!r}) failed in run {runs[int(failed[0])]}: "
+            "an index must give a number, not NaN, for each arm that it is asked about"
+        )
+    # One sum after the other, as on the CPU.
+    expected = np.cumsum(pulls * batch.means, axis=1)[:, -1].tolist()
+    return [
+        Outcome(reward, mean, left, rest, None, counts, 0, passed, NO_ARM)
+        for (reward, left, rest, _), mean, counts, passed in zip(ends.tolist(), expected, pulls, trace, strict=True)
+    ]
+
+
+def _marks_of(plan: "Plan", games: Sequence[Game]) -> Floats:
+    from budgetbandits.simulation.simulate import even_marks
+
+    marks = [even_marks(bill.unit.price(bill.budget), plan.trace) for _, bill in games]
+    return np.array(marks).reshape(len(games), plan.trace)

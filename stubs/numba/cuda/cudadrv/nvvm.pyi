@@ -1,0 +1,3 @@
+from typing import Any
+
+def compile_ir(ir: Any, **options: Any) -> bytes: ...

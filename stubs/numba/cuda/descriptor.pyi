@@ -1,0 +1,3 @@
+from typing import Any
+
+cuda_target: Any

@@ -1,0 +1,3 @@
+from typing import Any
+
+def ufunc_db() -> dict[Any, dict[str, Any]]: ...

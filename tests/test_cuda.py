@@ -1,0 +1,161 @@
+"""Kernels without a GPU: played by a warp of threads they are the runs of the CPU, and they compile for a GPU."""
+
+import logging
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.core.money import pay
+from budgetbandits.errors import InvalidInput, NotInstalled
+from budgetbandits.policies.memories import Everything
+from budgetbandits.simulation import simulate as simulating
+from budgetbandits.simulation.engine import dispatch
+from budgetbandits.simulation.engine.play import play_any
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and Python 3.11 have it in the lock")
+
+from numba import cuda
+
+import budgetbandits.simulation.on_gpu as on_gpu
+from budgetbandits.simulation.engine.cuda import batches, registration, scalar, warp
+from warp_of_threads import CudaOfThreads, launch
+
+TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
+GAUSSIAN = bb.paper_family("moderate", arms=3)
+WIDE = bb.paper_family("moderate", arms=37)
+GREEDY_RATIO = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB()), bb.oracles.DensityGreedy())
+
+
+def played_by_threads(kernel: batches.Kernel, batch: warp.Batch) -> warp.Results:
+    results = batches.results_for(np.zeros, batch)
+    notes = kernel.notes(np.zeros, *results.pulls.shape)
+    launch(kernel.function, len(batch.budgets), *kernel.policy, batch, results, *notes)
+    return results
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let threads be the GPU, and play in plain Python by the scan of all arms what is played on the CPU."""
+    for module in (scalar, warp):
+        monkeypatch.setattr(module, "cuda", CudaOfThreads())
+    monkeypatch.setattr(on_gpu, "check_gpu", lambda: None)
+    monkeypatch.setattr(on_gpu, "bytes_free", lambda: 10**9)
+    monkeypatch.setattr(on_gpu, "play_batch", played_by_threads)
+    monkeypatch.setattr(dispatch, "_play", lambda policy, world: play_any(policy, Everything(), world))
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize(
+    ("source", "policy", "budget", "runs"),
+    [
+        (GAUSSIAN, bb.recommended(), 150, 1),
+        (GAUSSIAN, bb.kube(0.3), 60, 1),
+        (WIDE, bb.fractional_kube(1 / 40), 400, 1),
+        (TIES, bb.kube(1 / 40), 60, 2),
+        (TIES, bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.CostBlind(), clip=True, lazy=True), 20, 1),
+    ],
+)
+def test_a_kernel_plays_as_the_cpu_does(source: Any, policy: bb.Policy, budget: float, runs: int) -> None:
+    ours, theirs = (
+        bb.simulate(
+            source, policy, budget, runs=runs, first_run=3, seed=7, trace=5, arm_pulls=True, workers=1, engine=engine
+        )
+        for engine in ("cuda", None)
+    )
+    for column in ("pulls", "reward", "expected_reward", "spent", "arm_pulls", "trace_spent", "trace_regret"):
+        assert np.array_equal(ours[column], theirs[column]), column
+
+
+@pytest.mark.usefixtures("threads")
+def test_what_no_kernel_plays_is_played_on_the_cpu_and_said_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_gpu, "_FIRST", 1)
+    on_gpu._say.cache_clear()
+    policies = {"known": bb.fractional_kube(1 / 40), "other": bb.thompson()}
+    with caplog.at_level(logging.WARNING, "budgetbandits"):
+        runs = bb.simulate(GAUSSIAN, policies, 20, runs=3, seed=1, engine="cuda")
+    assert len(runs) == 6
+    assert [record.getMessage() for record in caplog.records] == [
+        f"budgetbandits plays {bb.thompson()!r} on this machine's cores, not on the GPU: kernels do not play policies "
+        "other than an index of single arms with the oracle DensityGreedy, Fractional or CostBlind yet"
+    ]
+
+
+@pytest.mark.usefixtures("threads")
+def test_what_does_not_compile_is_played_on_the_cpu(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise TypeError("\x1b[1mcannot compile \x1b[0mthis")
+
+    monkeypatch.setattr(on_gpu, "play_batch", fail)
+    monkeypatch.setattr(on_gpu, "arose_in_compiler", lambda _: True)
+    monkeypatch.setattr(on_gpu, "_uncompilable", {})
+    with caplog.at_level(logging.WARNING, "budgetbandits"):
+        runs = bb.simulate(GAUSSIAN, bb.fractional_kube(0.7), [10, 20], runs=2, seed=1, engine="cuda")
+    assert len(runs) == 4
+    assert [record.getMessage() for record in caplog.records] == [
+        "budgetbandits plays IndexPolicy(index=UCB1(width=0.7), oracle=Fractional()) on this machine's cores, not on "
+        "the GPU: it cannot be compiled for it: cannot compile this"
+    ]
+
+
+def test_obstacles_are_named() -> None:
+    limited = bb.Problem([1, 2], [bb.Bernoulli(0.5)] * 2, limits=[3, None])
+    assert "limits of arms" in str(batches.obstacle_in([limited.tables], False))
+    assert "a number of requests" in str(batches.obstacle_in([TIES.tables], True))
+    assert batches.obstacle_in([TIES.tables], False) is None
+
+
+def test_without_a_gpu_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "is_available", lambda: False)
+    with pytest.raises(InvalidInput, match="CUDA finds no GPU here"):
+        bb.simulate(TIES, bb.recommended(), 20, engine="cuda")
+
+
+def test_without_the_extra_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba_cuda", None)
+    with pytest.raises(NotInstalled, match=r"pip install 'budgetbandits\[cuda\]'"):
+        bb.simulate(TIES, bb.recommended(), 20, engine="cuda")
+
+
+def ptx_of(function: Any, *arguments: Any) -> str:
+    with registration.as_on_the_cpu():
+        return cuda.compile_ptx(function, tuple(map(numba.typeof, arguments)), cc=(9, 0))[0]
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile for a GPU that is not there."""
+    pytest.importorskip("nvidia.cu13", reason="nvidia-nvvm is not installed")
+    monkeypatch.setattr("numba.cuda.cudadrv.nvrtc.get_arch_option", lambda *_: "compute_90")
+    monkeypatch.setattr("numba.cuda.cuda_paths._get_nvrtc_path", lambda: None)
+    h200 = SimpleNamespace(compute_capability=(9, 0))
+    monkeypatch.setattr("numba.cuda.dispatcher.get_current_device", lambda: h200)
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_products_are_rounded_before_they_are_added() -> None:
+    def paid(numbers: Any) -> None:
+        numbers[0], numbers[1] = pay(numbers[0], numbers[1], numbers[2] * numbers[3])
+
+    ptx = ptx_of(paid, np.zeros(4))
+    assert "fma" not in ptx
+    assert "mul.rn.f64" in ptx
+
+
+@pytest.mark.usefixtures("no_driver")
+@pytest.mark.parametrize(("source", "policy"), [(TIES, bb.recommended()), (GAUSSIAN, GREEDY_RATIO)])
+def test_kernels_compile_for_a_gpu(source: Any, policy: bb.Policy) -> None:
+    plan = simulating._plan(source, policy, 20, 2, 1, False, 0, 0, False, None, False)
+    batch = batches.batch_of(on_gpu.games_of(plan, plan.runs, 20), np.zeros((2, 0)), 1, 0)
+    kernel = batches.kernel_of(policy)
+    results = batches.results_for(np.zeros, batch)
+    ptx = ptx_of(kernel.function, *kernel.policy, batch, results, *kernel.notes(np.zeros, *results.pulls.shape))
+    assert ".entry" in ptx
