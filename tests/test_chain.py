@@ -188,6 +188,7 @@ def test_what_was_changed_into_something_possible(store: bb.Store, url: str, cha
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"names": []}, "damaged"),
         ({"names": ["a", "b"]}, "no costs"),
         ({"names": ["a", "b", "a"]}, "'a' is given 2 times"),
         ({"names": ["a", "b", 1.5]}, "a name must be text or a whole number"),

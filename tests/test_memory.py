@@ -278,3 +278,25 @@ class TestBadValues:
             bb.Forgetful(wrong, bb.memories.Window(5))
         with pytest.raises(InvalidInput, match="memory is 'kube': it must be an instance of Memory"):
             bb.Forgetful(bb.kube(), wrong)
+
+
+LATE = "ask b, ask a, ask a, ask b, cancel 4, ask a, ask a, ask a, ask a, ask a, ask a, tell 1"
+FADED = (
+    "ask a, ask b, ask c, tell 2, cancel 1, tell 3, ask a, tell 4, ask b, ask a, tell 5, tell 6, ask c, ask b, tell 8, "
+    "ask a, ask c, tell 9, ask b, ask a, cancel 7, cancel 10"
+)
+
+
+@pytest.mark.parametrize("story", [LATE, FADED], ids=["told late", "told before"])
+def test_a_learner_reads_back_what_it_remembers_when_rounding_takes_a_pull_away(story: str) -> None:
+    """A cancelled pull may take with it what was left of an older one of its arm."""
+    policy = bb.Forgetful(bb.kube(), bb.memories.Discount(0.1))
+    learner = bb.Learner(policy, {"a": 1, "b": 1, "c": 3}, 99, (0, 1), seed=3)
+    for verb, what in (step.split() for step in story.split(", ")):
+        if verb == "ask":
+            learner.ask(arm=what)
+        elif verb == "tell":
+            learner.tell(int(what), 0.5)
+        else:
+            learner.cancel(int(what))
+    assert bb.Learner.from_json(learner.to_json()).arms == learner.arms

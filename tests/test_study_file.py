@@ -159,6 +159,8 @@ MISTAKES = {
     "twice": ("seed = 1\nseed = 2\n", "this is not TOML: Cannot overwrite a value (at line 2"),
     "digits": (f"seed = {'9' * 5000}", "this is not TOML: "),
     "nested": ("seed = " + "[" * 5000, "this is not TOML: "),
+    "parts": ("a." * 20_000 + "b = 1", "this is not TOML: a key has a hundred parts or more"),
+    "table": ("[" + "a . " * 20_000 + "b]", "this is not TOML: a key has a hundred parts or more"),
     "empty": (
         "",
         "budgets is missing: it has no default; allowed are title, seed, runs, budgets, requests, skip, against",

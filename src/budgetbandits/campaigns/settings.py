@@ -242,7 +242,7 @@ class CampaignSettings:
             return settings
         except InvalidState:
             raise
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise InvalidState(f"the settings of the campaign are damaged ({error!r})") from error
 
     @classmethod

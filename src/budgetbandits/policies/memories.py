@@ -321,7 +321,8 @@ class Discount(Memory):
     def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
         """Let a reward enter with the weight that its pull has by now, unless that is forgotten."""
         arms, weight = past.arms, self.factor ** (asked - number)
-        if weight < _FORGOTTEN:
+        # Rounding may have taken away already what is left of a pull's arm: then its reward is forgotten, too.
+        if weight < _FORGOTTEN or arms.pulls[arm] < _FORGOTTEN:
             return
         arms.told[arm] += weight
         arms.reward_sum[arm] += weight * reward
@@ -335,9 +336,20 @@ class Discount(Memory):
         """Add the weight that the pull has by now, or take it away."""
         weight = sign * self.factor ** (asked - number)
         pulls = past.arms.pulls[arm] + weight
-        # What rounding leaves of an arm's only pull must not count as one.
-        past.arms.pulls[arm] = pulls if pulls >= _FORGOTTEN else 0.0
+        # What rounding leaves of an arm's only pull must not count as one; what was told of it is forgotten with it.
+        if pulls >= _FORGOTTEN:
+            past.arms.pulls[arm] = pulls
+        else:
+            self._forget(past, arm)
         past.pulls[0] = max(past.pulls[0] + weight, 0.0)
+
+    def _forget(self, past: Past, arm: int) -> None:
+        arms = past.arms
+        for sums in (arms.pulls, arms.told, arms.reward_sum, arms.reward_squares, arms.cost_sum, arms.cost_squares):
+            sums[arm] = 0.0
+        arms.mean[arm] = past.reward_low
+        if past.is_random:
+            arms.mean_cost[arm] = arms.cost_low[arm]
 
 
 # Saving and restoring

@@ -32,6 +32,7 @@ __all__ = [
 
 Choice = TypeVar("Choice")
 
+_DEEP_KEY: Final = re.compile(r"(?<![\w-])(?:[\w-]++\s*+\.\s*+){100}")
 _LONGEST: Final = 60
 _RUNS_MOST: Final = 2**32 - 1
 _REQUESTS_MOST: Final = 2**53
@@ -69,6 +70,8 @@ def text_in(path: str | Path, what: str) -> str:
 
 def table_in(text: str) -> dict[str, Any]:
     """Return TOML as a table, or raise."""
+    if _DEEP_KEY.search(text):  # Python's reader takes minutes and gigabytes for one of thousands of parts
+        raise InvalidInput("this is not TOML: a key has a hundred parts or more")
     try:
         return tomllib.loads(text)
     # Beside its own error, a ValueError, it lets numbers of thousands of digits and deep nesting fail as they do.
