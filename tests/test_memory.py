@@ -211,7 +211,7 @@ def test_every_policy_decides_whatever_is_remembered(policy: bb.Policy, memory: 
     """Less than one pull in all, pulls without a reward: what cancelled, expired and late pulls leave of a memory."""
     for seed in range(6):
         for costs in COSTS:
-            learner = bb.Learner(bb.Forgetful(policy, memory), costs, 30, (0, 1), seed)
+            learner = bb.Learner(bb.Forgetful(policy, memory), costs, 30, (0, 1), seed, unit="0.001")
             go_astray(learner, Random(seed))
             restored = bb.Learner.from_json(learner.to_json())
             assert restored.choose() == learner.choose()

@@ -29,7 +29,7 @@ __all__ = [
     "price_lists",
 ]
 
-_UNNOTICED: Final = 0.001  # of what was reserved: so much may be added to a bill by rounding without a word
+_UNNOTICED: Final = 0.01  # of what was reserved: so much may be added to a bill by rounding without a word
 
 Amounts = Amount | Mapping[str, Amount]
 """A plain amount or, where resources have names, an amount of each."""
@@ -175,7 +175,7 @@ class Account:
         return units
 
     def rounding(self, cost: Amount, reserved: int, what: str) -> str | None:
-        """Say so if a told cost is rounded up by more than a thousandth of what was reserved; None if it is not."""
+        """Say so if a told cost is rounded up by more than a hundredth of what was reserved; None if it is not."""
         unit = self.bill.unit
         if unit.excess(cost, what) <= _UNNOTICED * reserved:
             return None

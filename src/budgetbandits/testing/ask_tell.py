@@ -204,7 +204,7 @@ class AskTellContract(ABC):
             arms.tell(_asked(arms), 0.5, "0.083")
         assert arms.money.spent == Decimal("0.09")
         fine = self.start(kube(), COSTS, 10, unit="0.00001")
-        fine.tell(_asked(fine), 0.5, "0.0830001")  # by less than a thousandth of the price
+        fine.tell(_asked(fine), 0.5, "0.0830001")  # by less than a hundredth of the price
 
     @pytest.mark.parametrize("cost", ["0." + "1" * 2_000, Decimal("0." + "1" * 2_000), "9" * 10**6])
     def test_an_amount_has_no_more_digits_than_are_needed(self, arms: AskTell, cost: Any) -> None:
