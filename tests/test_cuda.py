@@ -22,7 +22,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and
 from numba import cuda
 
 import budgetbandits.simulation.on_gpu as on_gpu
-from budgetbandits.simulation.engine.cuda import batches, registration, scalar, warp
+from budgetbandits.simulation.engine.cuda import batches, lines, registration, scalar, warp
 from warp_of_threads import CudaOfThreads, launch
 
 TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
@@ -41,7 +41,7 @@ def played_by_threads(kernel: batches.Kernel, batch: warp.Batch) -> warp.Results
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let threads be the GPU, and play in plain Python by the scan of all arms what is played on the CPU."""
-    for module in (scalar, warp):
+    for module in (lines, scalar, warp):
         monkeypatch.setattr(module, "cuda", CudaOfThreads())
     monkeypatch.setattr(on_gpu, "check_gpu", lambda: None)
     monkeypatch.setattr(on_gpu, "bytes_free", lambda: 10**9)
@@ -55,8 +55,10 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (GAUSSIAN, bb.recommended(), 150, 1),
         (GAUSSIAN, bb.kube(0.3), 60, 1),
+        (GAUSSIAN, bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.DensityGreedy(), lazy=True), 40, 1),
         (WIDE, bb.fractional_kube(1 / 40), 400, 1),
         (TIES, bb.kube(1 / 40), 60, 2),
+        (TIES, bb.policies.ucb1(0.2), 40, 1),
         (TIES, bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.CostBlind(), clip=True, lazy=True), 20, 1),
     ],
 )
@@ -151,7 +153,7 @@ def test_products_are_rounded_before_they_are_added() -> None:
 
 
 @pytest.mark.usefixtures("no_driver")
-@pytest.mark.parametrize(("source", "policy"), [(TIES, bb.recommended()), (GAUSSIAN, GREEDY_RATIO)])
+@pytest.mark.parametrize(("source", "policy"), [(TIES, bb.recommended()), (GAUSSIAN, GREEDY_RATIO), (TIES, bb.kube())])
 def test_kernels_compile_for_a_gpu(source: Any, policy: bb.Policy) -> None:
     plan = simulating._plan(source, policy, 20, 2, 1, False, 0, 0, False, None, False)
     batch = batches.batch_of(on_gpu.games_of(plan, plan.runs, 20), np.zeros((2, 0)), 1, 0)

@@ -12,9 +12,10 @@ from budgetbandits.policies.oracles import CostBlind, DensityGreedy
 from budgetbandits.problems.laws.table import BUILT_IN, LawsInPython, stacked
 from budgetbandits.problems.laws.truncated_gaussian import TruncatedGaussian
 from budgetbandits.problems.tables import Tables, is_changing
+from budgetbandits.simulation.engine.cuda.lines import READY, Lines, play_lines
 from budgetbandits.simulation.engine.cuda.scalar import Notes, play_scalar
 from budgetbandits.simulation.engine.cuda.warp import Batch, Gaussians, Laws, Results, Rules
-from budgetbandits.simulation.engine.dispatch import has_ceilings, has_floor, is_best_first
+from budgetbandits.simulation.engine.dispatch import has_ceilings, has_floor, is_best_first, is_tournament
 from budgetbandits.simulation.engine.laws import compiled
 
 __all__ = ["Game", "Kernel", "batch_of", "bytes_of_run", "kernel_of", "obstacle_in", "obstacle_to", "results_for"]
@@ -77,21 +78,29 @@ def _told(obstacle: str | None) -> str | None:
 def kernel_of(policy: Policy) -> Kernel:
     """Return the kernel that plays a policy to which there is no obstacle."""
     assert isinstance(policy, IndexPolicy)
-    floor = has_floor(policy.index, policy.clip)
-    rules = Rules(policy.clip, policy.lazy, isinstance(policy.oracle, CostBlind), floor)
-    is_greedy = isinstance(policy.oracle, DensityGreedy)
+    is_blind, is_greedy = isinstance(policy.oracle, CostBlind), isinstance(policy.oracle, DensityGreedy)
+
+    def densities(make: Make, runs: int, arms: int) -> Floats | None:
+        return make((runs, arms), np.float64) if is_greedy else None
+
+    def lines(make: Make, runs: int, arms: int) -> tuple[Any, ...]:
+        sums, starts, climbs = (make((runs, arms), np.float64) for _ in range(3))
+        ahead = make((runs, arms, READY), np.float64)
+        return Lines(sums, starts, climbs, ahead, make((runs, arms), np.int32)), densities(make, runs, arms)
 
     def notes(make: Make, runs: int, arms: int) -> tuple[Any, ...]:
         floats = [make((runs, arms), np.float64) for _ in range(4)]
-        densities = make((runs, arms), np.float64) if is_greedy else None
-        return Notes(make((runs, arms), np.int32), *floats), densities
+        return Notes(make((runs, arms), np.int32), *floats), densities(make, runs, arms)
 
+    if is_tournament(policy):
+        return Kernel(play_lines, (policy.index, is_blind), lines)
+    rules = Rules(policy.clip, policy.lazy, is_blind, has_floor(policy.index, policy.clip))
     return Kernel(play_scalar, (policy.index, rules), notes)
 
 
 def bytes_of_run(arms: int, marks: int) -> int:
     """Return how much memory a run takes, at most."""
-    return 136 * arms + 24 * marks + 100
+    return 160 * arms + 24 * marks + 100
 
 
 def batch_of(games: Sequence[Game], marks: Floats, seed: int, first_run: int) -> Batch:

@@ -36,9 +36,11 @@ from budgetbandits.simulation.engine.cuda.warp import (
     Rules,
     best_of,
     close,
+    draw_greedily,
     first_lane,
     fitting,
     greatest,
+    is_surely_drawn,
     least,
     next_mark_of,
     note_marks,
@@ -184,10 +186,8 @@ def play_scalar(
             e_s, e_q = added[0, lane], added[1, lane]
             e_seen = seen if lane <= record else drawn[0, record]
             if densities is not None:
-                # It surely is drawn from the greedy's set; one less and one more, since the quotients are rounded.
-                repeats = e_whole / cost - 2.0
                 choice = uniform(batch.seed, CHOICE, run, 0, pull + lane - 1)
-                is_drawn = choice * (repeats + cost / cheapest + 1.0) < repeats
+                is_drawn = is_surely_drawn(choice, e_whole, cost, cheapest)
             # A record in the last place is left for the next block, where a lane sees what it means.
             can_lead = lane <= record and (lane < LANES - 1 or record != LANES - 1)
             can_lead = can_lead and is_drawn and cost <= e_whole and left_then > mark and pull + lane < end
@@ -317,32 +317,3 @@ def play_scalar(
     has_failed = cuda.ballot_sync(ALL, has_failed) != 0
     if lane == 0:
         close(results, mine, total, left, rest, has_failed)
-
-
-@register_jitable
-def draw_greedily(
-    prices: Floats, densities: Floats, leader: int, fits: int, remainder: float, cheapest: float, number: float
-) -> int:
-    """Draw an arm from the greedy's set, in which the leader stands so often, as `oracles.draw_by_density` does."""
-    members, left = fits, remainder
-    while cheapest <= left:
-        arm = densest_within(prices, densities, left)
-        repeats, left = fitting(left, prices[arm])
-        members += repeats
-    # Once more, up to the one on which the number falls.
-    chosen, passed, left = leader, fits, remainder
-    while passed <= number * members and cheapest <= left:
-        chosen = densest_within(prices, densities, left)
-        repeats, left = fitting(left, prices[chosen])
-        passed += repeats
-    return chosen
-
-
-@register_jitable
-def densest_within(prices: Floats, densities: Floats, budget: float) -> int:
-    """Return the densest arm that the budget can pay, the lower one on a tie."""
-    best, most = -1, -math.inf
-    for arm in range(cuda.threadIdx.x & 31, len(prices), LANES):
-        if prices[arm] <= budget and (densities[arm] > most or best < 0):
-            best, most = arm, densities[arm]
-    return best_of(best, most)[0]

@@ -214,3 +214,42 @@ def close(results: Results, mine: int, total: float, left: float, rest: float, h
     """Write down what came of a run."""
     ends = results.ends[mine]
     ends[0], ends[1], ends[2], ends[3] = total, left, rest, 1.0 if has_failed else 0.0
+
+
+@register_jitable
+def is_surely_drawn(number: float, budget: float, price: float, cheapest: float) -> bool:
+    """Tell whether the best arm is drawn from the greedy's set whatever else stands there.
+
+    It stands there once less, and others once more, than the quotients say: these are rounded.
+    """
+    repeats = budget / price - 2.0
+    return number * (repeats + price / cheapest + 1.0) < repeats
+
+
+@register_jitable
+def draw_greedily(
+    prices: Floats, densities: Floats, leader: int, fits: int, remainder: float, cheapest: float, number: float
+) -> int:
+    """Draw an arm from the greedy's set, in which the leader stands so often, as `oracles.draw_by_density` does."""
+    members, left = fits, remainder
+    while cheapest <= left:
+        arm = densest_within(prices, densities, left)
+        repeats, left = fitting(left, prices[arm])
+        members += repeats
+    # Once more, up to the one on which the number falls.
+    chosen, passed, left = leader, fits, remainder
+    while passed <= number * members and cheapest <= left:
+        chosen = densest_within(prices, densities, left)
+        repeats, left = fitting(left, prices[chosen])
+        passed += repeats
+    return chosen
+
+
+@register_jitable
+def densest_within(prices: Floats, densities: Floats, budget: float) -> int:
+    """Return the densest arm that the budget can pay, the lower one on a tie."""
+    best, most = -1, -math.inf
+    for arm in range(cuda.threadIdx.x & 31, len(prices), LANES):
+        if prices[arm] <= budget and (densities[arm] > most or best < 0):
+            best, most = arm, densities[arm]
+    return best_of(best, most)[0]
