@@ -3,6 +3,7 @@
 Builds are repeatable: the same examples each time. To look further, run ``pytest --hypothesis-profile=wide``.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -48,6 +49,19 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(config.rootpath / ".pytest_cache" / "bytecode")
         sys.dont_write_bytecode = False
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage thousands of tests and all modules, which live on anyway."""
+    gc.freeze()
+    gc.set_threshold(20_000)
+
+
+@pytest.fixture
+def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs be played by the source of the machine code, in Python: a whole run takes seconds to compile."""
+    called = "budgetbandits.simulation.engine.dispatch.call"
+    monkeypatch.setattr(called, lambda function, _, *arguments: function(*arguments))
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def value_and_untried(index: bb.indices.ScalarIndex, arms: bb.policies.Arms, arm
     return index.value(arm_of(arms, arm), now), index.untried(cost, now), index.top(cost, arms.cost_low[arm], now)
 
 
-@pytest.mark.parametrize("index", INDICES, ids=repr)
+@pytest.mark.parametrize("index", [*INDICES, bb.indices.Mean()], ids=repr)
 def test_a_compiled_index_says_the_same(index: bb.indices.ScalarIndex) -> None:
     """To the last bit. A whole run of each would take ten times as long to compile."""
     entry: Any = compile_entry(value_and_untried, frozenset(classes_of(index)))
@@ -151,6 +151,7 @@ class Odd(bb.indices.ScalarIndex):
         return now.reward_high * (1.0 - self.boldness * now.budget_left / now.budget)
 
 
+@pytest.mark.usefixtures("in_python")
 def test_an_index_that_breaks_a_promise_is_played_without() -> None:
     assert has_ceilings(Odd())
     assert not has_ceilings(Odd(falls=5.0))
@@ -172,6 +173,7 @@ def test_one_below_the_mean_is_asked_at_every_pull() -> None:
     assert play_ceilings(policy, index, Everything(), world, False, None, True).pulls.tolist() != live
 
 
+@pytest.mark.usefixtures("in_python")
 def test_so_is_one_that_breaks_it_for_arms_never_tried() -> None:
     assert not has_ceilings(Odd(boldness=1.0))
     problem = bb.paper_problem("moderate", arms=6, seed=1)

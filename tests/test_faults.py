@@ -25,7 +25,7 @@ from budgetbandits.live.views import arms_of
 from budgetbandits.testing import HandClock
 from faults import STEPS, Faults, FaultyBackend
 
-CAMPAIGNS = 100  # 100,000 operations in all
+CAMPAIGNS = 50  # 50,000 operations in all
 OPERATIONS = 1_000
 PROCESSES = 3
 
@@ -150,7 +150,7 @@ def new_store(folder: Path, faults: Faults) -> tuple[bb.Store, FaultyBackend]:
 
 
 def test_faults_at_every_step_of_a_commit_lose_nothing_and_overspend_nothing(tmp_path: Path) -> None:
-    faults = Faults(seed=1, rate=0.01)
+    faults = Faults(seed=1, rate=0.02)
     store, backend = new_store(tmp_path, faults)
     with store:
         for seed in range(CAMPAIGNS):

@@ -20,9 +20,7 @@ import budgetbandits as bb
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.errors import InvalidInput, JournalDamaged, PolicyError
 from budgetbandits.policies.knapsack import exact, fractional, greedy, relaxation
-from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation.engine.dispatch import play_run, solve_exactly
-from budgetbandits.simulation.engine.play import play_any
 from shared_policies import BY_CEILINGS, BY_SCAN, KUBE, WITH_A_PLAN
 from states import asked
 from test_play import GO_ON, NO_MARKS, assert_equal, scanned, some_budget, some_problem, world_of
@@ -300,8 +298,6 @@ POLICIES: list[bb.Policy] = [
     BY_CEILINGS,
     BY_SCAN,
     WITH_A_PLAN,
-    bb.policies.poker(),
-    bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact()),
 ]
 
 
@@ -321,16 +317,25 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_a_compiled_run_is_the_live_learners(policy: bb.Policy) -> None:
-    is_exact = isinstance(policy, bb.IndexPolicy) and isinstance(policy.oracle, bb.oracles.Exact)
+    assert_runs_are_the_live_learners(policy)
+
+
+@pytest.mark.usefixtures("in_python")
+@pytest.mark.parametrize(
+    "policy", [bb.policies.poker(), bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact())], ids=repr
+)
+def test_a_run_in_python_is_the_live_learners(policy: bb.Policy) -> None:
+    """That the first decides the same when it is compiled, test_play has; of the exact oracle, test_oracles."""
+    assert_runs_are_the_live_learners(policy)
+
+
+def assert_runs_are_the_live_learners(policy: bb.Policy) -> None:
     chance = Random(1)
     for run in range(10):
         problem = with_limits(some_problem(chance, 7), chance)
         budget = min(some_budget(chance, problem), 60.0)
         bill = problem.price_list(budget)
-        if is_exact:  # takes half a minute to compile, and test_oracles compares its compiled draws
-            outcome = play_any(policy, Everything(), world_of(problem, bill, 5, run))
-        else:
-            outcome = play_run(policy, problem.tables, bill, 5, run, NO_MARKS, GO_ON)
+        outcome = play_run(policy, problem.tables, bill, 5, run, NO_MARKS, GO_ON)
         live = played_live(problem, policy, budget, 5, run)
         assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
         assert outcome.reward == live.reward_total

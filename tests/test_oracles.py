@@ -161,7 +161,8 @@ class TestRequestsAndResources:
 
 
 def test_compiled_draws_are_the_same() -> None:
-    """With the hull and the linear programme; the greedy and the exact one are built upon them."""
+    """With the hull and the linear programme, and what is greedy beyond them; the exact one is built upon them."""
+    entry: Any = compiled_for_tests(drawn)
     chance = random.Random(8)
     for _ in range(100):
         arms, resources = chance.randint(1, 9), chance.randint(1, 3)
@@ -175,6 +176,8 @@ def test_compiled_draws_are_the_same() -> None:
         )
         seen, uniform = seen_by_oracle(errand), chance.random()
         assert call(draw_fractional, (), *seen, uniform) == draw_fractional(*seen, uniform)
+        question = (bb.oracles.DensityGreedy(), *seen[:2], uniform)
+        assert entry(*question) == drawn(*question)
 
 
 def drawn(oracle: bb.oracles.Oracle, values: Floats, allowance: Allowance, uniform: float) -> int:

@@ -17,6 +17,7 @@ from states import arms_of, asked, now_of
 from test_play import GO_ON, NO_MARKS, played_live, some_budget, some_problem
 
 
+@pytest.mark.usefixtures("in_python")
 @pytest.mark.parametrize(
     "policy",
     [
@@ -33,7 +34,8 @@ from test_play import GO_ON, NO_MARKS, played_live, some_budget, some_problem
     ],
     ids=repr,
 )
-def test_a_compiled_run_is_the_live_learners(policy: bb.Policy) -> None:
+def test_a_run_in_python_is_the_live_learners(policy: bb.Policy) -> None:
+    """That they decide the same when they are compiled, test_play has."""
     chance = Random(6)
     for run in range(8):
         problem = some_problem(chance, 9)

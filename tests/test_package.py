@@ -3,7 +3,9 @@
 import importlib
 import importlib.metadata
 import inspect
+import os
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -205,19 +207,21 @@ except bb.errors.BudgetBanditsError as error:
 """
 
 
-def checked(folder: Path, text: str) -> str:
-    """Return what mypy --strict says of a user's file, in a folder that knows nothing of this repository."""
-    (folder / "mine.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={folder / 'cache'}", "mine.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+WRONG_FILE = """import budgetbandits as bb
+bb.policies.kl_ubc()
+bb.indices.UCB1(width='wide')
+bb.laws.Betta
+bb.families.BernoulliFamily(arms='5')
+"""
 
 
 def test_a_users_file_has_types_for_the_front_door_and_the_rooms_behind_it(tmp_path: Path) -> None:
-    assert checked(tmp_path, USERS_FILE).startswith("Success")
-    wrong = "import budgetbandits as bb\nbb.policies.kl_ubc()\nbb.indices.UCB1(width='wide')\nbb.laws.Betta\n"
-    said = checked(tmp_path, wrong + "bb.families.BernoulliFamily(arms='5')\n")
-    for line in (2, 3, 4, 5):
-        assert f"mine.py:{line}: error:" in said
+    """By mypy --strict, in a folder that knows nothing of this repository."""
+    (tmp_path / "mine.py").write_text(USERS_FILE, encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(WRONG_FILE, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={os.devnull}", "mine.py", "wrong.py"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    assert re.findall(r"^(\S+:\d+): error:", said, re.MULTILINE) == [f"wrong.py:{line}" for line in (2, 3, 4, 5)]
 
 
 SHOWN = {

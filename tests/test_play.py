@@ -13,7 +13,7 @@ from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import Amount, PriceList
 from budgetbandits.policies.memories import Everything
 from budgetbandits.problems.laws.changing import Law
-from budgetbandits.simulation.engine import dispatch, world
+from budgetbandits.simulation.engine import world
 from budgetbandits.simulation.engine.dispatch import call, play_run
 from budgetbandits.simulation.engine.lines import play_lines
 from budgetbandits.simulation.engine.live import CompiledChoice
@@ -32,14 +32,10 @@ POLICIES: list[bb.Policy] = [
     bb.policies.ucb1(),
     bb.epsilon_first(0.1),
     bb.epsilon_first(0.29, exploit=bb.oracles.Fractional()),
-    bb.policies.epsilon_greedy(c=2, d=0.5),
-    bb.policies.poker(),
-    bb.IndexPolicy(bb.indices.Mean(), bb.oracles.DensityGreedy()),
+    bb.thompson(),
 ]
 # Those that the tournament plays; play_any asks the policy itself, which scans all arms.
-BY_TOURNAMENT = [policy for policy in POLICIES[:7] if not isinstance(policy, bb.policies.EpsilonFirst)] + [
-    bb.epsilon_first(0.1)
-]
+BY_TOURNAMENT = POLICIES[:6]
 
 
 def some_law(chance: Random) -> bb.laws.SteadyLaw:
@@ -111,10 +107,20 @@ def test_a_compiled_run_is_the_live_learners(policy: bb.Policy) -> None:
     assert_runs_are_the_live_learners(policy)
 
 
-def test_a_run_with_the_exact_oracle_is_the_live_learners(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In Python: a whole run compiles for 16 seconds. That the oracle says the same compiled, test_oracles has."""
-    monkeypatch.setattr(dispatch, "call", lambda function, _, *arguments: function(*arguments))
-    assert_runs_are_the_live_learners(bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact()))
+@pytest.mark.usefixtures("in_python")
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bb.policies.epsilon_greedy(c=2, d=0.5),
+        bb.policies.poker(),
+        bb.IndexPolicy(bb.indices.Mean(), bb.oracles.DensityGreedy()),
+        bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.Exact()),
+    ],
+    ids=repr,
+)
+def test_a_run_in_python_is_the_live_learners(policy: bb.Policy) -> None:
+    """That they decide the same when they are compiled is tested below, in test_ceilings and in test_oracles."""
+    assert_runs_are_the_live_learners(policy)
 
 
 def assert_runs_are_the_live_learners(policy: bb.Policy) -> None:
@@ -201,7 +207,10 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
         bb.recommended(),
         bb.policies.two_moment_imed(),
         bb.policies.variance_aware_thompson(),
+        bb.policies.imed(),
+        bb.policies.kde(5),
         bb.epsilon_first(0.1),
+        bb.policies.epsilon_greedy(c=2, d=0.5),
         bb.policies.poker(),
         bb.Forgetful(bb.thompson(), bb.memories.Discount(0.99)),
     ],

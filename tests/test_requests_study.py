@@ -11,7 +11,6 @@ from budgetbandits.analysis.figures import Picture
 from budgetbandits.analysis.regret import RegretOfRequestsRow, regrets
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput
-from budgetbandits.simulation.engine import dispatch
 from budgetbandits.studies.leaderboard.page import document
 from budgetbandits.studies.leaderboard.run import Contest, contest
 from budgetbandits.studies.leaderboard.suite import read_suite
@@ -60,10 +59,10 @@ def test_rows_do_not_depend_on_workers_or_on_what_else_is_played() -> None:
     assert single["reward"].tolist() == whole["reward"][whole["budget"] == 1600].tolist()
 
 
-def test_compiled_code_plays_as_plain_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_code_plays_as_plain_python_does(request: pytest.FixtureRequest) -> None:
     options: dict[str, Any] = {"problem": PROBLEM, "budgets": 30, "requests": 20, "skip": True, "trace": 4, "runs": 3}
     compiled = played(**options, arm_pulls=True)
-    monkeypatch.setattr(dispatch, "call", lambda function, _, *arguments: function(*arguments))
+    request.getfixturevalue("in_python")
     plain = played(**options, arm_pulls=True)
     assert plain.to_arrow().equals(compiled.to_arrow(), check_metadata=True)
 
@@ -362,6 +361,7 @@ def test_a_mistake_in_a_list_is_named(tmp_path: Path, old: str, new: str, messag
         read_suite(tmp_path / "list.toml")
 
 
+@pytest.mark.usefixtures("in_python")
 def test_policies_are_compared_with_requests() -> None:
     board = bb.compare(
         POLICIES, {"coins": FAMILY}, [400], runs=3, seed=1, requests=100, skip=True, workers=2, progress=False

@@ -455,15 +455,13 @@ machine_settings = settings(
 )
 
 
-def test_the_model_and_sqlite(tmp_path: Path) -> None:
-    class OneStore(Comparison):
-        addresses: ClassVar[list[str]] = [f"sqlite:///{tmp_path}/a.db"]
+def test_the_model_sqlite_and_postgresql_if_there_is_one(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    stores = [f"sqlite:///{tmp_path}/a.db"]
+    if PostgresqlServer.binaries() is not None:
+        server: PostgresqlServer = request.getfixturevalue("postgresql")
+        stores.append(server.new_database("machine"))
 
-    run_state_machine_as_test(OneStore, settings=machine_settings)
+    class Stores(Comparison):
+        addresses: ClassVar[list[str]] = stores
 
-
-def test_the_model_sqlite_and_postgresql(tmp_path: Path, postgresql: PostgresqlServer) -> None:
-    class TwoStores(Comparison):
-        addresses: ClassVar[list[str]] = [f"sqlite:///{tmp_path}/a.db", postgresql.new_database("machine")]
-
-    run_state_machine_as_test(TwoStores, settings=machine_settings)
+    run_state_machine_as_test(Stores, settings=machine_settings)

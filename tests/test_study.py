@@ -212,6 +212,7 @@ class Fickle(bb.Forgetful):
         return 0.5 * reward
 
 
+@pytest.mark.usefixtures("in_python")
 def test_a_subclass_of_forgetful_plays_as_it_does_live() -> None:
     problem = bb.Problem([1, 1, 2], [bb.Bernoulli(0.5)] * 3)
     policy = Fickle(bb.thompson(), bb.memories.Window(5))
@@ -228,7 +229,7 @@ def test_a_lesson_outside_of_the_range_is_caught() -> None:
         bb.simulate(bb.Problem([1], [bb.Uniform(0, 1)]), {"mine": Streaky(factor=-1.0)}, 10, runs=2, seed=1)
 
 
-def test_a_policy_that_cannot_be_compiled_runs_all_the_same_and_says_so_once() -> None:
+def test_a_policy_that_cannot_be_compiled_runs_all_the_same_and_says_so_once(request: pytest.FixtureRequest) -> None:
     policy = bb.IndexPolicy(Uncompilable(), bb.oracles.Fractional())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -237,8 +238,9 @@ def test_a_policy_that_cannot_be_compiled_runs_all_the_same_and_says_so_once() -
     assert "Uncompilable" in str(caught[0].message)
     reason = str(caught[0].message).partition("slower: ")[2]
     assert re.fullmatch(r"Unknown attribute 'tolist' of type array \(test_study\.py, line \d+\)", reason)
-    fast = bb.simulate(FAMILY, bb.IndexPolicy(bb.indices.Mean(), bb.oracles.Fractional()), 200, runs=4, seed=1)
-    assert slow["reward"].tolist() == fast["reward"].tolist()
+    request.getfixturevalue("in_python")
+    plain = bb.simulate(FAMILY, bb.IndexPolicy(bb.indices.Mean(), bb.oracles.Fractional()), 200, runs=4, seed=1)
+    assert slow["reward"].tolist() == plain["reward"].tolist()
 
 
 @pytest.mark.parametrize(

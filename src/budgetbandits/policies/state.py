@@ -602,7 +602,8 @@ def likely_costs(arms: Arms, requested: Requested | None) -> Floats:
 @allocating
 def likely_row(arms: Arms, requested: Requested | None, resources: Resources, resource: int) -> Floats:
     """Return the same for one of several resources."""
-    least, costs = resources.costs_low[resource], resources.mean_costs[resource].copy()
+    least: Floats = resources.costs_low[resource]
+    costs: Floats = resources.mean_costs[resource].copy()
     for arm in np.flatnonzero(least < resources.costs[resource]):
         costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.told[arm]), requested)
     return costs
