@@ -109,9 +109,7 @@ def test_rows_are_given_one_by_one_and_only_by_that_name() -> None:
 
 def test_rewards_are_paired() -> None:
     problem = bb.Problem([1], [bb.Uniform(0, 1)])
-    runs = bb.simulate(
-        problem, {"a": bb.kube(), "b": bb.epsilon_first(0.5), "c": bb.policies.poker()}, 40, runs=3, seed=2
-    )
+    runs = bb.simulate(problem, {"a": bb.kube(), "b": bb.epsilon_first(0.5), "c": bb.thompson()}, 40, runs=3, seed=2)
     for run in range(3):
         assert len(set(runs["reward"][runs["run"] == run])) == 1
 
