@@ -220,7 +220,7 @@ def test_bad_input(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_help_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in ([], ["list"], ["show"], ["verify"], ["export"]):
+    for verb in ([], ["list"], ["show"], ["verify"], ["export"], ["backup"]):
         with pytest.raises(SystemExit) as caught:
             main(["campaign", *verb, "--help"])
         assert caught.value.code == 0

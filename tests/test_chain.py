@@ -226,3 +226,18 @@ def test_it_is_the_chain_that_notices(tmp_path: Path, monkeypatch: pytest.Monkey
     written = b'"decimal_places": '
     place_of_digit = 8 * ((tmp_path / "a.db").read_bytes().index(written) + len(written))
     assert bit_flips.outcome_of_flip(tmp_path, shown, "a.db", place_of_digit, with_heads=False) == "harm unnoticed"
+
+
+def test_a_look_while_others_commit_finds_nothing_lost(store: bb.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ads = busy(store)
+    find = store.backend.find
+
+    def find_and_wait(name: str) -> Any:
+        record = find(name)
+        monkeypatch.undo()
+        ads.ask()  # as another thread may, before the totals are looked at
+        return record
+
+    monkeypatch.setattr(store.backend, "find", find_and_wait)
+    assert ads.money.reserved == 0
+    assert ads.money.reserved > 0

@@ -178,10 +178,11 @@ class TestSqlite:
         with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
             new_campaign(store, "first")
             new_campaign(store, "second")
-            raw = sqlite3.connect(tmp_path / "a.db")
-            raw.execute("UPDATE campaigns SET settings = '{}' WHERE name = 'first'")
-            raw.commit()
-            raw.close()
+        raw = sqlite3.connect(tmp_path / "a.db")
+        raw.execute("UPDATE campaigns SET settings = '{}' WHERE name = 'first'")
+        raw.commit()
+        raw.close()
+        with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
             first, second = store.list()
         assert (first.name, second.name) == ("first", "second")
         assert first.budget.is_nan()

@@ -55,14 +55,15 @@ def check_upgrade(address: str) -> None:
         bb.open_store(address, read_only=True)
     assert contents(address) == before
     with bb.open_store(address) as store:
+        chained = [(store.open(name).head, store.open(name).adopted) for name in ("spring", "summer")]
+    assert [adopted for _, adopted in chained] == [76, 79]  # the chain was computed from what is there
+    assert contents(address) == {
+        "schema_version": [("0003",)],
+        "campaigns": [(*row, None, 0, *chain) for row, chain in zip(before["campaigns"], chained, strict=True)],
+        "entries": [(*row, None, None) for row in before["entries"]],
+    }
+    with bb.open_store(address) as store:
         spring, summer = store.open("spring"), store.open("summer")
-        chained = [(spring.head, 76), (summer.head, 79)]  # computed from what is there
-        assert (spring.adopted, summer.adopted) == (76, 79)
-        assert contents(address) == {
-            "schema_version": [("0003",)],
-            "campaigns": [(*row, None, 0, *chain) for row, chain in zip(before["campaigns"], chained, strict=True)],
-            "entries": [(*row, None, None) for row in before["entries"]],
-        }
         assert (spring.verify().entries, spring.pulls, spring.reward_total) == (76, 37, 13.871)
         assert spring.money == bb.Money(*map(Decimal, ("10.00", "3.24", "0.40", "6.36")))
         assert (summer.verify().entries, summer.pulls, summer.is_closed) == (79, 31, True)

@@ -13,12 +13,13 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from budgetbandits.campaigns.chain import origin
 from budgetbandits.campaigns.journal import Entry
 from budgetbandits.core.registry import Registry
-from budgetbandits.errors import StoreUnavailable
+from budgetbandits.errors import InvalidInput, StoreUnavailable
 
 __all__ = [
     "BACKENDS",
@@ -183,6 +184,17 @@ class Backend(ABC):
     @abstractmethod
     def time(self) -> int:
         """Return the time as `Transaction.time` does."""
+
+    def backup(self, path: Path, *, force: bool = False) -> None:
+        """Write a copy of all campaigns to a file, as they stand at one moment, while they may be in use.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is there already and must not be replaced, or cannot be written; or this database has means of
+            its own for that.
+        """
+        raise InvalidInput("this store has backups of its own: use the means of its database")
 
     @abstractmethod
     def close(self) -> None:

@@ -78,9 +78,10 @@ class Clerk:
 
     def totals(self) -> Totals:
         """Return what the journal adds up to, without reading it; raise if it is not what this clerk has seen."""
+        seen = self._seen  # first: other threads see more meanwhile
         totals = self._backend.find(self._record.name).totals
-        is_another = totals.entries == self._seen.entries and totals.head != self._seen.head
-        if totals.entries < self._seen.entries or is_another:
+        is_another = totals.entries == seen.entries and totals.head != seen.head
+        if totals.entries < seen.entries or is_another:
             raise self._lost(totals)
         return totals
 

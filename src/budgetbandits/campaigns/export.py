@@ -1,13 +1,13 @@
 """The history of a campaign as a file, for other programs: JSON lines or Parquet."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 
 from budgetbandits.campaigns.campaign import Campaign, HistoryRow
+from budgetbandits.campaigns.files import appearing
 from budgetbandits.core.optional import require
 from budgetbandits.core.resources import Money
 from budgetbandits.errors import InvalidInput
@@ -43,19 +43,9 @@ def export(campaign: Campaign, path: Path, kind: str | None = None, *, force: bo
     kind = kind or FORMATS.get(path.suffix)
     if kind not in FORMATS.values():
         raise InvalidInput(f"{path} says no format: name the file *.jsonl or *.parquet, or give --format")
-    if path.exists() and not force:
-        raise InvalidInput(f"{path} is there already: give another name, or --force to replace it")
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with partial.open("wb") as file:
-            write = _write_parquet if kind == "parquet" else _write_json_lines
-            rows = write(campaign, file)
-        partial.replace(path)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return rows
+    with appearing(path, force=force) as partial, partial.open("wb") as file:
+        write = _write_parquet if kind == "parquet" else _write_json_lines
+        return write(campaign, file)
 
 
 def _write_json_lines(campaign: Campaign, file: IO[bytes]) -> int:

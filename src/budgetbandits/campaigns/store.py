@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from budgetbandits.campaigns.arrivals import Arrivals
@@ -236,6 +237,25 @@ class Store:
     def list(self) -> Table[CampaignRow]:
         """Return all campaigns, the oldest first."""
         return Table(_row(record) for record in self.backend.list())
+
+    def backup(self, path: str | Path, *, force: bool = False) -> None:
+        """Write a copy of all campaigns to a file, as they stand at one moment, while they may be in use.
+
+        It is a store itself. A plain copy of the file of a store is none: what was written last is in its log.
+
+        Parameters
+        ----------
+        path
+            The file.
+        force
+            Replace a file that is there already.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is there already, or cannot be written; or the store is a server's, which has means of its own.
+        """
+        self.backend.backup(Path(path), force=force)
 
     def close(self) -> None:
         """Let go of all connections."""

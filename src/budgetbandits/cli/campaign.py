@@ -1,4 +1,4 @@
-"""``budgetbandits campaign``: list, show, verify and export campaigns."""
+"""``budgetbandits campaign``: list, show, verify, export and back up campaigns."""
 
 import argparse
 import sys
@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
     """Add ``campaign`` to the commands of a program."""
     campaign = commands.add_parser(
         "campaign",
-        help="list, show, verify and export campaigns",
+        help="list, show, verify, export and back up campaigns",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -52,6 +52,7 @@ def add_parser(commands: Any) -> None:
     _add_show(verbs)
     _add_verify(verbs)
     _add_export(verbs)
+    _add_backup(verbs)
 
 
 def _add_verb(verbs: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, description: str) -> Any:
@@ -90,6 +91,19 @@ def _add_export(verbs: Any) -> None:
     export.add_argument("file", type=Path, help="the file: *.jsonl or *.parquet")
     export.add_argument("--format", choices=["jsonl", "parquet"], help="whatever the file's name says")
     export.add_argument("--force", action="store_true", help="replace a file that is there already")
+
+
+_BACKUP = """\
+Write a copy of a store to a file, as it stands at one moment; it may be in use meanwhile. The copy is a store, too. The
+head of each campaign in it is printed: keep it, to prove with `verify --expect` that a restored copy is the newest one.
+A plain copy of the file of a store is no backup: what was written last is in the log beside it.
+"""
+
+
+def _add_backup(verbs: Any) -> None:
+    backup = _add_verb(verbs, "backup", _backup, "copy a store that may be in use", _BACKUP)
+    backup.add_argument("file", type=Path, help="the file to write")
+    backup.add_argument("--force", action="store_true", help="replace a file that is there already")
 
 
 def _open(options: argparse.Namespace) -> "Store":
@@ -174,4 +188,15 @@ def _export(options: argparse.Namespace) -> int:
     with _open(options) as store:
         rows = export(store.open(options.name), options.file, options.format, force=options.force)
     print(f"{options.file}: {rows} entries")
+    return 0
+
+
+def _backup(options: argparse.Namespace) -> int:
+    from budgetbandits.campaigns.store import open_store
+
+    with _open(options) as store:
+        store.backup(options.file, force=options.force)
+    with open_store(f"sqlite:///{options.file.absolute()}", read_only=True) as copy:
+        for record in copy.backend.list():
+            print(f"{record.name}: {record.totals.entries} entries, head {record.totals.head}")
     return 0

@@ -1,5 +1,6 @@
 """What SQLite and PostgreSQL have in common: statements, transactions, and readable errors."""
 
+import contextlib
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -192,6 +193,8 @@ class SqlBackend(Backend):
             try:
                 connection.commit()
             except DBAPIError as error:
+                with contextlib.suppress(Exception):  # SQLAlchemy leaves that out after a commit, failed or not
+                    connection.connection.rollback()
                 if self.is_outcome_unknown(error):
                     raise OutcomeUnknown(
                         f"{self.where} broke off during a commit ({error.orig}): whether it was done is not known. "

@@ -1,5 +1,6 @@
 """Campaigns on a PostgreSQL server, for workers on many machines."""
 
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import URL, Connection, create_engine, func, select, text
@@ -9,7 +10,7 @@ from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.campaigns.sql.schema import VERSION_TABLE, campaigns, migrate
 from budgetbandits.campaigns.times import timestamp
 from budgetbandits.core.optional import require
-from budgetbandits.errors import StoreError, StoreUnavailable, WrongStore
+from budgetbandits.errors import InvalidInput, StoreError, StoreUnavailable, WrongStore
 
 __all__ = ["PostgresqlBackend"]
 
@@ -88,6 +89,10 @@ class PostgresqlBackend(SqlBackend):
     def is_outcome_unknown(self, error: DBAPIError) -> bool:
         """Tell whether the connection broke."""
         return error.connection_invalidated
+
+    def backup(self, path: Path, *, force: bool = False) -> None:
+        """Refuse: a server has better means."""
+        raise InvalidInput(f"{self.where} is a server: use pg_dump --schema={SCHEMA}, or its continuous archiving")
 
     def explained(self, error: SQLAlchemyError) -> StoreError:
         """Return a readable error: to try again does not help where something is missing or not allowed."""

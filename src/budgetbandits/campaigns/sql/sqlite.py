@@ -6,7 +6,7 @@ import os
 import random
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -15,9 +15,11 @@ from typing import Any, Final
 from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from budgetbandits.campaigns.files import appearing
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.campaigns.sql.library import has_log, is_safe_with_log, newest_driver, turn_log_off
 from budgetbandits.campaigns.sql.line import Line
+from budgetbandits.campaigns.sql.names import check_locks, hold_name, release_name
 from budgetbandits.campaigns.sql.schema import migrate
 from budgetbandits.campaigns.times import system_clock, timestamp
 from budgetbandits.campaigns.undisturbed import undisturbed
@@ -65,11 +67,29 @@ class SqliteBackend(SqlBackend):
         engine = create_engine(url.set(drivername="sqlite+pysqlite"), module=driver, creator=connect)
         super().__init__(engine, str(url), read_only=read_only)
         event.listen(engine, "connect", _set_up_to_read if read_only else _set_up)
-        self._line = Line(None if read_only else path.with_name(f"{path.name}-next"))
+        self._line = Line(None if read_only else _queue_of(path))
         self._path = path
         self._file: tuple[int, int] | None = None
+        self._anchor: Any = None
+        self._log_files: dict[Path, tuple[int, int] | None] = {}
         self.set_up()
-        self._file = _identity(path)
+        self._hold(connect)
+
+    @undisturbed
+    def _hold(self, connect: Callable[[], Any]) -> None:
+        """Hold the name of the file, and keep its log in place."""
+        try:
+            if not self._read_only:
+                check_locks(_queue_of(self._path))
+            hold_name(self._path)
+            self._file = _identity(self._path)
+            # As long as a connection is open, SQLite does not remove the log: if it is gone, someone else did that.
+            self._anchor = connect()
+            self._anchor.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            self._log_files = {log: found for log in _log_files_of(self._path) if (found := _identity(log))}
+        except BaseException:
+            self.close()
+            raise
 
     def bring_up(self, connection: Connection) -> None:
         """Create or upgrade the tables, and mark the file as one of this package."""
@@ -126,12 +146,35 @@ class SqliteBackend(SqlBackend):
         super().check_usable()
         if self._file is not None and self._file != _identity(self._path):
             raise StoreUnavailable(f"{self.where} was removed or replaced since it was opened: open it again")
+        for log, identity in self._log_files.items():
+            if identity != _identity(log):
+                raise StoreUnavailable(
+                    f"{log} was removed or replaced while {self.where} was open: what was written since may be lost. "
+                    "Stop all programs that use it and open it again; heads that were kept tell what is missing "
+                    "(campaign verify --expect)"
+                )
+
+    @undisturbed
+    def backup(self, path: Path, *, force: bool = False) -> None:
+        """Write a copy of the file as it stands at one moment, its log included."""
+        with self._reading() as connection, appearing(path, force=force) as partial:
+            raw: Any = connection.connection.dbapi_connection
+            with contextlib.closing(self._driver.connect(partial)) as copy:
+                raw.backup(copy)
 
     @undisturbed
     def close(self) -> None:
         """Close all connections."""
+        is_own, anchor, self._anchor = os.getpid() == self._process, self._anchor, None
+        if is_own and anchor is not None:
+            anchor.close()
         super().close()
         self._line.close()
+        # Where a thread is still at work, its locks are worth more than a file that stays open.
+        pool: Any = self.engine.pool
+        if is_own and self._file is not None and pool.checkedout() == 0:
+            held, self._file = self._file, None
+            release_name(held)
 
 
 def _path(url: URL, read_only: bool) -> Path:
@@ -141,7 +184,7 @@ def _path(url: URL, read_only: bool) -> Path:
         raise InvalidInput(
             f"{url} names no file: give one, such as sqlite:///ads.db; a campaign must outlive its program"
         )
-    path = Path(url.database)
+    path = Path(os.path.realpath(url.database))  # the log lies beside the file, not beside a link to it
     if not path.parent.is_dir():
         raise StoreUnavailable(f"{url} cannot be opened: there is no folder {path.parent}; create it")
     if not path.exists() and read_only:
@@ -150,6 +193,11 @@ def _path(url: URL, read_only: bool) -> Path:
         raise StoreUnavailable(f"{url} cannot be opened: {path} is not a file")
     if path.exists() and not read_only and not _may_write(path):
         raise StoreUnavailable(f"{url} may not be written to: allow it, or open it with read_only")
+    if path.exists() and path.stat().st_nlink > 1:
+        raise StoreUnavailable(
+            f"{url} cannot be opened: {path} has {path.stat().st_nlink} names (hard links), and SQLite would keep a "
+            "log for each, and lose what is in one of them. Remove the others"
+        )
     return path
 
 
@@ -182,6 +230,14 @@ def _check_file(driver: ModuleType, path: Path) -> None:
 
 def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
+
+
+def _log_files_of(path: Path) -> tuple[Path, Path]:
+    return _log_of(path), path.with_name(f"{path.name}-shm")
+
+
+def _queue_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-next")
 
 
 def _journal_of(path: Path) -> Path:

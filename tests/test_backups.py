@@ -1,0 +1,108 @@
+"""A backup is consistent while the store is in use, and whoever was connected notices that one was restored."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.cli import main
+from budgetbandits.errors import HistoryLost, InvalidInput, StoreUnavailable
+from budgetbandits.testing import PostgresqlServer, new_campaign
+
+pytestmark = pytest.mark.usefixtures("journal")
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/a.db"
+
+
+def test_a_backup_of_a_store_in_use_verifies_and_goes_on(url: str, tmp_path: Path) -> None:
+    with bb.open_store(url) as store:
+        ads = new_campaign(store, budget=10**6)
+        is_over = threading.Event()
+
+        def work() -> None:
+            while not is_over.is_set():
+                ads.ask(n=3)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        heads = []
+        for number in range(4):
+            heads.append(ads.head)
+            store.backup(tmp_path / f"copy{number}.db")
+        is_over.set()
+        thread.join()
+        for number in range(4):
+            with bb.open_store(f"sqlite:///{tmp_path}/copy{number}.db") as copy:
+                saved = copy.open("ads")
+                head = saved.head
+                assert saved.verify(heads[: number + 1]).head == head  # all that was there before it began
+                assert saved.ask() is not None
+            assert ads.verify(head).entries > 0
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_a_restored_backup_is_noticed_by_everyone_who_is_connected(url: str, tmp_path: Path, journal: str) -> None:
+    with bb.open_store(url) as store:
+        ads = new_campaign(store)
+        ads.ask()
+        store.backup(tmp_path / "copy.db")
+        ads.ask()
+        head = ads.head
+        with bb.open_store(f"sqlite:///{tmp_path}/copy.db") as copy:  # restored through SQLite, into the same file
+            source: Any = copy.backend
+            target: Any = store.backend
+            with source.engine.connect() as here, target.engine.connect() as there:
+                here.connection.dbapi_connection.backup(there.connection.dbapi_connection)
+        for use in (ads.ask, lambda: ads.money, lambda: ads.arms):
+            with pytest.raises(HistoryLost, match="has 1 entries, and not the 2 that this program has seen"):
+                use()
+        (tmp_path / "copy.db").replace(tmp_path / "a.db")  # or as a file in place of the file
+        with pytest.raises(StoreUnavailable, match="was removed or replaced since it was opened"):
+            ads.ask()
+    for log in tmp_path.glob("a.db-*"):
+        log.unlink()
+    with bb.open_store(url) as store:
+        assert store.open("ads").verify().entries == 1
+        with pytest.raises(HistoryLost, match="never had the head"):
+            store.open("ads").verify(head)
+
+
+def test_what_is_there_is_not_replaced_nor_followed(url: str, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "link.db").symlink_to(victim)
+    (tmp_path / "dangling.db").symlink_to(tmp_path / "nothing")
+    with bb.open_store(url) as store:
+        new_campaign(store).ask()
+        for name in ("victim", "link.db", "dangling.db"):
+            with pytest.raises(InvalidInput, match="is there already: give another name, or --force to replace it"):
+                store.backup(tmp_path / name)
+        store.backup(tmp_path / "link.db", force=True)
+        with pytest.raises(InvalidInput, match="cannot be written"):
+            store.backup(tmp_path / "none" / "x.db")
+    assert (victim.read_text(), (tmp_path / "nothing").exists()) == ("mine", False)
+    with bb.open_store(f"sqlite:///{tmp_path}/link.db", read_only=True) as copy:
+        assert copy.open("ads").verify().entries == 1
+
+
+def test_the_command(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with bb.open_store(url) as store:
+        head = new_campaign(store).head
+    assert main(["campaign", "backup", url, str(tmp_path / "copy.db")]) == 0
+    assert capsys.readouterr().out == f"ads: 0 entries, head {head}\n"
+    assert main(["campaign", "verify", f"sqlite:///{tmp_path}/copy.db", "ads", "--expect", head]) == 0
+    assert main(["campaign", "backup", url, str(tmp_path / "copy.db")]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_a_server_has_means_of_its_own(postgresql: PostgresqlServer, tmp_path: Path) -> None:
+    with (
+        bb.open_store(postgresql.new_database("backup")) as store,
+        pytest.raises(InvalidInput, match="is a server: use pg_dump --schema=budgetbandits"),
+    ):
+        store.backup(tmp_path / "copy.db")

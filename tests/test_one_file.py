@@ -1,0 +1,111 @@
+"""A file has one name and one log: whoever would use another one is refused, and a log that is gone is noticed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.campaigns.sql import names
+from budgetbandits.errors import StoreUnavailable
+from budgetbandits.testing import new_campaign
+
+pytestmark = pytest.mark.usefixtures("journal")
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/a.db"
+
+
+def test_a_symbolic_link_is_the_file_itself(url: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.db"
+    link.symlink_to(tmp_path / "a.db")
+    with bb.open_store(url) as store, bb.open_store(f"sqlite:///{link}") as linked:
+        new_campaign(store)
+        for ads in (store.open("ads"), linked.open("ads")) * 3:
+            ads.ask()
+        with bb.open_store(f"sqlite:///{link}", read_only=True) as reader:
+            assert reader.open("ads").verify().entries == 6
+    assert [path.name for path in link.parent.iterdir()] == ["link.db"]
+
+
+def test_a_hard_link_is_refused(url: str, tmp_path: Path) -> None:
+    with bb.open_store(url) as store:
+        new_campaign(store).ask()
+    os.link(tmp_path / "a.db", tmp_path / "b.db")
+    for address in (url, f"sqlite:///{tmp_path}/b.db"):
+        for read_only in (False, True):
+            with pytest.raises(StoreUnavailable, match=r"has 2 names \(hard links\), and SQLite would keep a log for"):
+                bb.open_store(address, read_only=read_only)
+    (tmp_path / "b.db").unlink()
+    with bb.open_store(url) as store:
+        assert store.open("ads").verify().entries == 1
+
+
+IN_A_CONTAINER = """
+import sys
+import budgetbandits as bb
+from budgetbandits.campaigns.sql import names
+
+names._place_of = lambda path: names._BEGIN + 7   # the file alone is mounted in another folder
+try:
+    bb.open_store(sys.argv[1], read_only=sys.argv[2] == "read").close()
+except bb.errors.StoreUnavailable as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("mode", ["write", "read"])
+def test_so_is_a_file_that_is_in_use_by_another_name(url: str, mode: str) -> None:
+    command = [sys.executable, "-c", IN_A_CONTAINER, url, mode]
+    with bb.open_store(url) as store:
+        new_campaign(store).ask()
+        refused = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "is in use by another name, such as a mount of this file alone" in refused.stdout
+        assert store.open("ads").verify().entries == 1
+        with bb.open_store(url) as again:  # which lets go of it, and this one still holds it
+            again.open("ads").ask()
+        assert "another name" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert store.open("ads").verify().entries == 2
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
+
+
+def test_a_file_system_without_locks_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> bool:
+        raise OSError("no locks available")
+
+    for is_locked in (fail, lambda *_: False):
+        monkeypatch.setattr(names, "_is_locked", is_locked)
+        with pytest.raises(StoreUnavailable, match=r"locks have no effect on the file system of .* or use PostgreSQL"):
+            bb.open_store(url)
+
+
+def test_a_log_that_is_removed_or_replaced_is_noticed(url: str, tmp_path: Path, journal: str) -> None:
+    with bb.open_store(url) as store:
+        ads = new_campaign(store)
+        ads.ask()
+        log = tmp_path / "a.db-wal"
+        assert log.exists() == (journal == "log")
+        if not log.exists():
+            return
+        content = log.read_bytes()
+        log.unlink()
+        for use in (ads.ask, lambda: ads.money, lambda: ads.pending):
+            with pytest.raises(
+                StoreUnavailable, match=r"a\.db-wal was removed or replaced while .* may be lost\. Stop"
+            ):
+                use()
+        log.write_bytes(content)
+        with pytest.raises(StoreUnavailable, match="removed or replaced"):
+            ads.ask()
+
+
+def test_nothing_stays_open(url: str) -> None:
+    for _ in range(3):
+        with bb.open_store(url) as store:
+            store.list()
+        assert names._holds == {}
