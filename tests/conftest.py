@@ -25,12 +25,14 @@ settings.load_profile("workshop")
 LONGEST = [
     f"test_{name}.py"
     for name in (
-        *("play", "crowds", "contract_random_costs", "contract", "state_machine"),
-        *("ceilings", "faults", "compiler"),
-        *("memory", "package", "stores", "contract_index_policy"),
-        *("random_costs", "knapsack", "ask_tell", "disasters", "opening"),
-        *("other_policies", "reproduction", "own_laws", "cluster", "requests_study", "study"),
-        *("examples", "own_study", "limits"),
+        *("play", "crowds", "contract_random_costs"),
+        *("ceilings", "contract", "state_machine"),
+        *("memory", "faults", "stores"),
+        *("random_costs", "package", "compiler"),
+        *("requests_study", "contract_index_policy", "ask_tell"),
+        *("oracles", "knapsack", "disasters", "opening"),
+        *("study", "reproduction", "own_laws", "cluster"),
+        *("resources_simulated", "examples", "changing", "own_study", "limits"),
     )
 ]
 

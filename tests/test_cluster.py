@@ -62,18 +62,19 @@ def test_the_reproduction_is_the_same(cluster: LocalCluster, tmp_path: Path) -> 
     assert here == there
 
 
-def test_a_law_from_a_file_that_workers_cannot_import(
-    cluster: LocalCluster, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+@pytest.mark.filterwarnings("ignore::budgetbandits.errors.SlowLawWarning")
+def test_a_law_from_a_file_that_workers_cannot_import(cluster: LocalCluster, tmp_path: Path) -> None:
     path = tmp_path / "law_of_a_cluster.py"
     path.write_text(Path(__file__).with_name("own_laws.py").read_text())
     import_files([path.name], tmp_path)
-    problem = bb.Problem([1, 2], [sys.modules[path.stem].Rising(0, 1), bb.Bernoulli(0.5)])
+    compiled, in_python = (
+        bb.Problem([1, 2], [law(0, 1), bb.Bernoulli(0.5)])
+        for law in (sys.modules[path.stem].Rising, sys.modules[path.stem].Spelled)
+    )
     address = cluster.scheduler_address.removeprefix("tcp://")
     # One run, so that one worker has to compile it.
-    there = bb.simulate(problem, BY_SCAN, 60, runs=1, seed=1, engine=f"dask://{address}")
-    request.getfixturevalue("in_python")
-    here = bb.simulate(problem, BY_SCAN, 60, runs=1, seed=1)
+    there = bb.simulate(compiled, BY_SCAN, 60, runs=1, seed=1, engine=f"dask://{address}")
+    here = bb.simulate(in_python, BY_SCAN, 60, runs=1, seed=1)
     assert there.to_arrow().to_pylist() == here.to_arrow().to_pylist()
     del sys.modules[path.stem]
 
