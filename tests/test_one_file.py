@@ -84,6 +84,14 @@ def test_a_file_system_without_locks_is_refused(url: str, monkeypatch: pytest.Mo
             bb.open_store(url)
 
 
+def test_others_may_try_the_locks_at_the_same_moment(url: str, tmp_path: Path) -> None:
+    bb.open_store(url).close()
+    other = os.open(tmp_path / "a.db-next", os.O_RDWR)
+    names._set(other, names._WRITE, names._BEGIN, 1)
+    bb.open_store(url).close()
+    os.close(other)
+
+
 def test_a_log_that_is_removed_or_replaced_is_noticed(url: str, tmp_path: Path, journal: str) -> None:
     with bb.open_store(url) as store:
         ads = new_campaign(store)

@@ -77,6 +77,8 @@ def check_locks(path: Path) -> None:
         try:
             _set(first, _WRITE, _BEGIN, 1)
             works = _is_locked(second, _BEGIN, 1)
+        except (BlockingIOError, PermissionError):
+            works = True  # somebody else tries the same at this moment, and keeps this one out
         except OSError:
             works = False
     if not works:
