@@ -241,3 +241,13 @@ def test_a_look_while_others_commit_finds_nothing_lost(store: bb.Store, monkeypa
     monkeypatch.setattr(store.backend, "find", find_and_wait)
     assert ads.money.reserved == 0
     assert ads.money.reserved > 0
+
+
+@pytest.mark.parametrize("arm", [3, 99, -1])
+def test_the_history_ends_where_it_is_damaged(store: bb.Store, arm: int) -> None:
+    ads = busy(store)
+    execute(store, f"UPDATE entries SET arm = {arm} WHERE number = 3")
+    rows = ads.history()
+    assert [next(rows).number, next(rows).number] == [1, 2]
+    with pytest.raises(JournalDamaged, match=f"entry 3 of the journal is about arm number {arm}, which there is not"):
+        next(rows)

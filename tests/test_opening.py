@@ -470,7 +470,17 @@ class TestPostgresql:
         assert 'database "none" does not exist' in message
 
     @pytest.mark.parametrize(
-        "url", ["postgresql+psycopg://me:secret@host:port/db", "postgresql://h:1/db?password=secret"]
+        "url",
+        [
+            "postgresql+psycopg://me:secret@host:port/db",
+            "postgresql://h:1/db?password=secret",
+            "postgresql+psycopg://h:x/db?password=secret",
+            "mysql://h/db?password=secret",
+            "sqlite:///x.db?password=secret",
+            "postgresql+psycopg:password=secret",
+            "host=x password=secret",
+            "host=x://password=secret",
+        ],
     )
     def test_a_password_is_not_shown_in_a_bad_address(self, url: str) -> None:
         with pytest.raises((InvalidInput, StoreUnavailable)) as refusal:

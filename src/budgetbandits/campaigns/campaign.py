@@ -472,6 +472,10 @@ class Campaign:
         return LeaseRow(pull.number, name, cost, span(max(now - lease.asked, 0)), until)
 
     def _history_row(self, entry: Entry) -> HistoryRow:
+        if entry.arm is not None and not 0 <= entry.arm < self._settings.arm_count:
+            raise JournalDamaged(
+                f"entry {entry.number} of the journal is about arm number {entry.arm}, which there is not"
+            )
         return HistoryRow(
             entry.number,
             moment(entry.time),

@@ -96,8 +96,7 @@ def _parsed(url: str) -> "URL":
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    # Not the whole address where it may hold a password.
-    shown = f"{str(url).partition('://')[0]}://..." if "@" in str(url) else url
+    shown = _without_secrets(str(url))
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
@@ -108,12 +107,21 @@ def _parsed(url: str) -> "URL":
     return parsed
 
 
+def _without_secrets(address: str) -> str:
+    """Return an address for a message; of one that may hold a password, no more than its kind."""
+    if not any(sign in address for sign in "@="):
+        return address
+    kind, separator, _ = address.partition("://")
+    return f"{kind}://..." if separator and "=" not in kind else "..."
+
+
 def _backend(url: "URL", read_only: bool) -> Backend:
     if url.drivername in BACKENDS:
         return BACKENDS[url.drivername].make(url, read_only=read_only)
     addresses = dict.fromkeys(str(backend.usual["url"]) for backend in BACKENDS.values())
     raise InvalidInput(
-        f"store address {url}: there is no store of the kind {url.drivername!r}; give {', or '.join(addresses)}"
+        f"store address {url.set(query={})}: there is no store of the kind {url.drivername!r}; give "
+        f"{', or '.join(addresses)}"
     )
 
 

@@ -78,14 +78,20 @@ class Table(tuple[Row, ...]):
 
 
 def cell_text(value: object) -> str:
-    """Return what a table shows of a value: six digits of a number, and a dash for what is not known.
+    r"""Return what a table shows of a value: six digits of a number, and a dash for what is not known.
 
     >>> [cell_text(value) for value in (1 / 3, None, float("nan"), "a")]
     ['0.333333', '-', '-', 'a']
+
+    What a terminal would obey is shown, not sent:
+
+    >>> cell_text("\x1b[2J")
+    '\\x1b[2J'
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def html_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -179,7 +179,8 @@ class SqliteBackend(SqlBackend):
 
 def _path(url: URL, read_only: bool) -> Path:
     if url.query:
-        raise InvalidInput(f"{url} has options ({', '.join(url.query)}): a store of SQLite takes none; leave them out")
+        options, plain = ", ".join(url.query), url.set(query={})  # whose values may be anything
+        raise InvalidInput(f"{plain} has options ({options}): a store of SQLite takes none; leave them out")
     if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
         raise InvalidInput(
             f"{url} names no file: give one, such as sqlite:///ads.db; a campaign must outlive its program"
