@@ -3,11 +3,9 @@
 import _signal  # the public module looks up names of signals and handlers, which takes ten times as long
 import threading
 from types import FrameType, TracebackType
-from typing import Any, Final
+from typing import Any
 
 __all__ = ["Uninterrupted"]
-
-_MAIN: Final = threading.main_thread().ident
 
 
 class Uninterrupted:
@@ -35,7 +33,7 @@ class Uninterrupted:
     def __enter__(self) -> None:
         self._is_struck = False
         self._handler: Any = None
-        if threading.get_ident() == _MAIN:
+        if threading.get_ident() == threading.main_thread().ident:  # which is another one in a forked child
             handler = _signal.getsignal(_signal.SIGINT)
             if callable(handler):  # not where it is ignored, or ends the program at once
                 self._handler = handler
