@@ -130,6 +130,12 @@ class Account:
     excess: list[float] = field(default_factory=list)
     """How much dearer than a pacer's target each pull was, in shares of it."""
 
+    ratio: float = 0.0
+    """The greatest reward above the low end, over what its arm had cost on average by then."""
+
+    prices_tried: list[float] = field(default_factory=list)
+    """Of the arms, in the order in which they were first tried."""
+
     def affordable(self) -> list[int]:
         return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left and arm.made < arm.limit]
 
@@ -146,6 +152,19 @@ class Account:
 
     def tried(self) -> int:
         return sum(arm.made > 0 for arm in self.arms)
+
+    def tried_cost(self) -> float:
+        return sum(arm.price for arm in self.arms if arm.made > 0)
+
+    def classes(self) -> int:
+        """Return how often an arm was tried that cost at least 1.5 times as much as all before."""
+        prices = self.prices_tried
+        return sum(price >= 1.5 * max(prices[:i], default=0.0) for i, price in enumerate(prices))
+
+    def barren(self) -> int:
+        """Return how many arms were tried and have paid nothing above the low end."""
+        paid = {pull.arm for pull in self.history if pull.reward is not None and pull.reward > self.low}
+        return sum(arm.made > 0 and i not in paid for i, arm in enumerate(self.arms))
 
     def seen(self) -> float:
         """Return the greatest reward learned from so far."""
@@ -323,6 +342,50 @@ def learned_range_untried(share: float) -> Index:
         return top + (account.high - top) * max(1.0 - used, 0.0)
 
     return value
+
+
+@index_twin(
+    "HorizonKLUCB",
+    Variant({"search": 0.2}),
+    untried=lambda search: horizon_untried,
+    top=lambda account, i: greatest_for_the_least(account, i),
+)
+def horizon_kl_ucb(search: float) -> Index:
+    def bound(account: Account, i: int) -> float:
+        arm, top = account.arms[i], learned_top_for(account, account.arms[i].mean_cost())
+        x = account.price(account.left) / (arm.mean_cost() * arm.pulls)
+        due = search * x / account.tried() if account.mean(i) > account.low else 0.1 * x / max(account.barren(), 1)
+        level = horizon_boundary(x / account.tried()) / arm.pulls
+        chance = 1 - max(due, 1.0) ** (-1 / arm.pulls)
+        return two_moment_bound(replace(account, high=top), i, level, (account.high - top) * chance)
+
+    return bound
+
+
+def horizon_untried(account: Account, i: int) -> float:
+    """Return the declared end where a first try is paid for, and what two pulls without a reward leave otherwise."""
+    cost, money = account.arms[i].mean_cost(), account.price(account.left)
+    is_paid = account.tried() <= 1 or account.tried_cost() + cost <= 0.03 * money
+    if is_paid or (cost >= 1.5 * max(account.prices_tried) and account.classes() * cost <= 0.4 * money):
+        return account.high
+    x = money / (cost * account.tried())
+    unseen = 1 / (1 + x / horizon_spread(money / account.tried_cost())) ** 2
+    return account.low + (learned_top_for(account, cost) - account.low) * (1 - unseen)
+
+
+def horizon_boundary(x: float) -> float:
+    return math.log(1 + x / horizon_spread(x))
+
+
+def horizon_spread(x: float) -> float:
+    log = math.log(1 + x)
+    return 7.6 + 2.3 * log**2 / (2.2 + log)
+
+
+def learned_top_for(account: Account, cost: float) -> float:
+    """Return how high rewards of an arm of this cost reach: not much more per cost than was ever seen."""
+    top = learned_top(account)
+    return min(top, account.low + 2 * account.ratio * cost) if account.ratio > 0 else top
 
 
 def learned_top(account: Account) -> float:
@@ -1415,6 +1478,11 @@ def densest_learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool
     return IndexTwin(learned_range_kl_ucb(a, share), about_fractional, lazy=lazy, untried=untried)
 
 
+@twin("horizon_kl_ucb", Variant({"search": 0.3, "lazy": False}))
+def densest_horizon_kl_ucb(search: float = 0.01, lazy: bool = True) -> Twin:
+    return IndexTwin(horizon_kl_ucb(search), about_fractional, lazy=lazy, untried=horizon_untried)
+
+
 @twin("recommended", Variant(memory=bb.memories.Window(8)))
 def recommended() -> Twin:
     return densest_learned_range_kl_ucb(a=0.35, share=0.1)
@@ -1509,6 +1577,8 @@ class ReferenceLearner:
         self.outstanding[self.asked] = Outstanding(arm, self.twin.learns(self.account))
         self.twin.note(self.account, arm)
         self.account.left -= self.account.arms[arm].cost
+        if self.account.arms[arm].made == 0:
+            self.account.prices_tried.append(self.account.arms[arm].price)
         self.account.arms[arm].pulls += 1
         self.account.arms[arm].made += 1
         self.account.history.append(Remembered(arm))
@@ -1534,6 +1604,7 @@ class ReferenceLearner:
                 self.account.history[number - 1].price = price
                 arm.cost_sum += price
                 arm.cost_squares += price * price
+            self.account.ratio = max(self.account.ratio, (reward - self.account.low) / arm.mean_cost())
 
     def cancel(self, number: int) -> None:
         arm = self.account.arms[self.outstanding.pop(number).arm]

@@ -34,7 +34,7 @@ INDICES = [
     bb.indices.KLUCBPlusPlus(),
     bb.indices.TwoMomentKLUCB(),
     bb.indices.LearnedRangeKLUCB(),
-    bb.indices.LearnedRangeKLUCB(a=1.0, share=0.5),
+    bb.indices.HorizonKLUCB(search=0.2),
     bb.indices.OmegaUCB(),
     bb.indices.OmegaUCB(rho=1.0, star=True),
     bb.indices.UCBV(),

@@ -46,9 +46,16 @@ class Case:
         budget = float(math.floor(100 * COST * self.pull))
         left = float(math.floor(self.share_left * budget))
         high = self.low + self.span
-        seen = self.low + self.span * self.seen
         return now_of(
-            self.pull, left, budget=budget, low=self.low, high=high, arm_count=7, arms_tried=1, reward_seen=seen
+            self.pull,
+            left,
+            budget=budget,
+            low=self.low,
+            high=high,
+            arm_count=7,
+            arms_tried=1,
+            reward_seen=self.low + self.span * self.seen,
+            first_tries=[self.span * (self.mean + self.seen) / (2 * COST), COST, COST, 1.0, 0.0],
         )
 
     def account(self) -> reference.Account:
@@ -62,7 +69,9 @@ class Case:
         purse, left = Fraction(now.budget), Fraction(now.budget_left)
         ends = now.reward_low, now.reward_high
         history = [reference.Remembered(arm=0, reward=now.reward_seen)]
-        return reference.Account([arm, *others], purse, left, *ends, 1, Fraction(1), self.pull, history)
+        account = reference.Account([arm, *others], purse, left, *ends, 1, Fraction(1), self.pull, history)
+        account.ratio, account.prices_tried = now.ratio_seen, [COST]
+        return account
 
 
 @st.composite

@@ -1,5 +1,6 @@
 """What an arm is worth: the formula of the paper's eq. 6, and indices of a user's own."""
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,10 @@ from scipy import stats
 
 import budgetbandits as bb
 from budgetbandits.core.arrays import Floats
-from budgetbandits.errors import InvalidInput
+from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies.indices import LinearIndex
 from budgetbandits.policies.indices.kl import bernoulli_divergence, kl_upper, two_moment_divergence, two_moment_upper
-from states import arms_of, now_of
+from states import arms_of, asked, now_of
 
 
 def test_ucb1_by_hand() -> None:
@@ -177,6 +178,48 @@ def test_with_known_costs_an_optimistic_ratio_is_its_index_also_for_arms_never_t
     assert (
         bb.indices.OptimisticRatio(index).untried(cost, now).tolist() == index.untried(cost, now).tolist() != [100, 100]
     )
+
+
+def test_a_dear_arm_among_cheap_ones_is_tried() -> None:
+    """It costs 100 times as much as 99 others, and is nine times as dense."""
+    costs = {**{f"cheap {i}": 1 for i in range(99)}, "dear": 100}
+    learner = bb.Learner(bb.policies.horizon_kl_ucb(), costs, 9000, (0, 1), seed=7)
+    while pull := learner.ask():
+        learner.tell(pull, 0.9 if pull.arm == "dear" else 0.001)
+    assert learner.arms[-1].pulls * 100 > 0.9 * 9000
+
+
+def test_first_tries_are_noted_and_a_cancelled_one_is_taken_back() -> None:
+    learner = bb.Learner(bb.kube(), {"a": 2, "b": 3, "c": "2.5"}, 100, (1, 5), seed=7)
+    pulls = [asked(learner, arm) for arm in ("a", "b", "c")]
+    learner.tell(pulls[0], 4)
+    learner.tell(pulls[1], 1)
+    now = learner._player.now()
+    # In units of 0.1; the second arm cost 1.5 times as much as the first, and the third no more than the second.
+    assert (now.arms_tried, now.tried_cost, now.tried_dearest, now.tried_classes) == (3, 75, 30, 2)
+    assert (now.ratio_seen, now.tried_barren) == (3 / 20, 2)
+    learner.cancel(pulls[2])
+    now = learner._player.now()
+    assert (now.arms_tried, now.tried_cost, now.tried_barren) == (2, 50, 1)
+    again = bb.Learner.from_json(learner.to_json())
+    assert again._player.now() == now
+    # A text from before has nothing of this: it follows from the arms, but for the order in which they were tried.
+    data = json.loads(learner.to_json())
+    del data["first_tries"]
+    assert bb.Learner.from_json(json.dumps(data))._player.now() == now
+
+
+@pytest.mark.parametrize(
+    "bad", [None, [], [0, 0, 0, 0], [0, 0, 0, 0, -1], [0, 0, 0, 0, "1"], [0, 0, 0, 0, float("inf")]]
+)
+def test_damaged_first_tries_are_refused(bad: Any) -> None:
+    data = json.loads(bb.Learner(bb.kube(), {"a": 1}, 10, (0, 1), seed=7).to_json())
+    text = json.dumps(data | {"first_tries": bad})
+    if bad is None:
+        assert bb.Learner.from_json(text).ask() is not None
+    else:
+        with pytest.raises(InvalidState, match="the saved learner is damaged"):
+            bb.Learner.from_json(text)
 
 
 @pytest.mark.parametrize("budget", [10, 30, 5000])

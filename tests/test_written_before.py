@@ -29,7 +29,9 @@ LEARNERS: dict[str, Any] = json.loads((BEFORE / "learners.json").read_text(encod
 def test_a_saved_learner_is_the_same_and_goes_on_the_same(name: str) -> None:
     case, chance = LEARNERS[name], random.Random(5)
     learner = bb.Learner.from_json(json.dumps(case["saved"]))
-    assert json.loads(learner.to_json()) == case["saved"]
+    again = json.loads(learner.to_json())
+    del again["first_tries"]  # which learners had not then
+    assert again == case["saved"]
     pulls: list[list[Any]] = []
     while len(pulls) < 20 and (pull := learner.ask()):
         pulls.append([pull.id, pull.arm, pull.number])

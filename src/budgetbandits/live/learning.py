@@ -22,6 +22,9 @@ from budgetbandits.policies.state import (
     learn,
     learn_cost,
     learn_costs,
+    no_first_tries,
+    note_first_try,
+    note_reward,
     note_what_is_left,
     payable,
     read_only,
@@ -65,8 +68,8 @@ class Learning:
         The same for the policy to look at, which may be anybody's: it can write nothing.
     reward_seen
         The greatest reward learned from so far.
-    tried
-        How many arms were pulled at least once.
+    tried, first_tries
+        How many arms were pulled at least once, and what is known of them, see `no_first_tries`.
     greatest_costs
         The greatest price of each arm, also at its limit.
     cost_min
@@ -88,6 +91,7 @@ class Learning:
         self._takes_notes = takes_notes(policy)
         self.reward_seen = reward_low
         self.tried = 0
+        self.first_tries = no_first_tries()
         self.cost_min = float(self.greatest_costs.min())
 
     # Pulls
@@ -110,12 +114,23 @@ class Learning:
         """Add to the pulls of an arm, or take some back; the books know of it already."""
         was_tried = self.arms.pulls[arm] > 0
         self.arms.pulls[arm] += pulls
-        self.tried += int(self.arms.pulls[arm] > 0) - int(was_tried)
+        is_tried = self.arms.pulls[arm] > 0
+        if is_tried != was_tried:
+            self._count_tried(arm, is_tried=bool(is_tried))
         # With several resources, `note_what_is_left` says what can be paid.
         if self._books.limits[arm] != UNLIMITED and self.arms.resources is None:
             # At its limit, no money pays an arm.
             self.arms.cost[arm] = self.greatest_costs[arm] if self.arms.pulls_left[arm] > 0 else math.inf
             self.cost_min = float(self.arms.cost.min())
+
+    def _count_tried(self, arm: int, *, is_tried: bool) -> None:
+        price = float(self.greatest_costs[arm])
+        self.tried += 1 if is_tried else -1
+        if is_tried:
+            note_first_try(self.first_tries, price)
+        else:  # cancelled before it was told
+            self.first_tries[1] -= price
+            self.first_tries[4] -= 1.0
 
     # The moment
 
@@ -228,12 +243,15 @@ class Learning:
     def learn(self, pull: Reservation, lesson: Lesson) -> None:
         """Let a reward enter the estimates and, where it is random, the cost."""
         arm = pull.arm
+        is_barren = bool(self.arms.mean[arm] <= self._reward_low)
         learn(self.arms, arm, lesson.reward)
         self.reward_seen = max(self.reward_seen, lesson.reward)
         if self._books.has_random_cost(arm):
             learn_cost(self.arms, arm, lesson.cost, float(self.greatest_costs[arm]))
         if lesson.costs is not None and self.arms.resources is not None:
             learn_costs(self.arms.resources, arm, lesson.costs, float(self.arms.told[arm]))
+        excess, mean_cost = lesson.reward - self._reward_low, float(self.arms.mean_cost[arm])
+        note_reward(self.first_tries, excess, mean_cost, is_barren)
         self.memory.learn(self.past, arm, pull.number, self._books.asked, lesson.reward, lesson.cost)
 
     def mean_prices(self, arms: Arms) -> Floats:

@@ -117,6 +117,7 @@ class Player:
             requests_left=math.inf if requested is None else books.requests_left,
             arms_tried=learning.tried,
             reward_seen=learning.reward_seen,
+            first_tries=learning.first_tries,
         )
 
     def choose(self) -> int | None:

@@ -50,6 +50,7 @@ def to_json(player: Player) -> str:
             "reward_sum": arms.reward_sum.tolist(),
             "reward_squares": arms.reward_squares.tolist(),
             "reward_seen": player.learning.reward_seen,
+            "first_tries": player.learning.first_tries.tolist(),
             "notes": arms.notes.tolist() if arms.notes.any() else None,
             "saved": money["saved"],
             **({"overrun": money["overrun"]} if "overrun" in money else {}),
@@ -220,6 +221,7 @@ def _restore_arms(player: Player, data: dict[str, Any]) -> None:
         _restore_costs(player, data["cost_sum"], data["cost_squares"])
     if arms.resources is not None:
         _restore_resources(arms, arms.resources, data["cost_sums"])
+    _restore_first_tries(player, data.get("first_tries"))
 
 
 def _restore_notes(player: Player, notes: list[float] | None) -> None:
@@ -235,6 +237,19 @@ def _restore_seen(player: Player, reward_seen: Any) -> None:
     if type(reward_seen) not in (float, int) or not player.reward_low <= reward_seen <= player.reward_high:
         raise InvalidState(f"the saved learner is damaged: its greatest reward, {reward_seen!r}, is none")
     player.learning.reward_seen = float(reward_seen)
+
+
+def _restore_first_tries(player: Player, first_tries: list[float] | None) -> None:
+    learning = player.learning
+    if first_tries is None:  # saved before there were any: no policy of that time looked at them
+        arms, excess = learning.arms, learning.arms.mean - player.reward_low
+        learning.first_tries[0] = float((excess / arms.mean_cost).max())
+        learning.first_tries[4] -= float(np.count_nonzero(excess > 0.0))
+        return
+    is_figure = [type(figure) in (float, int) and 0.0 <= figure < math.inf for figure in first_tries]
+    if len(is_figure) != len(learning.first_tries) or not all(is_figure):
+        raise InvalidState(f"the saved learner is damaged: {first_tries!r} says nothing of first tries")
+    learning.first_tries[:] = first_tries
 
 
 def _restore_costs(player: Player, cost_sum: list[float], cost_squares: list[float]) -> None:

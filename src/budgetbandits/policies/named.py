@@ -435,6 +435,18 @@ def learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool = True)
     return IndexPolicy(indices.LearnedRangeKLUCB(a, share), oracles.Fractional(), lazy=lazy)
 
 
+@POLICIES.register(by=indices.HorizonKLUCB)
+def horizon_kl_ucb(search: float = 0.01, lazy: bool = True) -> IndexPolicy:
+    """Two-moment KL-UCB that gives arms up as the money left says: this project's own; see `HorizonKLUCB`.
+
+    Examples
+    --------
+    >>> horizon_kl_ucb()
+    IndexPolicy(index=HorizonKLUCB(search=0.01), oracle=Fractional(), lazy=True)
+    """
+    return IndexPolicy(indices.HorizonKLUCB(search), oracles.Fractional(), lazy=lazy)
+
+
 @POLICIES.register(by=IMED, source="Honda and Takemura 2015")
 def imed() -> IMED:
     """IMED on densities (Honda and Takemura 2015): optimal without a budget, no proof with one; see `IMED`.

@@ -22,6 +22,7 @@ from budgetbandits.policies.allowance import Allowance, Further
 
 __all__ = ["Arm", "Arms", "Now", "Requested", "Resources"]
 
+DEARER: Final = 1.5  # times the dearest arm tried: an arm of another class
 _FEW: Final = 30  # costs told
 _LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
 _FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
@@ -166,6 +167,14 @@ class Now(NamedTuple):
         How many of them were pulled at least once, whether that is remembered or not.
     reward_seen
         The greatest reward learned from so far, remembered or not; `reward_low` before the first.
+    ratio_seen
+        The greatest of what a reward was above `reward_low`, over the mean cost of its arm; 0 before the first.
+    tried_cost, tried_dearest
+        The sum of the prices of the arms tried, and the greatest of them; 0 before the first.
+    tried_classes
+        How many of them cost 1.5 times as much or more, when they were first tried, than all that were tried before.
+    tried_barren
+        How many of them have not paid anything above `reward_low` so far.
     """
 
     pull: float
@@ -178,6 +187,11 @@ class Now(NamedTuple):
     cost_high: float
     arms_tried: int
     reward_seen: float
+    ratio_seen: float
+    tried_cost: float
+    tried_dearest: float
+    tried_classes: float
+    tried_barren: float
 
 
 # Numba leaves out what is behind `is None`, or what is not: hence a function for each such question.
@@ -271,6 +285,11 @@ def first_moment(
         cost_high=float(prices.max()) or 1.0,
         arms_tried=0,
         reward_seen=reward_low,
+        ratio_seen=0.0,
+        tried_cost=0.0,
+        tried_dearest=0.0,
+        tried_classes=0.0,
+        tried_barren=0.0,
     )
 
 
@@ -283,10 +302,12 @@ def moment_at(
     requests_left: float,
     arms_tried: int,
     reward_seen: float,
+    first_tries: Floats,
 ) -> Now:
     """Return a later moment: the first one, with the fields that change.
 
-    Of the money left, `budget_left` may be spent on this pull.
+    Of the money left, `budget_left` may be spent on this pull. What is known of first tries is written by
+    `note_first_try` and `note_reward`.
     """
     return first._replace(
         pull=pull,
@@ -294,7 +315,37 @@ def moment_at(
         requested=requested_at(first.requested, requests_left, money),
         arms_tried=arms_tried,
         reward_seen=reward_seen,
+        ratio_seen=first_tries[0],
+        tried_cost=first_tries[1],
+        tried_dearest=first_tries[2],
+        tried_classes=first_tries[3],
+        tried_barren=first_tries[4],
     )
+
+
+@allocating
+def no_first_tries() -> Floats:
+    """Return what is known of first tries before there is one: the last five fields of `Now`, in their order."""
+    return np.zeros(5)
+
+
+@kernel
+def note_first_try(first_tries: Floats, price: float) -> None:
+    """Note that an arm is pulled for the first time."""
+    first_tries[1] += price
+    if price >= DEARER * first_tries[2]:
+        first_tries[3] += 1.0
+    first_tries[2] = max(first_tries[2], price)
+    first_tries[4] += 1.0
+
+
+@kernel
+def note_reward(first_tries: Floats, excess: float, mean_cost: float, is_barren: bool) -> None:
+    """Note a reward that is so much above the low end, of an arm that may have paid nothing above it before."""
+    if is_barren and excess > 0.0:
+        first_tries[4] -= 1.0
+    if excess > first_tries[0] * mean_cost:
+        first_tries[0] = excess / mean_cost
 
 
 @kernel

@@ -24,6 +24,7 @@ from budgetbandits.policies.indices.scaled import (
     unscaled,
 )
 from budgetbandits.policies.state import (
+    DEARER,
     Arm,
     Now,
     has_requests,
@@ -34,13 +35,17 @@ from budgetbandits.policies.state import (
     requests_left_of,
 )
 
-__all__ = ["KLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
+__all__ = ["KLUCB", "HorizonKLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
 
 _STEPS: Final = 60
 _CLOSE: Final = 1e-12
 _GOLDEN: Final = 0.6180339887498949
 _SECTIONS: Final = 26  # the peak's place is found to a few millionths, and its height to the square of that
 _LEAST: Final = 1e-9  # of a cost, on the scale of its range
+_BEYOND: Final = 2.0  # times what an arm would pay at the best ratio seen: more is not expected of its cost
+_SEARCH: Final = 0.1  # of the budget is for greater rewards in arms that have paid nothing yet
+_PURSE: Final = 0.03  # of the budget is for first tries
+_PURSE_FOR_DEARER: Final = 0.4  # and so much, if they cost far more than all arms tried so far
 _NARROW: Final = 1e-100  # a range of rewards is not narrower than that
 _NOTHING: Final = 1e-200  # instead of a budget of 0, by which to divide
 
@@ -357,3 +362,102 @@ class LearnedRangeKLUCB(ScalarIndex):
         of_money = cost * tries / max(self.share * money_left(now), _NOTHING)
         used = np.maximum(of_money, tries / max(self.share * requests_left_of(now.requested), _NOTHING))
         return top + (now.reward_high - top) * np.maximum(1.0 - used, 0.0)
+
+
+@kernel
+def horizon_spread(log: float) -> float:
+    """Return by what `horizon_boundary` divides: a fit, for L = ln(1 + x)."""
+    return 7.6 + 2.3 * log * log / (2.2 + log)
+
+
+@kernel
+def horizon_boundary(ahead: float) -> float:
+    """Return g(x), how much evidence it takes to give up an arm that may be pulled x times as often as so far.
+
+    It is a fit to the boundary of the Bayesian one-armed bandit with a horizon (Lai 1987): about x / 7.6 for small x,
+    where little is left to win, and like ln x for large ones.
+
+    >>> round(horizon_boundary(1.0), 3), round(horizon_boundary(1e4), 3)
+    (0.118, 6.093)
+    """
+    return math.log1p(ahead / horizon_spread(math.log1p(ahead)))
+
+
+@kernel
+def reach(span: float, cost: float, ratio_seen: float) -> float:
+    """Return how far above the low end the rewards of an arm of this cost are taken to reach."""
+    return min(span, _BEYOND * ratio_seen * cost) if ratio_seen > 0.0 else span
+
+
+@INDICES.register(random_costs=True)
+@dataclass(frozen=True)
+class HorizonKLUCB(ScalarIndex):
+    """Two-moment KL-UCB that learns the range and gives arms up as the money left says, this project's own.
+
+    With H the declared end of the rewards, R the greatest reward seen (H while none is above the low end), J arms tried
+    and n pulls of an arm, of which x = B_left / (c n) times as many could still be paid, its value is
+
+    - ``sup {u : n D2(m, v, u) <= g(x / J)}``, where D2 is that of `TwoMomentKLUCB` for rewards up to R. For an arm of
+      cost c they reach no farther than twice c times the greatest reward over cost seen, so that one dear arm's
+      rewards do not widen the range of all cheap ones. The boundary g of the Bayesian bandit with a horizon (Lai 1987)
+      takes the place of a logarithm: it grows like one, and falls to 0 with the money;
+    - and ``(H - R) p`` for rewards greater than all before. ``p = 1 - exp(-ln+(s) / n)`` is the largest chance of one
+      that n pulls without do not speak against. An arm that has paid is searched for a part `search` of its share in
+      the budget, ``s = search x / J``; one of Z arms that have paid nothing, for ``s = 0.1 x / Z``.
+
+    An arm never tried is worth H to a lazy start if it is one of the first two; if all arms tried and it together cost
+    no more than 3% of the money left (and, with a number of requests, take no more than 3% of these); or if it costs
+    1.5 times the dearest arm tried, and as many arms of its price as there were such classes of cost would take no more
+    than 40%: so a dear arm among cheap ones is not overlooked. Otherwise its value is that of two pulls without a
+    reward, ``low + (R - low) (1 - exp(-2 g))``, with L in g that of the money left over the prices of all arms tried.
+
+    Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, and an arm never tried has its least
+    cost.
+
+    No regret bound is proved.
+
+    Parameters
+    ----------
+    search
+        Above 0 and at most 1: the part of the budget for rewards that are greater than any seen, from arms that already
+        pay. More finds rare jackpots of arms that pay steadily, and costs about as much where the range was declared
+        too wide: nobody can tell the one from the other before the first jackpot.
+    """
+
+    search: float = 0.01
+
+    def __post_init__(self) -> None:
+        require(self.search, "search", "it must be greater than 0 and at most 1; 0.01 is usual", above=0, at_most=1)
+
+    def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
+        """Return the greatest reward for the least cost, times the mean cost."""
+        return top_ratio(mean_cost, cost_low, now)
+
+    def value(self, arm: Arm, now: Now) -> float:
+        """Return the upper end."""
+        tried = max(now.arms_tried, 1)
+        ahead = pulls_ahead_of(arm.mean_cost, arm.pulls, now.budget_left, now.cost_high, now.requested)
+        high = now.reward_low + reach(highest_seen(now) - now.reward_low, arm.mean_cost, now.ratio_seen)
+        level = horizon_boundary(ahead / tried) / arm.pulls
+        is_barren = arm.mean <= now.reward_low
+        due = _SEARCH * ahead / max(now.tried_barren, 1.0) if is_barren else self.search * ahead / tried
+        chance = -math.expm1(-log_plus(due) / arm.pulls)
+        return two_moment_bound(arm, ranged(now, now.reward_low, high), level, (now.reward_high - high) * chance)
+
+    def untried(self, cost: Any, now: Now) -> Any:
+        """Return the declared end as far as first tries are paid for, and two pulls without a reward otherwise."""
+        # For one arm and for an array of costs alike, so without any function that NumPy rounds otherwise.
+        if now.arms_tried <= 1:
+            return now.reward_high + 0.0 * cost
+        money, requests = max(money_left(now), _NOTHING), requests_left_of(now.requested)
+        is_cheap = now.tried_cost + cost <= _PURSE * money
+        is_cheap = is_cheap & (now.arms_tried + 1 <= _PURSE * requests)
+        is_dear = cost >= DEARER * now.tried_dearest
+        is_dear = is_dear & (now.tried_classes * cost <= _PURSE_FOR_DEARER * money)
+        spread = horizon_spread(math.log1p(money / max(now.tried_cost, _NOTHING)))
+        odds = 1.0 + np.minimum(money / cost, requests) / (now.arms_tried * spread)
+        span = highest_seen(now) - now.reward_low
+        if now.ratio_seen > 0.0:
+            span = np.minimum(span, _BEYOND * now.ratio_seen * cost)
+        value = now.reward_low + span * (1.0 - 1.0 / (odds * odds))
+        return value + (now.reward_high - value) * (is_cheap | is_dear)

@@ -30,7 +30,7 @@ from budgetbandits.policies import IndexPolicy
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.knapsack import times
 from budgetbandits.policies.memories import Memory
-from budgetbandits.policies.state import Arms, Now, arm_of
+from budgetbandits.policies.state import Arms, Now, arm_of, note_reward
 from budgetbandits.simulation.engine.play import RunState, begin, choice_number, finish, goes_on, moment, pull_arm
 from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World, arm_rewards, is_changing, next_mark
 
@@ -124,7 +124,7 @@ def play_ceilings(
             forget(ceilings, forgotten)
             rival = math.inf
         pull_arm(policy, world, memory, state, arm, True)
-        if pulls_on and rival < math.inf and state.earned[2] <= now.reward_seen:
+        if pulls_on and rival < math.inf and not is_news(moment(world, memory, state), now):
             mean_needed = raised(ceilings, arm, rival, 2.0) * ceilings.weights[arm]
             pull_on(world, state, arm, mean_needed, ceilings.due[0], draws, greedy is not None)
     return finish(world, state, NO_ARM)
@@ -154,7 +154,11 @@ def is_news(now: Now, before: Now) -> bool:
     All else that happens leaves the value of an arm that is not pulled where it is or lowers it, but for the rising
     pull number: that is what indices promise.
     """
-    return bool(now.reward_seen > before.reward_seen)
+    return bool(
+        now.reward_seen > before.reward_seen
+        or now.ratio_seen > before.ratio_seen
+        or now.tried_barren < before.tried_barren
+    )
 
 
 @kernel
@@ -260,10 +264,10 @@ def pull_on(
 ) -> None:
     """Pull an arm again as long as its mean says that it is the best, and it is surely drawn.
 
-    That ends at a pull number, short of the limit of the arm and of the next mark, and after a reward that is greater
-    than all before. The arm is the best for certain while its mean exceeds what is needed for that.
+    That ends at a pull number, short of the limit of the arm and of the next mark, and after a reward that is news. The
+    arm is the best for certain while its mean exceeds what is needed for that.
     """
-    arms, reward_seen = state.arms, state.earned[2]
+    arms = state.arms
     price = arms.cost[arm]
     floor = max(price, next_mark(world.marks, state.counts[1]))
     size = _BLOCK_MIN
@@ -278,8 +282,7 @@ def pull_on(
         if is_greedy:
             uniforms(world.seed, CHOICE, world.run, 0, int(state.counts[0]) - 1, draws[1, :count])
             share = least_share(whole, price, count, allowed, state.money[2])
-        done = pull_often(state, arm, price, draws[:, :count], mean_needed, share)
-        if done < count or state.earned[2] > reward_seen:
+        if pull_often(world, state, arm, price, draws[:, :count], mean_needed, share) < count:
             return
         size = min(2 * size, _BLOCK_MAX)
 
@@ -294,19 +297,22 @@ def least_share(budget: float, price: float, pulls: int, limit: float, cheapest:
 
 
 @kernel
-def pull_often(state: RunState, arm: int, price: float, draws: Floats, mean_needed: float, share: float) -> int:
+def pull_often(
+    world: World, state: RunState, arm: int, price: float, draws: Floats, mean_needed: float, share: float
+) -> int:
     """Pull an arm for the rewards in the first row of the draws, until something speaks against it.
 
-    That is: its mean; the number in the second row, by which an arm is drawn; or a reward greater than all before.
-    Return how many pulls were made.
+    That is: its mean; the number in the second row, by which an arm is drawn; or a reward that is news, see `is_news`.
+    Return how many pulls were made, less one if the last was news.
     """
-    arms, money, earned = state.arms, state.money, state.earned
+    arms, money, earned, low = state.arms, state.money, state.earned, world.reward_low
     told, reward_sum, reward_squares = arms.told[arm], arms.reward_sum[arm], arms.reward_squares[arm]
-    total, reward, reward_seen, done = earned[0], earned[2], earned[2], 0
-    while (
-        done < draws.shape[1] and reward_sum > mean_needed * told and draws[1, done] < share and reward <= reward_seen
-    ):
+    is_barren, mean_cost = bool(arms.mean[arm] <= low), float(arms.mean_cost[arm])
+    usual_excess = 0.0 if is_barren else state.first_tries[0] * mean_cost
+    total, reward, reward_seen, done, is_usual = earned[0], low, earned[2], 0, True
+    while done < draws.shape[1] and reward_sum > mean_needed * told and draws[1, done] < share and is_usual:
         reward = draws[0, done]
+        is_usual = reward <= reward_seen and reward - low <= usual_excess
         reward_sum += reward
         reward_squares += reward * reward
         total += reward
@@ -319,8 +325,9 @@ def pull_often(state: RunState, arm: int, price: float, draws: Floats, mean_need
         arms.pulls_left[arm] -= done
         money[0], money[1] = pay_often(money[0], money[1], price, done)
         earned[0], earned[2] = total, max(reward_seen, reward)
+        note_reward(state.first_tries, reward - low, mean_cost, is_barren)
         state.counts[0] += done
-    return done
+    return done if is_usual else done - 1
 
 
 # What the plain scan compares

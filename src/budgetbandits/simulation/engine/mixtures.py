@@ -21,7 +21,7 @@ from budgetbandits.policies.hull import neighbours
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Memory
 from budgetbandits.policies.state import Arms, Now, Requested, likely_cost, likely_costs, money_left, requests_left_of
-from budgetbandits.simulation.engine.ceilings import worth
+from budgetbandits.simulation.engine.ceilings import is_news, worth
 from budgetbandits.simulation.engine.play import begin, choice_number, decline, finish, goes_on, moment, pull_arm
 from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World
 
@@ -48,7 +48,7 @@ class Screening(NamedTuple):
     sizes
         How many candidates and how many corners there are.
     ends
-        Up to which pull number, which budget left for a pull and which greatest reward seen it holds.
+        Up to which pull number and which budget left for a pull it holds.
     """
 
     order: Counts
@@ -75,9 +75,10 @@ def play_mixtures(
         far_costs=np.empty(size),
         far_values=np.empty(size),
         sizes=np.zeros(2, np.int64),
-        ends=np.zeros(3),
+        ends=np.zeros(2),
     )
     values, costs, numbers = np.empty(size), np.empty(size), np.empty(size, np.int64)
+    before = moment(world, memory, state)
     while goes_on(world, state):
         now = moment(world, memory, state)
         if state.money[2] > now.budget_left:
@@ -86,10 +87,11 @@ def play_mixtures(
         number = choice_number(world, state)
         arm = _UNSURE
         if policy.lazy or now.arms_tried == size:
-            if is_over(screening, now):
+            if is_over(screening, now) or is_news(now, before):
                 if world.charges.is_random:
                     screening.order[:] = np.argsort(likely_costs(arms, requested))
                 screen(screening, policy, index, arms, now, not requested.fills)
+            before = now
             count = evaluate(screening, policy, index, arms, now, values, costs, numbers)
             money = money_left(now) / requests_left_of(now.requested)
             arm = drawn(screening, values[:count], costs[:count], numbers, money, requested, number)
@@ -107,8 +109,8 @@ def play_mixtures(
 @kernel
 def is_over(screening: Screening, now: Now) -> bool:
     """Tell whether a screening holds no longer."""
-    pull, budget_left, reward_seen = screening.ends
-    return bool(now.pull >= pull or now.budget_left > budget_left or now.reward_seen > reward_seen)
+    pull, budget_left = screening.ends
+    return bool(now.pull >= pull or now.budget_left > budget_left)
 
 
 @kernel
@@ -207,7 +209,7 @@ def screen(screening: Screening, policy: IndexPolicy, index: ScalarIndex, arms: 
     """Choose the candidates anew, and find the hull of the others' ceilings."""
     end = now.pull + max(_SHORTEST, now.pull // _SHARE)
     later = now._replace(pull=end)
-    screening.ends[0], screening.ends[1], screening.ends[2] = end, now.budget_left, now.reward_seen
+    screening.ends[0], screening.ends[1] = end, now.budget_left
     size = len(arms.cost)
     costs, ceilings = np.empty(size), np.full(size, -math.inf)
     for arm in range(size):

@@ -27,6 +27,9 @@ from budgetbandits.policies.state import (
     learn_costs,
     may_decline,
     moment_at,
+    no_first_tries,
+    note_first_try,
+    note_reward,
     note_what_is_left,
     payable,
     requests_of,
@@ -77,6 +80,8 @@ class RunState(NamedTuple):
         What is left of each of several resources, as the sum of two prices; no row otherwise.
     taken
         What the last pull took of each; nothing otherwise.
+    first_tries
+        See `no_first_tries`.
     """
 
     arms: Arms
@@ -88,6 +93,7 @@ class RunState(NamedTuple):
     trace: Floats
     supplies_left: Floats
     taken: Floats
+    first_tries: Floats
 
 
 @allocating
@@ -115,6 +121,7 @@ def begin(world: World, memory: Memory) -> RunState:
         trace=np.zeros((len(world.marks), 2)),
         supplies_left=supplies_at_first(world.supplies),
         taken=np.zeros(len(supplies_at_first(world.supplies))),
+        first_tries=no_first_tries(),
     )
 
 
@@ -167,6 +174,7 @@ def moment(world: World, memory: Memory, state: RunState) -> Now:
         requests_left=requests_left,
         arms_tried=state.counts[2],
         reward_seen=state.earned[2],
+        first_tries=state.first_tries,
     )
 
 
@@ -237,13 +245,14 @@ def pull_arm(policy: Policy, world: World, memory: Memory, state: RunState, arm:
     state.earned[0] += reward
     if arms.pulls[arm] == 0:
         counts[2] += 1
+        note_first_try(state.first_tries, float(world.prices[arm]))
     arms.pulls[arm] += 1
     if learns:
         number = choice_number(world, state)
         lesson = policy.reward_lesson(reward, world.reward_low, world.reward_high, number)
         check_lesson(lesson, world.reward_low, world.reward_high)
+        is_barren = bool(arms.mean[arm] <= world.reward_low)
         learn(arms, arm, lesson)
-        state.earned[2] = max(state.earned[2], lesson)
         cost = price
         if world.charges.is_random:
             least, greatest = world.charges.least[arm], world.prices[arm]
@@ -251,6 +260,9 @@ def pull_arm(policy: Policy, world: World, memory: Memory, state: RunState, arm:
             check_lesson(cost, least, greatest)
             learn_cost(arms, arm, cost, greatest)
         learn_of_supplies(state, arm, arms.resources)
+        excess, mean_cost = lesson - world.reward_low, float(arms.mean_cost[arm])
+        note_reward(state.first_tries, excess, mean_cost, is_barren)
+        state.earned[2] = max(state.earned[2], lesson)
         memory.learn(state.past, arm, pull, pull, lesson, cost)
     money[0], money[1] = pay(money[0], money[1], price)
     if use_up(arms, arm):

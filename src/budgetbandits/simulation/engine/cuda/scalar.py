@@ -25,7 +25,7 @@ from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import pay, rounded_down
 from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.policies.indices import ScalarIndex
-from budgetbandits.policies.state import Arm, Now
+from budgetbandits.policies.state import DEARER, Arm, Now
 from budgetbandits.simulation.engine.cuda.warp import (
     ALL,
     LANES,
@@ -93,6 +93,35 @@ def worth(index: ScalarIndex, rules: Rules, price: float, count: int, total: flo
     return value if rules.is_blind else value / price
 
 
+@register_jitable
+def with_first_try(total: float, dearest: float, classes: float, price: float) -> tuple[float, float, float]:
+    """Return the prices of the arms tried with one more, as `note_first_try` does."""
+    return total + price, max(dearest, price), classes + 1.0 if price >= DEARER * dearest else classes
+
+
+@register_jitable
+def is_news(reward: float, seen: float, ratio: float, low: float, cost: float, is_barren: bool) -> bool:
+    """Tell whether after a reward any arm may be worth more than before."""
+    return reward > seen or reward - low > (0.0 if is_barren else ratio * cost)
+
+
+@register_jitable
+def with_reward(
+    seen: float, ratio: float, barren: float, reward: float, low: float, cost: float, is_barren: bool
+) -> tuple[float, float, float]:
+    """Return the greatest reward and ratio seen and the number of barren arms after a reward, as `note_reward` does."""
+    excess = reward - low
+    if is_barren and excess > 0.0:
+        barren -= 1.0
+    return max(seen, reward), excess / cost if excess > ratio * cost else ratio, barren
+
+
+@register_jitable
+def is_barren(sums: Floats, pulls: Any, arm: int, low: float) -> bool:
+    """Tell whether an arm has paid nothing above the low end so far."""
+    return bool(pulls[arm] == 0 or sums[arm] / pulls[arm] <= low)
+
+
 def play_scalar(
     index: ScalarIndex, rules: Rules, batch: Batch, results: Results, notes: Notes, densities: Floats | None
 ) -> None:
@@ -116,11 +145,12 @@ def play_scalar(
     left, rest = batch.budgets[mine, 0], batch.budgets[mine, 1]
     whole = budget = rounded_down(left, rest)
     pull, tried, total, seen, marked = 1, 0, 0.0, low, 0
+    ratio, tried_cost, tried_dearest, tried_classes, tried_barren = 0.0, 0.0, 0.0, 0.0, 0.0
     mark = next_mark_of(batch, mine, 0)
     cuda.syncwarp(ALL)
     # What the next round is about, of how many arms, and from which on.
     step, count, base = _EXPIRED if rules.lazy else _OPENING, -1, 0
-    best, most, is_new, seen_then, has_failed = -1, -math.inf, False, seen, False
+    best, most, is_new, has_news, has_failed = -1, -math.inf, False, False, False
     # The leader, how it stands, and what it has to exceed until when.
     leader, chosen, cost, parts, n, s, q = -1, -1, 0.0, (0.0, 0.0), 0, 0.0, 0.0
     rival, end, is_certain = math.inf, 0.0, True
@@ -130,7 +160,8 @@ def play_scalar(
             marked = note_marks(batch, results, mine, row, left, marked, False)
             mark = next_mark_of(batch, mine, marked)
         is_on, arm, which, width = False, 0, 1, LANES
-        e_cost, e_n, e_s, e_q, e_pull, e_whole, e_seen = cost, n + lane, s, q, float(pull + lane), whole, seen
+        e_cost, e_n, e_s, e_q, e_pull, e_whole = cost, n + lane, s, q, float(pull + lane), whole
+        e_seen, e_ratio, e_barren = seen, ratio, tried_barren
         value, left_then, rest_then, record = -math.inf, left, rest, LANES
         near, far = pull + max(_SHORTEST, float(pull // _SHARE)), 2.0 * pull + 16.0
         is_drawn, can_lead, is_sure, reward = True, False, False, 0.0
@@ -148,18 +179,28 @@ def play_scalar(
                     if lane == 0:
                         sums[arm], squares[arm], pulls[arm] = paid, paid * paid, 1
                     total += paid
-                    seen = max(seen, paid)
+                    tried_cost, tried_dearest, tried_classes = with_first_try(
+                        tried_cost, tried_dearest, tried_classes, prices[arm]
+                    )
+                    seen, ratio, tried_barren = with_reward(
+                        seen, ratio, tried_barren + 1.0, paid, low, prices[arm], True
+                    )
                     left, rest = pay(left, rest, prices[arm])
                     whole = rounded_down(left, rest)
                     pull += 1
                     tried += 1
             if base >= arms:
-                step, seen_then = _EXPIRED, seen
+                step = _EXPIRED
             cuda.syncwarp(ALL)
             continue
         if step == _OTHER:
             total += reward
-            seen = max(seen, reward)
+            has_news = has_news or is_news(
+                reward, seen, ratio, low, prices[chosen], is_barren(sums, pulls, chosen, low)
+            )
+            seen, ratio, tried_barren = with_reward(
+                seen, ratio, tried_barren, reward, low, prices[chosen], is_barren(sums, pulls, chosen, low)
+            )
             left, rest = pay(left, rest, prices[chosen])
             whole = rounded_down(left, rest)
             pull += 1
@@ -176,7 +217,8 @@ def play_scalar(
         if step == _LEADER:
             # Each lane looks at a pull of the leader, as if it led in all lanes before.
             drawn[0, lane], drawn[1, lane] = reward, reward * reward
-            record = first_lane(cuda.ballot_sync(ALL, reward > seen_then))
+            leader_is_barren = n == 0 or s / n <= low
+            record = first_lane(cuda.ballot_sync(ALL, is_news(reward, seen, ratio, low, cost, leader_is_barren)))
             cuda.syncwarp(ALL)
             if lane < 3:
                 running_sums(s if lane == 0 else q if lane == 1 else total, drawn[lane & 1], added[lane])
@@ -184,7 +226,10 @@ def play_scalar(
             e_whole = rounded_down(left_then, rest_then)
             cuda.syncwarp(ALL)
             e_s, e_q = added[0, lane], added[1, lane]
-            e_seen = seen if lane <= record else drawn[0, record]
+            if lane > record:
+                e_seen, e_ratio, e_barren = with_reward(
+                    seen, ratio, tried_barren, drawn[0, record], low, cost, leader_is_barren
+                )
             if densities is not None:
                 choice = uniform(batch.seed, CHOICE, run, 0, pull + lane - 1)
                 is_drawn = is_surely_drawn(choice, e_whole, cost, cheapest)
@@ -237,6 +282,11 @@ def play_scalar(
                 cost_high=dearest,
                 arms_tried=tried,
                 reward_seen=e_seen,
+                ratio_seen=e_ratio,
+                tried_cost=tried_cost,
+                tried_dearest=tried_dearest,
+                tried_classes=tried_classes,
+                tried_barren=e_barren,
             )
             value = worth(index, rules, e_cost, e_n, e_s, e_q, now)
         if step == _LEADER:
@@ -249,7 +299,10 @@ def play_scalar(
             left, rest = cuda.shfl_sync(ALL, left_then, source), cuda.shfl_sync(ALL, rest_then, source)
             most = cuda.shfl_sync(ALL, value, source)
             if done > record:
-                seen = drawn[0, record]
+                has_news = True
+                seen, ratio, tried_barren = with_reward(
+                    seen, ratio, tried_barren, drawn[0, record], low, cost, leader_is_barren
+                )
             n += done
             pull += done
             is_certain = False
@@ -258,8 +311,7 @@ def play_scalar(
                 sums[leader], squares[leader], pulls[leader], ceilings[leader] = s, q, n, math.inf
             if done < LANES:
                 # It may lead no longer: who does now?
-                step, count, is_new = _EXPIRED, -1, seen > seen_then
-                seen_then = seen
+                step, count, is_new, has_news = _EXPIRED, -1, has_news, False
                 if cost > whole:
                     leader, most = -1, -math.inf
                 best = leader
@@ -302,12 +354,18 @@ def play_scalar(
                         if number * (fits + math.floor(remainder / cheapest)) >= fits:
                             step = _SET
                     if step == _LEADER and n == 0:
-                        tried += 1
+                        tried, tried_barren = tried + 1, tried_barren + 1.0
+                        tried_cost, tried_dearest, tried_classes = with_first_try(
+                            tried_cost, tried_dearest, tried_classes, cost
+                        )
                 elif densities is not None:
                     step = _LEADER
                     chosen = draw_greedily(prices, densities[mine], leader, fits, remainder, cheapest, number)
                     if pulls[chosen] == 0:
-                        tried += 1
+                        tried, tried_barren = tried + 1, tried_barren + 1.0
+                        tried_cost, tried_dearest, tried_classes = with_first_try(
+                            tried_cost, tried_dearest, tried_classes, prices[chosen]
+                        )
                     if chosen != leader:
                         step = _OTHER
     if lane == 0 and leader >= 0:
