@@ -16,6 +16,14 @@ from test_learner import Fixed, new_learner
 INTERRUPTS = 400
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heeded() -> Iterator[None]:
+    """A program in the background of a shell ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def press_soon() -> Iterator[Callable[[float], object]]:
     """Return what presses Ctrl-C after so many seconds."""

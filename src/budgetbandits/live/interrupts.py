@@ -17,6 +17,7 @@ class Uninterrupted:
     Examples
     --------
     >>> import signal
+    >>> before = signal.signal(signal.SIGINT, signal.default_int_handler)
     >>> steps = []
     >>> try:
     ...     with Uninterrupted():
@@ -26,6 +27,7 @@ class Uninterrupted:
     ...     steps.append("interrupted")
     >>> steps
     ['done', 'interrupted']
+    >>> handler = signal.signal(signal.SIGINT, before)
     """
 
     __slots__ = ("_frame", "_handler", "_is_struck")
