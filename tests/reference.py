@@ -1604,7 +1604,8 @@ class ReferenceLearner:
                 self.account.history[number - 1].price = price
                 arm.cost_sum += price
                 arm.cost_squares += price * price
-            self.account.ratio = max(self.account.ratio, (reward - self.account.low) / arm.mean_cost())
+            if arm.price > 0:
+                self.account.ratio = max(self.account.ratio, (reward - self.account.low) / arm.mean_cost())
 
     def cancel(self, number: int) -> None:
         arm = self.account.arms[self.outstanding.pop(number).arm]

@@ -267,7 +267,9 @@ class TestCampaign:
         from budgetbandits.campaigns.settings import CampaignSettings
 
         plain, limited = (
-            CampaignSettings.given(bb.kube(), {"a": 1, "b": 2}, 10, (0, 1), 7, None, "charge", None, limits)
+            CampaignSettings.given(
+                bb.kube(), {"a": 1, "b": 2}, 10, (0, 1), 7, None, "charge", None, limits, on_overrun="refuse"
+            )
             for limits in (None, {"b": 3})
         )
         assert json.loads(plain.to_json())["version"] == 1

@@ -314,9 +314,9 @@ def test_after_ctrl_c_no_further_policy_is_compiled_or_played(monkeypatch: pytes
     plans: list[Plan] = []
     played: list[bb.Policy] = []
 
-    def noted(plan: Plan, run: int, stop: Counts) -> Batch:
+    def noted(plan: Plan, run: int, stop: Counts, played: None) -> Batch:
         plans.append(plan)
-        return play_run_of_plan(plan, run, stop)
+        return play_run_of_plan(plan, run, stop, played)
 
     def interrupted(policy: bb.Policy, *arguments: Any) -> Any:
         played.append(policy)

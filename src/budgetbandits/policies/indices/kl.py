@@ -378,7 +378,7 @@ def horizon_boundary(ahead: float) -> float:
     where little is left to win, and like ln x for large ones.
 
     >>> round(horizon_boundary(1.0), 3), round(horizon_boundary(1e4), 3)
-    (0.118, 6.093)
+    (0.118, 6.006)
     """
     return math.log1p(ahead / horizon_spread(math.log1p(ahead)))
 
