@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import PolicyError
+from budgetbandits.policies import Arms, Now
 from budgetbandits.policies.memories import Everything
 from budgetbandits.policies.state import arm_of
 from budgetbandits.simulation.engine.ceilings import play_ceilings
@@ -65,6 +67,23 @@ def value_and_untried(index: bb.indices.ScalarIndex, arms: bb.policies.Arms, arm
     """Return all that ceilings ask of an index."""
     cost = arms.mean_cost[arm]
     return index.value(arm_of(arms, arm), now), index.untried(cost, now), index.top(cost, arms.cost_low[arm], now)
+
+
+def untried_of_all(index: bb.indices.Index, arms: Arms, now: Now) -> Floats:
+    untried: Floats = index.untried(arms.mean_cost, now) + np.zeros(len(arms.mean_cost))
+    return untried
+
+
+@pytest.mark.parametrize("index", [bb.indices.HorizonKLUCB(), bb.indices.LearnedRangeKLUCB()], ids=repr)
+def test_a_compiled_index_says_the_same_of_many_untried_arms_as_of_each(index: bb.indices.ScalarIndex) -> None:
+    entry: Any = compile_entry(untried_of_all, frozenset(classes_of(index)))
+    arms = arms_of([1.0, 2.5, 40.0, 7.0], [0.0] * 4, [0] * 4)
+    for left in (10.0, 500.0, 1e6):
+        for tries in ([0.0] * 5, [0.1, 6.0, 3.0, 1.0, 0.0]):
+            for arms_tried in (0, 2, 4):
+                now = now_of(9, left, arms_tried=arms_tried, reward_seen=0.4, first_tries=tries)
+                each = [float(index.untried(cost, now)) for cost in arms.mean_cost.tolist()]
+                assert entry(index, arms, now).tolist() == untried_of_all(index, arms, now).tolist() == each
 
 
 @pytest.mark.parametrize("index", [*INDICES, bb.indices.Mean()], ids=repr)

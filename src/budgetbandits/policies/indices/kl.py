@@ -46,6 +46,7 @@ _BEYOND: Final = 2.0  # times what an arm would pay at the best ratio seen: more
 _SEARCH: Final = 0.1  # of the budget is for greater rewards in arms that have paid nothing yet
 _PURSE: Final = 0.03  # of the budget is for first tries
 _PURSE_FOR_DEARER: Final = 0.4  # and so much, if they cost far more than all arms tried so far
+_ANY_RATIO: Final = 1e200  # of reward to cost, while none was seen
 _NARROW: Final = 1e-100  # a range of rewards is not narrower than that
 _NOTHING: Final = 1e-200  # instead of a budget of 0, by which to divide
 
@@ -456,8 +457,7 @@ class HorizonKLUCB(ScalarIndex):
         is_dear = is_dear & (now.tried_classes * cost <= _PURSE_FOR_DEARER * money)
         spread = horizon_spread(math.log1p(money / max(now.tried_cost, _NOTHING)))
         odds = 1.0 + np.minimum(money / cost, requests) / (now.arms_tried * spread)
-        span = highest_seen(now) - now.reward_low
-        if now.ratio_seen > 0.0:
-            span = np.minimum(span, _BEYOND * now.ratio_seen * cost)
+        ratio = now.ratio_seen if now.ratio_seen > 0.0 else _ANY_RATIO
+        span = np.minimum(highest_seen(now) - now.reward_low, _BEYOND * ratio * cost)
         value = now.reward_low + span * (1.0 - 1.0 / (odds * odds))
         return value + (now.reward_high - value) * (is_cheap | is_dear)
