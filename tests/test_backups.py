@@ -80,14 +80,26 @@ def test_what_is_there_is_not_replaced_nor_followed(url: str, tmp_path: Path) ->
     with bb.open_store(url) as store:
         new_campaign(store).ask()
         for name in ("victim", "link.db", "dangling.db"):
-            with pytest.raises(InvalidInput, match="is there already: give another name, or --force to replace it"):
+            with pytest.raises(InvalidInput, match="is there already: give a new name; a backup replaces nothing"):
                 store.backup(tmp_path / name)
-        store.backup(tmp_path / "link.db", force=True)
         with pytest.raises(InvalidInput, match="cannot be written"):
             store.backup(tmp_path / "none" / "x.db")
     assert (victim.read_text(), (tmp_path / "nothing").exists()) == ("mine", False)
-    with bb.open_store(f"sqlite:///{tmp_path}/link.db", read_only=True) as copy:
-        assert copy.open("ads").verify().entries == 1
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal", "-next"])
+def test_a_store_and_what_a_killed_one_left_are_not_written_over(url: str, tmp_path: Path, end: str) -> None:
+    left = tmp_path / f"night.db{end}"
+    left.write_text("mine")
+    with bb.open_store(url) as store:
+        new_campaign(store).ask()
+        with pytest.raises(InvalidInput, match=f"night.db{end} is there already: give a new name"):
+            store.backup(tmp_path / "night.db")
+        with pytest.raises(InvalidInput, match="is there already"):
+            store.backup(url.removeprefix("sqlite:///"))
+        assert store.open("ads").verify().entries == 1
+    assert left.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("night")] == [left.name]
 
 
 def test_the_command(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

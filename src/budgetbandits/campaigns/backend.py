@@ -185,14 +185,13 @@ class Backend(ABC):
     def time(self) -> int:
         """Return the time as `Transaction.time` does."""
 
-    def backup(self, path: Path, *, force: bool = False) -> None:
+    def backup(self, path: Path) -> None:
         """Write a copy of all campaigns to a file, as they stand at one moment, while they may be in use.
 
         Raises
         ------
         InvalidInput
-            If the file is there already and must not be replaced, or cannot be written; or this database has means of
-            its own for that.
+            If the file is there already, or cannot be written; or this database has means of its own for that.
         """
         raise InvalidInput("this store has backups of its own: use the means of its database")
 

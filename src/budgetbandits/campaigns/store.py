@@ -246,7 +246,7 @@ class Store:
         """Return all campaigns, the oldest first."""
         return Table(_row(record) for record in self.backend.list())
 
-    def backup(self, path: str | Path, *, force: bool = False) -> None:
+    def backup(self, path: str | Path) -> None:
         """Write a copy of all campaigns to a file, as they stand at one moment, while they may be in use.
 
         It is a store itself. A plain copy of the file of a store is none: what was written last is in its log.
@@ -254,16 +254,14 @@ class Store:
         Parameters
         ----------
         path
-            The file.
-        force
-            Replace a file that is there already.
+            A new file: none that is there is replaced.
 
         Raises
         ------
         InvalidInput
             If the file is there already, or cannot be written; or the store is a server's, which has means of its own.
         """
-        self.backend.backup(Path(path), force=force)
+        self.backend.backup(Path(path))
 
     def close(self) -> None:
         """Let go of all connections."""

@@ -102,8 +102,7 @@ A plain copy of the file of a store is no backup: what was written last is in th
 
 def _add_backup(verbs: Any) -> None:
     backup = _add_verb(verbs, "backup", _backup, "copy a store that may be in use", _BACKUP)
-    backup.add_argument("file", type=Path, help="the file to write")
-    backup.add_argument("--force", action="store_true", help="replace a file that is there already")
+    backup.add_argument("file", type=Path, help="the file to write, a new one")
 
 
 def _open(options: argparse.Namespace) -> "Store":
@@ -195,7 +194,7 @@ def _backup(options: argparse.Namespace) -> int:
     from budgetbandits.campaigns.store import open_store
 
     with _open(options) as store:
-        store.backup(options.file, force=options.force)
+        store.backup(options.file)
     with open_store(f"sqlite:///{options.file.absolute()}", read_only=True) as copy:
         for record in copy.backend.list():
             print(f"{record.name}: {record.totals.entries} entries, head {record.totals.head}")

@@ -90,7 +90,7 @@ class PostgresqlBackend(SqlBackend):
         """Tell whether the connection broke."""
         return error.connection_invalidated
 
-    def backup(self, path: Path, *, force: bool = False) -> None:
+    def backup(self, path: Path) -> None:
         """Refuse: a server has better means."""
         raise InvalidInput(f"{self.where} is a server: use pg_dump --schema={SCHEMA}, or its continuous archiving")
 

@@ -155,9 +155,13 @@ class SqliteBackend(SqlBackend):
                 )
 
     @undisturbed
-    def backup(self, path: Path, *, force: bool = False) -> None:
+    def backup(self, path: Path) -> None:
         """Write a copy of the file as it stands at one moment, its log included."""
-        with self._reading() as connection, appearing(path, force=force) as partial:
+        # A store may be in use by that name, and SQLite would read a log that is left beside it into the copy.
+        for taken in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal", "-next"))):
+            if os.path.lexists(taken):
+                raise InvalidInput(f"{taken} is there already: give a new name; a backup replaces nothing")
+        with self._reading() as connection, appearing(path, force=False) as partial:
             raw: Any = connection.connection.dbapi_connection
             with contextlib.closing(self._driver.connect(partial)) as copy:
                 raw.backup(copy)
