@@ -234,7 +234,7 @@ class TestSeveralResources:
             (0, {"usd": 1}, "cost of pull 1 in 'usd' is 1: it must be at most 0.10"),
             (0, {"gpu_s": 31}, "cost of pull 1 in 'gpu_s' is 31: it must be at most 30"),
             (0, {"eur": 1}, "names the resource 'eur': the budget has 'usd', 'gpu_s'"),
-            (0, "0.05", "tell what it took of each resource, such as {'usd': 1, 'gpu_s': 1}"),
+            (0, "0.05", "give an amount of each resource, such as {'usd': 1, 'gpu_s': 1}"),
             (0, {"usd": {"usd": 1}}, "give a number"),
             (1, {"usd": "0.10"}, "cost of pull 1 in 'gpu_s' is missing: arm 'b' has a random cost"),
             (1, {"gpu_s": 0}, "it must be at least 1"),

@@ -136,6 +136,38 @@ def test_refills_of_several_resources(url: str, capsys: pytest.CaptureFixture[st
     assert "\nrefilled every 3 hours: 0 usd available\n" in capsys.readouterr().out
 
 
+def test_deposit_withdraw_pause_resume_and_close(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert main(["campaign", "deposit", url, "spring", "5.00", "--key", "i1", "--reason", "a good month"]) == 0
+    money = "spring: open\nbudget 15.00: spent 0.10, reserved 1.00, left 13.90\n"
+    assert capsys.readouterr().out == money * 2
+    assert main(["campaign", "withdraw", url, "spring", "13.90", "--key", "o1"]) == 0
+    assert "budget 1.10: spent 0.10, reserved 1.00, left 0.00\n" in capsys.readouterr().out
+    assert "is more than is left, 0.00" in refused(capsys, "withdraw", url, "spring", "0.01", "--key", "o2")
+    assert "the budget is a plain number" in refused(capsys, "withdraw", url, "spring", "usd=1", "--key", "o2")
+    assert "'5' is no amount: give one, such as" in refused(capsys, "deposit", url, "spring", "5", "5", "--key", "o2")
+    for verb, state in (("pause", "paused"), ("resume", "open"), ("close", "closed")):
+        assert main(["campaign", verb, url, "spring"]) == 0
+        assert capsys.readouterr().out.startswith(f"spring: {state}\n")
+        assert main(["campaign", "show", url, "spring"]) == 0
+        assert capsys.readouterr().out.splitlines()[0].endswith(f", {state}")
+    assert main(["campaign", "verify", url, "spring"]) == 0
+    assert "spent 0.10 of 1.10, head" in capsys.readouterr().out
+    missing = f"sqlite:///{tmp_path}/none.db"
+    refused(capsys, "deposit", missing, "spring", "5", "--key", "i1")
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_deposits_of_several_resources(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with bb.open_store(url) as store:
+        new_campaign(store, "jobs", costs={"a": {"usd": 1, "s": 1}}, budget={"usd": 10, "s": 10})
+    assert main(["campaign", "deposit", url, "jobs", "usd=5", "s=2", "--key", "i1"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "usd 15: spent 0, reserved 0, left 15",
+        "s 12: spent 0, reserved 0, left 12",
+    ]
+
+
 def test_verify(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["campaign", "verify", url, "spring"]) == 0
     line, head = capsys.readouterr().out.split(", head ")

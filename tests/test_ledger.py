@@ -80,6 +80,10 @@ def busy_ledger(**changed: Any) -> Ledger:
     ledger.tell(directed, 1)
     [unrewarded] = ledger.ask()
     ledger.expire(unrewarded, cost="0.04")
+    ledger.deposit(2, "invoice 1", "a good month")
+    ledger.pause()
+    ledger.resume()
+    ledger.withdraw(2, "invoice 2")
     ledger.close()
     ledger.tell(renewed, 0)
     ledger.adjust(first, "0.07", "a discount")
@@ -101,7 +105,8 @@ def state(ledger: Ledger) -> tuple[object, ...]:
 class TestDecisions:
     def test_money_moves_as_the_entries_say(self) -> None:
         ledger = busy_ledger()
-        spent = sum(entry.amount for entry in ledger.unsaved if entry.kind not in (Kind.ASKED, Kind.DIRECTED))
+        paying = (Kind.TOLD, Kind.EXPIRED, Kind.SETTLED, Kind.ADJUSTED)
+        spent = sum(entry.amount for entry in ledger.unsaved if entry.kind in paying)
         assert ledger.player.books.first.spent == spent
         assert ledger.player.books.first.money.spent == Decimal(spent) / 100
         assert ledger.player.books.first.reserved == sum(pull.prices[0] for pull, _ in ledger.leases())
@@ -433,13 +438,22 @@ class TestJournalsThatCannotBe:
             (19, {"amount": 11}),
             (19, {"arm": 1}),
             (19, {"pull": 1}),
-            (22, {"amount": 0}),
-            (22, {"amount": -11}),
-            (22, {"amount": 1}),
-            (22, {"note": None}),
-            (22, {"pull": 7}),
-            (22, {"pull": 10}),
-            (22, {"arm": 1}),
+            (20, {"amount": 0}),
+            (20, {"amount": -1}),
+            (20, {"amount": 2**53}),
+            (20, {"key": None}),
+            (20, {"key": "four"}),
+            (21, {"kind": Kind.RESUMED}),
+            (22, {"kind": Kind.PAUSED}),
+            (23, {"amount": 1200}),
+            (23, {"key": "invoice 1"}),
+            (0, {"amount": 0}),
+            (0, {"amount": -11}),
+            (0, {"amount": 1}),
+            (0, {"note": None}),
+            (0, {"pull": 7}),
+            (0, {"pull": 10}),
+            (0, {"arm": 1}),
         ],
     )
     def test_tampered_with(self, number: int, changes: dict[str, Any]) -> None:
@@ -455,8 +469,8 @@ class TestJournalsThatCannotBe:
         for i in range(len(entries) - 1):
             with pytest.raises(JournalDamaged, match="there is a gap"):
                 replay(new_settings(), entries[:i] + entries[i + 1 :])
-        asked_when_closed = entries[14]._replace(number=23, pull=10, key=None, time=entries[-1].time)
-        with pytest.raises(JournalDamaged, match="the campaign was closed before"):
+        asked_when_closed = entries[14]._replace(number=len(entries) + 1, pull=10, key=None, time=entries[-1].time)
+        with pytest.raises(JournalDamaged, match="the campaign was closed or paused before"):
             replay(new_settings(), [*entries, asked_when_closed])
 
     def test_more_than_the_budget(self) -> None:

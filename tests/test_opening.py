@@ -385,7 +385,7 @@ def make_newer(backend: SqlBackend) -> None:
 def append_to_stale(backend: SqlBackend, campaign: int) -> None:
     with backend.writing(campaign) as transaction:
         transaction.totals = Totals()  # as if somebody else had written since
-        transaction.append([asked(2)], Totals(2, 0, 20))
+        transaction.append([asked(2)], Totals(2, 0, 20, budget=1000))
 
 
 class TestPostgresql:

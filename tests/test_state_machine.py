@@ -31,6 +31,7 @@ from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.errors import (
     BudgetBanditsError,
     CampaignClosed,
+    CampaignPaused,
     InvalidAmount,
     InvalidReward,
     KeyReused,
@@ -75,6 +76,8 @@ class Comparison(RuleBasedStateMachine):
         self.keys: dict[str, tuple[int, list[bb.Pull]]] = {}
         self.now, self.last = 0.0, -math.inf  # the clock, and the latest time that anyone has noticed
         self.is_closed = False
+        self.is_paused = False
+        self.funds: dict[str, tuple[str, Amounts]] = {}
         self.overruns: list[Decimal] = []
         self.stores: list[bb.Store] = []
         self.entries = 0
@@ -110,6 +113,7 @@ class Comparison(RuleBasedStateMachine):
         self.prices = {arm: tuple(map(Decimal, costs[:count])) for arm, costs in COSTS.items()}
         self.prices[bb.SKIP] = (Decimal(0),) * count
         self.budgets = tuple(map(Decimal, budgets[:count]))
+        self.kept_each = self.fallback(self.requests or 0)
         self.open_stores()
         for store in self.stores:
             with pytest.warns(TightBudgetWarning) if self.is_tight() else nullcontext():
@@ -191,13 +195,13 @@ class Comparison(RuleBasedStateMachine):
 
     def kept(self, requests_left: int) -> Amounts:
         """Return what is kept for each request to come: the price of the cheapest arm, or of one that lasts."""
+        return self.kept_each if self.requests is not None else self.fallback(requests_left)
+
+    def fallback(self, requests_left: int) -> Amounts:
+        """Return what the arm costs that is kept for the requests to come, as things are now."""
         if len(self.budgets) == 1:
             return min(self.prices[arm] for arm in COSTS)
-        lasting = (
-            self.lasting_arms(self.requests, self.budgets)
-            if self.requests is not None
-            else self.lasting_arms(requests_left, self.left())
-        )
+        lasting = self.lasting_arms(requests_left, self.left())
         return self.prices[lasting[0]] if lasting else self.nothing()
 
     def can_pay(self, arm: str, asked: int) -> bool:
@@ -248,8 +252,10 @@ class Comparison(RuleBasedStateMachine):
         if key in self.keys:
             wanted, pulls = self.keys[key]
             assert answer == (pulls if wanted == n else KeyReused)
-        elif self.is_closed:
-            assert answer is CampaignClosed
+        elif key in self.funds:
+            assert answer is KeyReused
+        elif self.is_closed or self.is_paused:
+            assert answer is (CampaignClosed if self.is_closed else CampaignPaused)
         else:
             assert isinstance(answer, list)
             for part, pull in enumerate(answer):
@@ -277,8 +283,8 @@ class Comparison(RuleBasedStateMachine):
     def decline(self) -> None:
         self.notice_time()
         answer = self.all_of_them("ask", arm=bb.SKIP)
-        if self.is_closed:
-            assert answer is CampaignClosed
+        if self.is_closed or self.is_paused:
+            assert answer is (CampaignClosed if self.is_closed else CampaignPaused)
         elif self.requests_left() == 0:
             assert answer is None
         else:
@@ -403,6 +409,39 @@ class Comparison(RuleBasedStateMachine):
                 self.last = self.moment()
         else:
             assert answer is PullAlreadySettled
+
+    @rule(
+        verb=st.sampled_from(["deposit", "withdraw"]),
+        key=st.sampled_from(["k0", "f0", "f1", "f2", "f3"]),
+        units=st.tuples(st.integers(0, 300), st.integers(0, 20), st.integers(0, 20)),
+    )
+    def fund(self, verb: str, key: str, units: tuple[int, ...]) -> None:
+        self.notice_time()
+        amounts = self.amounts(units)
+        answer = self.all_of_them(verb, self.given(amounts), key=key)
+        sign = 1 if verb == "deposit" else -1
+        budgets = tuple(budget + sign * amount for budget, amount in zip(self.budgets, amounts, strict=True))
+        held = self.held(self.pulls.values())
+        is_too_much = any(amount > 0 and after < now for after, amount, now in zip(budgets, amounts, held, strict=True))
+        if not any(amounts):
+            assert answer is InvalidAmount
+        elif key in self.keys or key in self.funds:
+            assert answer is (None if self.funds.get(key) == (verb, amounts) else KeyReused)
+        elif self.is_closed and verb == "deposit":
+            assert answer is CampaignClosed
+        elif verb == "withdraw" and (is_too_much or (self.names and not all(budgets))):
+            assert answer is InvalidAmount
+        else:
+            assert answer is None
+            self.budgets, self.funds[key], self.last = budgets, (verb, amounts), self.moment()
+            self.kept_each = self.fallback(self.requests_left() or 0)
+
+    @rule(pauses=st.booleans())
+    def pause_or_resume(self, pauses: bool) -> None:
+        self.notice_time()
+        assert self.all_of_them("pause" if pauses else "resume") is None
+        self.last = self.last if pauses == self.is_paused else self.moment()
+        self.is_paused = pauses
 
     @rule(seconds=st.sampled_from([1, 29, 30, 60, -45, -1]))
     def pass_time(self, seconds: int) -> None:

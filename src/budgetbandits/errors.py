@@ -18,6 +18,7 @@
     │   ├── NoSuchCampaign      (also a LookupError)
     │   ├── CampaignExists      the name is taken
     │   ├── CampaignClosed      it hands out no more pulls
+    │   ├── CampaignPaused      it hands out no pulls until it is resumed
     │   ├── KeyReused           the key was used before, with other contents
     │   └── JournalDamaged      the journal of a campaign is inconsistent
     │       └── HistoryLost     it no longer has what it said before: a restored copy, or a failover that lost its tail
@@ -43,6 +44,7 @@ __all__ = [
     "BudgetBanditsError",
     "CampaignClosed",
     "CampaignExists",
+    "CampaignPaused",
     "HistoryLost",
     "InvalidAmount",
     "InvalidInput",
@@ -132,6 +134,10 @@ class CampaignExists(StoreError):
 
 class CampaignClosed(StoreError):
     """A campaign was closed and hands out no more pulls."""
+
+
+class CampaignPaused(StoreError):
+    """A campaign was paused and hands out no pulls until it is resumed."""
 
 
 class KeyReused(StoreError):

@@ -54,6 +54,8 @@ class Totals(NamedTuple):
         before the first entry.
     head
         The head of the journal's chain, see `campaigns.chain`.
+    budget
+        What may be spent, in whole units of money: it changes with deposits and withdrawals.
     """
 
     entries: int = 0
@@ -63,6 +65,7 @@ class Totals(NamedTuple):
     is_closed: bool = False
     further: str | None = None
     head: str = ""
+    budget: int = 0
 
 
 class CampaignRecord(NamedTuple):
@@ -78,8 +81,6 @@ class CampaignRecord(NamedTuple):
         Microseconds since 1970.
     settings
         JSON text.
-    budget
-        Whole units of money.
     totals
         What its journal adds up to.
     adopted
@@ -90,7 +91,6 @@ class CampaignRecord(NamedTuple):
     name: str
     created: int
     settings: str
-    budget: int
     totals: Totals
     adopted: int = 0
 
@@ -128,7 +128,7 @@ class Transaction(ABC):
     def append(self, entries: Sequence[Entry], totals: Totals) -> None:
         """Append entries, and set what the journal adds up to with them.
 
-        It must fail if the totals are not those of the beginning of this transaction any more, or if they exceed the
+        It must fail if the totals are not those of the beginning of this transaction any more, or if they exceed their
         budget.
         """
 

@@ -2,11 +2,11 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import chain, repeat
-from typing import overload
+from typing import Final, overload
 
 from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
@@ -14,17 +14,25 @@ from budgetbandits.campaigns.chain import checked_heads
 from budgetbandits.campaigns.clerk import Clerk, totals_of
 from budgetbandits.campaigns.journal import Entry
 from budgetbandits.campaigns.ledger import Lease, Ledger, replay
-from budgetbandits.campaigns.settings import CampaignSettings, OnExpire, ResourceSettings
+from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.times import Clock, moment, span
 from budgetbandits.core.books import Pull, Reservation
 from budgetbandits.core.checks import ArmName, OnOverrun
+from budgetbandits.core.money import Unit
 from budgetbandits.core.resources import Account, Amounts, Money
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import HistoryLost, JournalDamaged, RoundedCostWarning
+from budgetbandits.errors import HistoryLost, InvalidInput, JournalDamaged, RoundedCostWarning
 from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
 from budgetbandits.policies import Policy
 
 __all__ = ["Campaign", "HistoryRow", "LeaseRow"]
+
+_GIVEN_AS: Final = {
+    "names": "costs",
+    "resources": "costs, budget or unit",
+    "arrivals": "requests_rate, until or refill",
+}
+"""As what fields of the settings are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +67,19 @@ class HistoryRow:
         1, 2, 3 and so on, and when it was written.
     kind
         asked, directed (asked for by the name of an arm), told, cancelled, expired, settled (at a cost without a
-        reward), adjusted (a correction of its cost), extended (its lease was renewed) or closed.
+        reward), adjusted (a correction of its cost) or extended (its lease was renewed); or of the campaign: deposited,
+        withdrawn, paused, resumed or closed.
     pull, arm
         The pull that it is about, and its arm.
     amount
-        What was reserved, if it was asked; what was spent, if not, less than nothing where that corrects an amount.
-        With several resources, of the first.
+        What was reserved, if it was asked, deposited or withdrawn; what was spent, if not, less than nothing where that
+        corrects an amount. With several resources, of the first.
     reward
         The reward that was told.
     key
-        The client's key for an ask.
+        The client's key for an ask, a deposit or a withdrawal.
     note
-        Why an amount was corrected.
+        Why an amount was corrected, deposited or withdrawn.
     amounts
         The amount of each resource by its name; empty where the budget is a plain number.
     """
@@ -148,8 +157,8 @@ class Campaign:
 
         Raises
         ------
-        CampaignClosed
-            If the campaign was closed, and the key is new.
+        CampaignClosed, CampaignPaused
+            If the campaign was closed, or is paused, and the key is new.
         KeyReused
             If the key was used before, for another number of pulls or another arm.
         PolicyError
@@ -261,6 +270,56 @@ class Campaign:
         """Hand out no more pulls; those outstanding can still be settled. The same again changes nothing."""
         self._clerk.act(Ledger.close)
 
+    # Changes
+
+    def deposit(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
+        """Add money to the budget.
+
+        Parameters
+        ----------
+        amount
+            How much, in whole units of the campaign; with several resources, of each by its name, and nothing of those
+            left out. Where the budget is refilled, it comes with the parts, as if it had been there from the beginning.
+        key
+            What makes it repeatable, such as the number of an invoice: the same deposit with the same key again changes
+            nothing, so that one whose answer got lost is not made twice. Keys are those of `ask`.
+        reason
+            Why, in a printable text of up to 1,000 characters. It stands in the journal.
+
+        Raises
+        ------
+        InvalidAmount
+            If it is no amount, or finer than the unit.
+        KeyReused
+            If the key was used before, for something else.
+        CampaignClosed
+            If the campaign was closed, and can spend nothing.
+        """
+        self._clerk.act(lambda ledger: ledger.deposit(amount, key, reason))
+
+    def withdraw(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
+        """Take money out of the budget: no more than is neither spent nor reserved. Parameters are those of `deposit`.
+
+        Raises
+        ------
+        InvalidAmount
+            If it is more than that, or no amount.
+        KeyReused
+            If the key was used before, for something else.
+        """
+        self._clerk.act(lambda ledger: ledger.withdraw(amount, key, reason))
+
+    def pause(self) -> None:
+        """Hand out no pulls until `resume`; those outstanding can be settled, and their leases run on.
+
+        The same again changes nothing.
+        """
+        self._clerk.act(Ledger.pause)
+
+    def resume(self) -> None:
+        """Hand out pulls again. The same again changes nothing."""
+        self._clerk.act(Ledger.resume)
+
     # What it shows
 
     @property
@@ -307,7 +366,8 @@ class Campaign:
     def money(self) -> Money:
         """What became of the budget, exactly; with several resources, of the first."""
         totals = self._clerk.totals()
-        return _money(self._settings.money, totals.spent, totals.reserved, totals.overrun)
+        unit = self._settings.money.unit
+        return _money(unit, totals.budget, totals.spent, totals.reserved, totals.overrun)
 
     @property
     def resources(self) -> dict[str, Money]:
@@ -315,15 +375,22 @@ class Campaign:
         if self._settings.money.name is None:
             return {}
         accounts = self._clerk.look(
-            lambda ledger: [(each.spent - each.overrun, each.reserved, each.overrun) for each in _accounts(ledger)]
+            lambda ledger: [
+                (each.bill.budget, each.spent - each.overrun, each.reserved, each.overrun) for each in _accounts(ledger)
+            ]
         )
         pairs = zip(self._settings.resources, accounts, strict=True)
-        return {str(resource.name): _money(resource, *amounts) for resource, amounts in pairs}
+        return {str(resource.name): _money(resource.unit, *amounts) for resource, amounts in pairs}
 
     @property
     def is_closed(self) -> bool:
         """Whether it hands out no more pulls."""
         return self._clerk.totals().is_closed
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it hands out no pulls until it is resumed."""
+        return self._clerk.look(lambda ledger: ledger.is_paused)
 
     @property
     def pulls(self) -> int:
@@ -444,11 +511,9 @@ class Campaign:
             record = self._backend.find(self.name)
             is_growing = before < ledger.entries < record.totals.entries
         totals = totals_of(ledger)
-        budget = settings.money.budget
-        if totals != record.totals or record.budget != budget:
+        if totals != record.totals:
             raise JournalDamaged(
-                f"the journal of {self.name!r} adds up to {totals} of {budget}, and its totals say "
-                f"{record.totals} of {record.budget}"
+                f"the journal of {self.name!r} adds up to {totals}, and its totals say {record.totals}"
             )
         if missing:
             raise HistoryLost(
@@ -457,8 +522,19 @@ class Campaign:
             )
         return totals
 
+    def check_made_of(self, settings: CampaignSettings) -> None:
+        """Raise unless this is what the campaign was created with, or what it is made of now."""
+        now = self._clerk.look(lambda ledger: ledger.settings)
+        if settings not in (self._settings, now):
+            names = (each.name for each in fields(settings))
+            odd = next(name for name in names if getattr(settings, name) != getattr(self._settings, name))
+            raise InvalidInput(
+                f"the campaign {self.name!r} was created with another value of {_GIVEN_AS.get(odd, odd)}: open it as "
+                "it is, and change that by a deposit or the like; or give a new campaign another name"
+            )
+
     def __repr__(self) -> str:
-        settings = self._settings
+        settings = self._clerk.settings_seen
         return (
             f"<Campaign {self.name!r} with {settings.policy!r}: {len(settings.names)} arms, "
             f"a budget of {_shown_budget(settings)}"
@@ -506,11 +582,10 @@ def _accounts(ledger: Ledger) -> tuple[Account, ...]:
     return ledger.player.books.accounts
 
 
-def _money(resource: ResourceSettings, within: int, reserved: int, overrun: int) -> Money:
+def _money(unit: Unit, budget: int, within: int, reserved: int, overrun: int) -> Money:
     """Return money, of which so much was spent within what was reserved for it, and so much beyond that."""
     spent = within + overrun
-    amounts = (resource.budget, spent, reserved, resource.budget - spent - reserved, overrun)
-    return Money(*map(resource.unit.decimal, amounts))
+    return Money(*map(unit.decimal, (budget, spent, reserved, budget - spent - reserved, overrun)))
 
 
 def _shown_budget(settings: CampaignSettings) -> str:

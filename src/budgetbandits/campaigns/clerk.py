@@ -43,7 +43,7 @@ class Clerk:
     Attributes
     ----------
     settings
-        What the campaign is made of.
+        What the campaign was created with.
     pages
         The pages of its journal.
     """
@@ -84,6 +84,12 @@ class Clerk:
         if totals.entries < seen.entries or is_another:
             raise self._lost(totals)
         return totals
+
+    @property
+    def settings_seen(self) -> CampaignSettings:
+        """What the campaign is made of, as far as this clerk has seen the journal."""
+        ledger = self._ledger
+        return self.settings if ledger is None else ledger.settings
 
     @property
     def head_seen(self) -> str:
@@ -199,12 +205,12 @@ class Mark(NamedTuple):
 
 def totals_of(ledger: Ledger) -> Totals:
     """Return what a journal adds up to."""
-    if ledger.entries == 0:
-        return Totals(head=ledger.head)  # as it is created, whatever its resources
     money, *others = ledger.player.books.accounts
+    if ledger.entries == 0:
+        return Totals(head=ledger.head, budget=money.bill.budget)  # as it is created, whatever its resources
     first = (money.spent - money.overrun, money.reserved, money.overrun)
     further = " ".join(map(_shown, others)) or None
-    return Totals(ledger.entries, *first, ledger.is_closed, further, ledger.head)
+    return Totals(ledger.entries, *first, ledger.is_closed, further, ledger.head, money.bill.budget)
 
 
 def _shown(account: Account) -> str:

@@ -11,7 +11,8 @@ class Kind(StrEnum):
     """What an entry says.
 
     `DIRECTED` is an ask for an arm that the client chose, not the policy; `SETTLED` a cost without a reward; `ADJUSTED`
-    a correction of what a pull has cost.
+    a correction of what a pull has cost. `DEPOSITED` and `WITHDRAWN` change the budget; `PAUSED` and `RESUMED` say
+    whether pulls are handed out.
     """
 
     ASKED = "asked"
@@ -23,12 +24,16 @@ class Kind(StrEnum):
     ADJUSTED = "adjusted"
     RENEWED = "extended"  # the word in every stored journal
     CLOSED = "closed"
+    DEPOSITED = "deposited"
+    WITHDRAWN = "withdrawn"
+    PAUSED = "paused"
+    RESUMED = "resumed"
 
 
 class Entry(NamedTuple):
     """One entry of a journal; it is never changed.
 
-    What was spent is the sum of the amounts of all entries but the asks, `Kind.ASKED` and `Kind.DIRECTED`.
+    What was spent is the sum of the amounts of those entries that settle or adjust pulls.
 
     Attributes
     ----------
@@ -39,24 +44,24 @@ class Entry(NamedTuple):
     kind
         What it says.
     pull
-        The pull that it is about, or None for `Kind.CLOSED`.
+        The pull that it is about, or None if it is about none.
     arm
         The number of the arm.
     amount
-        Whole units of money: what was reserved by an ask, and what was spent by all others, less than nothing where
-        that corrects an amount. With several resources, of the first.
+        Whole units of money: what was reserved by an ask, deposited or withdrawn, and what was spent by all others,
+        less than nothing where that corrects an amount. With several resources, of the first.
     reward
         The reward that was told.
     until
         When the lease ends, for an ask and for `Kind.RENEWED`; None if it does not.
     key
-        The client's key for an ask.
+        The client's key for an ask, a deposit or a withdrawal.
     part, wanted
         Which part of the answer to that ask this pull is, from 0, and how many pulls were wanted.
     further
         The amounts of the further resources, in their order, separated by spaces; None if there is one resource.
     note
-        Why an amount was corrected.
+        Why an amount was corrected, deposited or withdrawn.
     """
 
     number: int
@@ -92,6 +97,7 @@ class Entry(NamedTuple):
 
 
 _ASK: Final = {"pull", "arm", "amount", "until", "key", "part", "wanted", "further"}
+_FUND: Final = {"amount", "further", "key", "note"}
 _USED: Final = {
     Kind.ASKED: _ASK,
     Kind.DIRECTED: _ASK,
@@ -102,6 +108,10 @@ _USED: Final = {
     Kind.ADJUSTED: {"pull", "arm", "amount", "further", "note"},
     Kind.RENEWED: {"pull", "arm", "until"},
     Kind.CLOSED: set[str](),
+    Kind.DEPOSITED: _FUND,
+    Kind.WITHDRAWN: _FUND,
+    Kind.PAUSED: set[str](),
+    Kind.RESUMED: set[str](),
 }
 _UNUSED: Final[Mapping[Kind, list[tuple[str, object]]]] = {
     kind: [(name, default) for name, default in Entry._field_defaults.items() if name not in used]

@@ -1,11 +1,12 @@
 """The ledger of a campaign: the fold over its journal, and the decisions that lengthen it.
 
 It is plain Python in memory, without a database and without a clock. `Ledger.apply` takes an entry of the journal in;
-`ask`, `tell`, `expire`, `adjust`, `cancel`, `renew` and `close` decide, and put what they decided into
-`Ledger.unsaved` as entries. A decision changes the ledger in no other way than by folding its own entry in, so that a
-ledger restored from a journal is the one that wrote it. Money, pulls, choices and what is learned are left to a
-`Player`, as in a `budgetbandits.Learner`: a campaign decides exactly as a learner does. What the ledger adds is time
-(leases), and what was told of each pull, so that the same request again changes nothing.
+`ask`, `tell`, `expire`, `adjust`, `cancel` and `renew` decide about pulls, `deposit`, `withdraw`, `pause`, `resume` and
+`close` about the campaign, and put what they decided into `Ledger.unsaved` as entries. A decision changes the ledger in
+no other way than by folding its own entry in, so that a ledger restored from a journal is the one that wrote it. Money,
+pulls, choices and what is learned are left to a `Player`, as in a `budgetbandits.Learner`: a campaign decides exactly
+as a learner does. What the ledger adds is time (leases), and what was told of each pull, so that the same request again
+changes nothing.
 """
 
 import heapq
@@ -24,6 +25,7 @@ from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import (
     BudgetBanditsError,
     CampaignClosed,
+    CampaignPaused,
     InvalidAmount,
     InvalidInput,
     JournalDamaged,
@@ -38,6 +40,7 @@ __all__ = ["Lease", "Ledger", "TornLedger", "replay"]
 Answer = TypeVar("Answer")
 
 _LONGEST_REASON: Final = 1000
+_FUNDING: Final = {Kind.DEPOSITED: "deposit", Kind.WITHDRAWN: "withdrawal"}
 
 
 class TornLedger(Exception):
@@ -66,13 +69,13 @@ class Ledger:
     Attributes
     ----------
     settings
-        The same.
+        What it is made of now: budgets may have changed since it was created.
     player
         Keeps the books, chooses and learns. To be looked at, not to be changed.
     entries, head
         The number of the last entry, and the head of the chain with it.
-    is_closed
-        Whether it hands out no more pulls.
+    is_closed, is_paused
+        Whether it hands out no more pulls, or none for now.
     unsaved
         The entries that were decided on and are not in the journal yet.
 
@@ -98,6 +101,7 @@ class Ledger:
         self.player: Player = settings.player()
         self.entries = 0
         self.is_closed = False
+        self.is_paused = False
         self.unsaved: list[Entry] = []
         self._books = self.player.books
         self._books.owner = campaign
@@ -116,6 +120,10 @@ class Ledger:
             Kind.ADJUSTED: self._fold_adjusted,
             Kind.RENEWED: self._fold_renewed,
             Kind.CLOSED: self._fold_closed,
+            Kind.DEPOSITED: self._fold_funded,
+            Kind.WITHDRAWN: self._fold_funded,
+            Kind.PAUSED: self._fold_paused,
+            Kind.RESUMED: self._fold_resumed,
         }
 
     # Decisions
@@ -143,6 +151,8 @@ class Ledger:
     def _asked(self, wanted: int, key: str | None, arm: int | None) -> list[Reservation]:
         if self.is_closed:
             raise CampaignClosed("the campaign is closed: it hands out no more pulls; those outstanding can be told")
+        if self.is_paused:
+            raise CampaignPaused("the campaign is paused: resume it, or wait; pulls that are outstanding can be told")
         pulls: list[Reservation] = []
         try:
             while len(pulls) < wanted and (chosen := self._next_arm(arm, wanted - len(pulls))) is not None:
@@ -210,8 +220,9 @@ class Ledger:
         prices = reservation.prices if cost is None else self._books.told_prices(reservation, cost)
         if self._pulls.state(number) in (State.EXPIRED, State.TOLD_LATE):
             if prices != (charged := self._pulls.charged(number)):
+                shown = self._books.shown(charged)
                 raise PullAlreadySettled(
-                    f"pull {number} has expired before, and {self._shown(charged)} was charged for it: adjust that"
+                    f"pull {number} has expired before, and {shown} was charged for it: adjust that"
                 )
             return None
         self._write(Kind.SETTLED, pull=number, arm=self._books.find(number).arm, **written(prices))
@@ -222,8 +233,7 @@ class Ledger:
         number = self._identify(pull)
         if self._pulls.state(number) is State.OPEN:
             raise PullError(f"pull {number} is outstanding: tell it, or let it expire, with its cost")
-        if not isinstance(reason, str) or not 1 <= len(reason) <= _LONGEST_REASON or not reason.isprintable():
-            raise InvalidInput(f"reason is {reason!r}: give a printable text of 1 to {_LONGEST_REASON} characters")
+        _check_reason(reason)
         reservation, before = self._reservation(number), self._pulls.charged(number)
         after = self._books.adjusted_prices(reservation, before, cost)
         if after != before:
@@ -251,6 +261,37 @@ class Ledger:
         """Hand out no more pulls. The same again changes nothing."""
         if not self.is_closed:
             self._write(Kind.CLOSED)
+
+    def deposit(self, amount: Amounts, key: str, reason: str | None = None) -> None:
+        """Add money to the budget. The same again, with the same key, changes nothing."""
+        self._fund(Kind.DEPOSITED, amount, key, reason)
+
+    def withdraw(self, amount: Amounts, key: str, reason: str | None = None) -> None:
+        """Take money out of the budget that is neither spent nor reserved. The same again changes nothing."""
+        self._fund(Kind.WITHDRAWN, amount, key, reason)
+
+    def _fund(self, kind: Kind, amount: Amounts, key: str, reason: str | None) -> None:
+        if reason is not None:
+            _check_reason(reason)
+        units = self._books.units_of(amount, _FUNDING[kind])
+        if self._books.is_repeated(key, self._said_of_funding(kind, units)):
+            return
+        if self.is_closed and kind is Kind.DEPOSITED:
+            raise CampaignClosed("the campaign is closed, and can spend no deposit: create another one")
+        self._write(kind, key=key, note=reason, **written(units))
+
+    def _said_of_funding(self, kind: Kind, units: tuple[int, ...]) -> str:
+        return f"a {_FUNDING[kind]} of {self._books.shown(units)}"
+
+    def pause(self) -> None:
+        """Hand out no pulls until it is resumed. The same again changes nothing."""
+        if not self.is_paused:
+            self._write(Kind.PAUSED)
+
+    def resume(self) -> None:
+        """Hand out pulls again. The same again changes nothing."""
+        if self.is_paused:
+            self._write(Kind.RESUMED)
 
     def _write(self, kind: Kind, **contents: Any) -> None:
         entry = Entry(self.entries + 1, self._now, kind, **contents)
@@ -292,18 +333,11 @@ class Ledger:
         else:
             if reward == told.reward and (is_late or prices == told.prices):
                 return
-        at_cost = "" if told.prices is None else f" and the cost {self._shown(told.prices)}"
+        at_cost = "" if told.prices is None else f" and the cost {self._books.shown(told.prices)}"
         raise PullAlreadySettled(
             f"pull {number} was told before, with the reward {told.reward!r}{at_cost}, and now with another: "
             "a pull is told once"
         )
-
-    def _shown(self, prices: tuple[int, ...]) -> str:
-        amounts = [
-            f"{account.bill.unit.decimal(price)}{'' if account.name is None else f' {account.name}'}"
-            for account, price in zip(self._books.accounts, prices, strict=True)
-        ]
-        return ", ".join(amounts)
 
     def _identify(self, pull: Pull | int) -> int:
         number = pull.id if isinstance(pull, Pull) else pull
@@ -354,8 +388,8 @@ class Ledger:
     # In each of these the player comes first: where it refuses, nothing has changed.
 
     def _fold_asked(self, entry: Entry) -> None:
-        if self.is_closed:
-            raise JournalDamaged("the campaign was closed before")
+        if self.is_closed or self.is_paused:
+            raise JournalDamaged("the campaign was closed or paused before")
         arm = _present(entry.arm)
         if entry.pull != self._books.asked + 1 or not 0 <= arm < self.settings.arm_count:
             raise JournalDamaged(f"it should be pull {self._books.asked + 1}, of an arm that there is")
@@ -464,6 +498,31 @@ class Ledger:
             raise JournalDamaged("it is closed once")
         self.is_closed = True
 
+    def _fold_funded(self, entry: Entry) -> None:
+        units, key, is_deposit = entry.amounts, entry.key, entry.kind is Kind.DEPOSITED
+        said = self._said_of_funding(entry.kind, units)
+        if key is None or self._books.is_repeated(key, said) or min(units) < 0 or not any(units):
+            raise JournalDamaged("it needs a key of its own, and an amount")
+        if self.is_closed and is_deposit:
+            raise JournalDamaged("the campaign was closed before")
+        self.player.fund(units if is_deposit else [-each for each in units])
+        self._books.changes[key] = said
+        self._take_over_settings()
+
+    def _take_over_settings(self) -> None:
+        """Let the settings be what the books say now."""
+        self.settings = self.settings.as_in(self._books)
+
+    def _fold_paused(self, entry: Entry) -> None:
+        if self.is_paused:
+            raise JournalDamaged("it was paused before")
+        self.is_paused = True
+
+    def _fold_resumed(self, entry: Entry) -> None:
+        if not self.is_paused:
+            raise JournalDamaged("it was not paused before")
+        self.is_paused = False
+
     @staticmethod
     def _check_arm(entry: Entry, pull: Reservation) -> None:
         if entry.arm != pull.arm:
@@ -522,6 +581,16 @@ def _check_choice(ledger: Ledger, entry: Entry) -> None:
         raise JournalDamaged(
             f"entry {entry.number} of the journal asks for arm number {entry.arm}, where the policy had to {had_to}"
         )
+
+
+def _check_reason(reason: object) -> None:
+    if (
+        not isinstance(reason, str)
+        or not 1 <= len(reason) <= _LONGEST_REASON
+        or not reason.isprintable()
+        or reason.isspace()
+    ):
+        raise InvalidInput(f"reason is {reason!r}: give a printable text of 1 to {_LONGEST_REASON} characters")
 
 
 def _present(value: int | None) -> int:

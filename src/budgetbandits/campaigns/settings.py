@@ -1,8 +1,8 @@
-"""What a campaign is made of: everything that is fixed when it is created."""
+"""What a campaign is made of: what is fixed when it is created, and what may be changed by an entry of its journal."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.times import Duration, duration, span
 from budgetbandits.core.arrays import UNLIMITED
-from budgetbandits.core.books import SKIP
+from budgetbandits.core.books import SKIP, Books
 from budgetbandits.core.checks import (
     ArmName,
     Costs,
@@ -101,7 +101,7 @@ class ResourceSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class CampaignSettings:
-    """Everything about a campaign that never changes.
+    """Everything that a campaign is created with; budgets may change later, by entries of the journal.
 
     Attributes
     ----------
@@ -297,6 +297,11 @@ class CampaignSettings:
     def name(self, arm: int) -> ArmName:
         """Return the name of an arm."""
         return SKIP if arm == len(self.names) else self.names[arm]
+
+    def as_in(self, books: Books) -> Self:
+        """Return the same with the budgets that the books have."""
+        resources = tuple(ResourceSettings.of(account.bill, account.name) for account in books.accounts)
+        return replace(self, resources=resources)
 
     @property
     def money(self) -> ResourceSettings:

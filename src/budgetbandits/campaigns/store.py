@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Required, Self, TypedDict, Unpack
 
 from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.backend import Backend, CampaignRecord
@@ -19,7 +19,7 @@ from budgetbandits.core.checks import Costs, Limits, OnOverrun
 from budgetbandits.core.optional import require
 from budgetbandits.core.resources import Amounts
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import InvalidInput, InvalidState
+from budgetbandits.errors import CampaignExists, InvalidInput, InvalidState, NoSuchCampaign
 from budgetbandits.policies import Policy
 
 if TYPE_CHECKING:
@@ -51,6 +51,26 @@ class CampaignRow:
     reserved: Decimal
     entries: int
     is_closed: bool
+
+
+class Given(TypedDict, total=False):
+    """What a campaign is created with, see `Store.create`."""
+
+    policy: Required[Policy]
+    costs: Required[Costs]
+    budget: Required[Amounts]
+    reward_range: Required[tuple[float, float]]
+    seed: int | None
+    lease: Duration | None
+    on_expire: OnExpire
+    on_overrun: OnOverrun
+    unit: Amounts | None
+    limits: Limits | None
+    requests: int | None
+    requests_rate: str | None
+    until: str | datetime | None
+    refill: Duration | None
+    skip: bool
 
 
 def open_store(url: str, *, clock: Clock | None = None, read_only: bool = False) -> "Store":
@@ -204,21 +224,23 @@ class Store:
         """
         _check_name(name)
         created = self.backend.time() if self._clock is None else timestamp(self._clock())
-        arrivals = _arrivals(requests, requests_rate, until, refill, created)
-        settings = CampaignSettings.given(
-            policy,
-            costs,
-            budget,
-            reward_range,
-            seed,
-            lease,
-            on_expire,
-            unit,
-            limits,
-            requests,
-            skip,
-            arrivals,
-            on_overrun,
+        settings = _settings(
+            created,
+            policy=policy,
+            costs=costs,
+            budget=budget,
+            reward_range=reward_range,
+            seed=seed,
+            lease=lease,
+            on_expire=on_expire,
+            on_overrun=on_overrun,
+            unit=unit,
+            limits=limits,
+            requests=requests,
+            requests_rate=requests_rate,
+            until=until,
+            refill=refill,
+            skip=skip,
         )
         warn_if_tight(settings.player().books)
         text = settings.to_json()
@@ -241,6 +263,45 @@ class Store:
             if name not in self._campaigns:
                 self._campaigns[name] = Campaign(self.backend, self.backend.find(name), self._clock)
             return self._campaigns[name]
+
+    def open_or_create(self, name: str, **given: Unpack[Given]) -> Campaign:
+        """Return the campaign of that name; if there is none yet, create it. For programs that may be started again.
+
+        Parameters
+        ----------
+        name, given
+            As in `create`. A seed that is not given may be any.
+
+        Raises
+        ------
+        InvalidInput
+            If there is such a campaign, and neither was it created with these values, nor has it them now.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
+        >>> for start in range(2):
+        ...     ads = store.open_or_create(
+        ...         "spring", policy=bb.recommended(), costs={"a": 1}, budget=10, reward_range=(0, 1)
+        ...     )
+        ...     print(ads.ask().id)
+        1
+        2
+        >>> store.close(); folder.cleanup()
+        """
+        try:
+            campaign = self.open(name)
+        except NoSuchCampaign:
+            try:
+                return self.create(name, **given)
+            except CampaignExists:  # another process was faster
+                campaign = self.open(name)
+        if given.get("seed") is None:
+            given["seed"] = campaign.seed
+        campaign.check_made_of(_settings(timestamp(campaign.created), **given))
+        return campaign
 
     def list(self) -> Table[CampaignRow]:
         """Return all campaigns, the oldest first."""
@@ -279,6 +340,26 @@ def _check_name(name: str) -> None:
         raise InvalidInput(f"name is {name!r}: give a printable text of 1 to 255 characters")
 
 
+def _settings(created: int, **given: Unpack[Given]) -> CampaignSettings:
+    """Check what a user gave for a campaign that is created at that time, and return it as settings."""
+    requests, rate = given.get("requests"), given.get("requests_rate")
+    return CampaignSettings.given(
+        given["policy"],
+        given["costs"],
+        given["budget"],
+        given["reward_range"],
+        given.get("seed"),
+        given.get("lease"),
+        given.get("on_expire", "charge"),
+        given.get("unit"),
+        given.get("limits"),
+        requests,
+        given.get("skip", False),
+        _arrivals(requests, rate, given.get("until"), given.get("refill"), created),
+        given.get("on_overrun", "charge"),
+    )
+
+
 def _arrivals(
     requests: int | None, rate: str | None, until: str | datetime | None, refill: Duration | None, begin: int
 ) -> Arrivals | None:
@@ -298,7 +379,7 @@ def _arrivals(
 
 
 def _row(record: CampaignRecord) -> CampaignRow:
-    money = (record.budget, record.totals.spent + record.totals.overrun, record.totals.reserved)
+    money = (record.totals.budget, record.totals.spent + record.totals.overrun, record.totals.reserved)
     try:
         budget, spent, reserved = map(CampaignSettings.unit_of(record.settings).decimal, money)
     except InvalidState:  # the others are listed, and opening this one explains the error

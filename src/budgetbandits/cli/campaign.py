@@ -1,4 +1,4 @@
-"""``budgetbandits campaign``: list, show, verify, export and back up campaigns."""
+"""``budgetbandits campaign``: list, show, verify, export, back up and change campaigns."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 _DESCRIPTION = """\
-Look into the campaigns of a store. Nothing is written to it, and it may be in use.
+Look into the campaigns of a store, or change one; it may be in use. Looking writes nothing to it.
 
 A store is named by its address: sqlite:///ads.db, sqlite:////home/me/ads.db (an absolute path), or
 postgresql+psycopg://user@host/database.
@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
     """Add ``campaign`` to the commands of a program."""
     campaign = commands.add_parser(
         "campaign",
-        help="list, show, verify, export and back up campaigns",
+        help="list, show, verify, export, back up and change campaigns",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -53,6 +53,7 @@ def add_parser(commands: Any) -> None:
     _add_verify(verbs)
     _add_export(verbs)
     _add_backup(verbs)
+    _add_changes(verbs)
 
 
 def _add_verb(verbs: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, description: str) -> Any:
@@ -105,6 +106,91 @@ def _add_backup(verbs: Any) -> None:
     backup.add_argument("file", type=Path, help="the file to write, a new one")
 
 
+_FUNDS = """\
+{} The key makes it repeatable: the same again, with the same key,
+changes nothing, so give something of its own to each, such as the number of an invoice. All that spend the budget go on
+meanwhile, and know of it at once.
+"""
+
+
+def _add_changes(verbs: Any) -> None:
+    deposit = "Add money to the budget of a campaign."
+    withdraw = "Take money out of the budget of a campaign: no more than is neither spent nor reserved."
+    for name, run, summary in (("deposit", _deposit, deposit), ("withdraw", _withdraw, withdraw)):
+        parser = _add_change(verbs, name, run, summary, _FUNDS.format(summary))
+        parser.add_argument(
+            "amount", nargs="+", help="how much, such as 100.00; of resources with names, such as usd=100.00 gpu_s=3600"
+        )
+        parser.add_argument("--key", required=True, help="what makes it repeatable, such as the number of an invoice")
+        parser.add_argument("--reason", help="why, for the journal")
+    pause = "Hand out no pulls until the campaign is resumed. Pulls that are outstanding can be told."
+    _add_change(verbs, "pause", _changed_by("pause"), "hand out no pulls for now", pause)
+    _add_change(verbs, "resume", _changed_by("resume"), "hand out pulls again", "Hand out pulls again after a pause.")
+    close = "Hand out no more pulls, for ever. Pulls that are outstanding can be told."
+    _add_change(verbs, "close", _changed_by("close"), "hand out no more pulls", close)
+
+
+def _add_change(verbs: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, description: str) -> Any:
+    parser = _add_verb(verbs, name, run, summary[0].lower() + summary[1:].rstrip("."), description)
+    parser.add_argument("name", help="the name of the campaign")
+    return parser
+
+
+def _change(options: argparse.Namespace, change: "Callable[[Campaign], None]") -> int:
+    from budgetbandits.campaigns.store import open_store
+
+    with _open(options) as store:  # to write would create what is not there
+        store.open(options.name)
+    with open_store(options.store) as store:
+        ads = store.open(options.name)
+        change(ads)
+        print(f"{ads.name}: {_state(ads)}")
+        for line in _shown_money(ads):
+            print(line)
+    return 0
+
+
+def _changed_by(verb: str) -> Callable[[argparse.Namespace], int]:
+    return lambda options: _change(options, lambda ads: getattr(ads, verb)())
+
+
+def _deposit(options: argparse.Namespace) -> int:
+    return _change(options, lambda ads: ads.deposit(_amounts(options.amount), key=options.key, reason=options.reason))
+
+
+def _withdraw(options: argparse.Namespace) -> int:
+    return _change(options, lambda ads: ads.withdraw(_amounts(options.amount), key=options.key, reason=options.reason))
+
+
+def _amounts(given: list[str]) -> str | dict[str, str]:
+    """Return an amount, or one of each resource by its name, from words such as "usd=10"."""
+    from budgetbandits.errors import InvalidInput
+
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    named = dict[str, str]()
+    for word in given:
+        name, sign, amount = word.rpartition("=")
+        if not sign or name in named:
+            raise InvalidInput(f"{word!r} is no amount: give one, such as 100.00, or one of each resource, as usd=10")
+        named[name] = amount
+    return named
+
+
+def _state(ads: "Campaign") -> str:
+    return "closed" if ads.is_closed else "paused" if ads.is_paused else "open"
+
+
+def _shown_money(ads: "Campaign") -> list[str]:
+    lines = []
+    for name, money in (ads.resources or {"budget": ads.money}).items():
+        overrun = f" ({money.overrun} more than was reserved)" if money.overrun else ""
+        lines.append(
+            f"{name} {money.budget}: spent {money.spent}{overrun}, reserved {money.reserved}, left {money.left}"
+        )
+    return lines
+
+
 def _open(options: argparse.Namespace) -> "Store":
     from importlib import import_module
 
@@ -130,12 +216,11 @@ def _show(options: argparse.Namespace) -> int:
 
     with _open(options) as store:
         ads = store.open(options.name)
-        money, leases = ads.money, ads.leases
-        print(f"{ads.name}: {ads.policy!r}, seed {ads.seed}, {'closed' if ads.is_closed else 'open'}")
+        leases = ads.leases
+        print(f"{ads.name}: {ads.policy!r}, seed {ads.seed}, {_state(ads)}")
         print(f"created {ads.created:%Y-%m-%d %H:%M:%S} UTC, lease {ads.lease or 'none'}, on expiry: {ads.on_expire}")
-        for name, each in (ads.resources or {"budget": money}).items():
-            overrun = f" ({each.overrun} more than was reserved)" if each.overrun else ""
-            print(f"{name} {each.budget}: spent {each.spent}{overrun}, reserved {each.reserved}, left {each.left}")
+        for line in _shown_money(ads):
+            print(line)
         skip = ", which may be declined" if ads.skip else ""
         if ads.requests is not None:
             print(f"{ads.requests} requests{skip}: left {ads.requests_left}")

@@ -26,7 +26,7 @@ import numpy as np
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.checks import SKIP, ArmName, is_whole
 from budgetbandits.core.money import PriceList
-from budgetbandits.core.resources import Account, Amounts, Bill, Money, accounts_of
+from budgetbandits.core.resources import Account, Amounts, Bill, Money, accounts_of, price_lists
 from budgetbandits.errors import (
     InvalidAmount,
     InvalidInput,
@@ -202,6 +202,8 @@ class Books:
         The ids of the cancelled pulls.
     answers
         The answers to asks with a key.
+    changes
+        What else was done with a key, in words.
     owner
         The campaign whose books they are; None for a learner's.
 
@@ -246,11 +248,47 @@ class Books:
         self.expired: dict[int, Expired] = {}
         self.cancelled: set[int] = set()
         self.answers: dict[str, Answer] = {}
+        self.changes: dict[str, str] = {}
         self.owner: str | None = None
         # To find these takes longer than all else about a pull.
         self._prices: dict[int, tuple[int, ...]] = {}
         self._costs: dict[tuple[int, ...], tuple[Decimal, ...]] = {}
         self._last: Pull | None = None
+
+    def change(self, names: Sequence[ArmName], bill: Bill, limits: Counts, pulled: Counts) -> None:
+        """Let arms, prices, budgets and limits be others from now on, where each arm was pulled so often.
+
+        Arms keep their numbers, and new ones come after them. Pulls that are outstanding keep their prices.
+        """
+        for account, prices in zip(self.accounts, price_lists(bill), strict=True):
+            account.change(prices, pulled)
+        self._renumber_skip(len(names))
+        self.names, self.limits = names, limits
+        self.bills = tuple(account.bill for account in self.accounts)
+        self.has_random_costs = any(bill.least is not None for bill in self.bills)
+        self.pulls_left = limits.copy()
+        self.pulls_left[: len(pulled)] -= np.where(limits[: len(pulled)] == UNLIMITED, 0, pulled)
+        self._prices.clear()
+        for cached in ("_numbers", "_lasting_fallback"):
+            self.__dict__.pop(cached, None)
+        left = None if self.requests is None else int(self.requests_left)
+        self.fallback = self._fallback_from_now(left)
+
+    def _renumber_skip(self, arms: int) -> None:
+        """Let the arm `SKIP` come after so many others, also in what was handed out before."""
+        before, self.skip_arm = self.skip_arm, arms
+        if arms == before:
+            return
+
+        def renumbered(pull: Reservation) -> Reservation:
+            return pull._replace(arm=arms) if pull.arm == before else pull
+
+        self.outstanding = {number: renumbered(pull) for number, pull in self.outstanding.items()}
+        self.expired = {
+            number: each._replace(reservation=renumbered(each.reservation)) for number, each in self.expired.items()
+        }
+        for answer in self.answers.values():
+            answer.pulls[:] = map(renumbered, answer.pulls)
 
     # Arms and money
 
@@ -394,11 +432,11 @@ class Books:
     def expect(self, requests_left: int, budgets: Sequence[int]) -> None:
         """Expect so many more requests, for so much: numbers that may change, and with which nothing is certain."""
         for account, budget in zip(self.accounts, budgets, strict=True):
-            account.bill = replace(account.bill, budget=budget)
+            account.come = budget
         self.requests = self.pulls + requests_left
         self.fallback = self._fallback_from_now(requests_left) if self.has_several else self._lasting_fallback
 
-    def _fallback_from_now(self, requests_left: int) -> Fallback:
+    def _fallback_from_now(self, requests_left: int | None) -> Fallback:
         left = [replace(account.bill, budget=account.left) for account in self.accounts]
         return fallback_of(left, self.pulls_left, requests_left, skip=self.skip)
 
@@ -413,6 +451,57 @@ class Books:
             self.declined += pulls
         elif self.limits[arm] != UNLIMITED:
             self.pulls_left[arm] -= pulls  # below 0 where a released pull counts after all
+
+    # Changes
+
+    @property
+    def bill(self) -> Bill:
+        """What a pull of each arm costs, and the budget, of one resource or of each by its name."""
+        return self._bill([account.bill for account in self.accounts])
+
+    def _bill(self, bills: Sequence[PriceList]) -> Bill:
+        return bills[0] if self.first.name is None else dict(zip(self.resource_names, bills, strict=True))
+
+    def units_of(self, amounts: Amounts, what: str) -> tuple[int, ...]:
+        """Return an amount of money to deposit or to withdraw, of each resource, in whole units, or raise."""
+        if self.first.name is None and isinstance(amounts, Mapping):
+            raise InvalidAmount(f"{what} is {amounts!r}: the budget is a plain number, and so is what is added to it")
+        given: list[Any] = [amounts] if self.first.name is None else self._by_resource(amounts, what)
+        units = tuple(
+            0 if amount is None else account.bill.unit.units_exactly(amount, self._in_resource(what, account))
+            for account, amount in zip(self.accounts, given, strict=True)
+        )
+        if not any(units):
+            raise InvalidAmount(f"{what} is {amounts!r}: give an amount greater than 0")
+        return units
+
+    def _by_resource(self, amounts: Amounts, what: str) -> list[Any]:
+        named = self._costs_by_resource(amounts, what)
+        return [named.get(name) for name in self.resource_names]
+
+    @staticmethod
+    def _in_resource(what: str, account: Account) -> str:
+        return what if account.name is None else f"{what} in {account.name!r}"
+
+    def with_budgets_changed(self, units: Sequence[int]) -> Bill:
+        """Return the bill with so much more, or less, in each budget, or raise: what is spent or reserved stays."""
+        pairs = list(zip(self.accounts, units, strict=True))
+        for account, change in pairs:
+            unit, free = account.bill.unit, account.bill.budget - account.spent - account.reserved
+            of = "" if account.name is None else f" of {account.name!r}"
+            if account.bill.budget + change > unit.most:
+                raise InvalidAmount(
+                    f"a deposit{of} of {unit.shown(change)} would make the budget more than {unit.shown(unit.most)}, "
+                    "and no more than that can be counted exactly"
+                )
+            if change < 0 and -change > free:
+                raise InvalidAmount(
+                    f"a withdrawal{of} of {unit.shown(-change)} is more than is left, {unit.shown(max(free, 0))}: what "
+                    "is spent or reserved stays; withdraw less, or wait until pulls are settled"
+                )
+            if account.name is not None and account.bill.budget + change == 0:
+                raise InvalidAmount(f"a withdrawal{of} of {unit.shown(-change)} would leave no budget: leave something")
+        return self._bill([replace(account.bill, budget=account.bill.budget + change) for account, change in pairs])
 
     # Checks
 
@@ -465,16 +554,16 @@ class Books:
             for account, reserved in zip(self.accounts, reservation.prices, strict=True)
         ]
 
-    def _costs_by_resource(self, cost: Amounts | None, what: str) -> Mapping[str, Amounts]:
+    def _costs_by_resource(self, cost: Amounts | None, what: str) -> Mapping[str, Any]:
         if cost is None:
             return {}
         if not isinstance(cost, Mapping):
             example = dict.fromkeys(self.resource_names, 1)
-            raise InvalidAmount(f"{what} is {cost!r}: tell what it took of each resource, such as {example!r}")
+            raise InvalidAmount(f"{what} is {cost!r}: give an amount of each resource, such as {example!r}")
         if unknown := [resource for resource in cost if resource not in self.resource_names]:
             there_are = ", ".join(map(repr, self.resource_names))
             raise InvalidAmount(
-                f"{what} names the resource {unknown[0]!r}: the budget has {there_are}; tell what it took of these"
+                f"{what} names the resource {unknown[0]!r}: the budget has {there_are}; give amounts of these"
             )
         return cost
 
@@ -524,9 +613,11 @@ class Books:
         """Return the answer that a key had before, or None if it is new; raise if it was to another request."""
         if key is None:
             return None
-        # What no database can hold, or find again, is refused.
-        if not isinstance(key, str) or not 1 <= len(key) <= _LONGEST_KEY or not key.isprintable():
-            raise InvalidInput(f"key is {key!r}: give a printable text of 1 to {_LONGEST_KEY} characters")
+        _check_key(key)
+        if key in self.changes:
+            raise KeyReused(
+                f"the key {key!r} was used for {self.changes[key]}, and now to ask: use a new key for each new request"
+            )
         answer = self.answers.get(key)
         if answer is not None and answer.wanted != wanted:
             raise KeyReused(
@@ -540,9 +631,34 @@ class Books:
             )
         return None if answer is None else answer.pulls
 
+    def is_repeated(self, key: str, change: str) -> bool:
+        """Tell whether a change, said in words, was made before with the same key; raise if the key had another use."""
+        _check_key(key)
+        before = "to ask" if key in self.answers else self.changes.get(key)
+        if before is not None and before != change:
+            raise KeyReused(
+                f"the key {key!r} was used {before if before == 'to ask' else f'for {before}'}, and now for {change}: "
+                "use a new key for each new request"
+            )
+        return before is not None
+
+    def shown(self, prices: Sequence[int]) -> str:
+        """Return amounts of all resources in words."""
+        amounts = [
+            f"{account.bill.unit.shown(price)}{'' if account.name is None else f' {account.name}'}"
+            for account, price in zip(self.accounts, prices, strict=True)
+        ]
+        return ", ".join(amounts)
+
     def note_answer(self, key: str, wanted: int, reservation: Reservation) -> None:
         """Note that a pull is the answer to an ask with a key, or the next part of it."""
         self.answers.setdefault(key, Answer(wanted, [])).pulls.append(reservation)
+
+
+def _check_key(key: object) -> None:
+    # What no database can hold, or find again, is refused.
+    if not isinstance(key, str) or not 1 <= len(key) <= _LONGEST_KEY or not key.isprintable():
+        raise InvalidInput(f"key is {key!r}: give a printable text of 1 to {_LONGEST_KEY} characters")
 
 
 def fallback_of(bills: Sequence[PriceList], limits: Counts, requests: int | None, *, skip: bool) -> Fallback:

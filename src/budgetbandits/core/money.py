@@ -173,6 +173,19 @@ class Unit:
         numerator, denominator = self._in_units(amount, what)
         return -(-numerator // denominator)
 
+    def units_exactly(self, amount: Amount, what: str) -> int:
+        """Return an amount as a number of units, or raise if it is finer than they are.
+
+        >>> Unit(10, 2).units_exactly("0.08", "deposit")
+        8
+        """
+        numerator, denominator = self._in_units(amount, what)
+        if numerator % denominator:
+            raise InvalidAmount(f"{what} is {amount}: the smallest amount here is {self.shown(1)}; give whole ones")
+        if numerator // denominator > self.most:
+            raise InvalidAmount(f"{what} is {amount}: at most {self.shown(self.most)} can be counted exactly")
+        return numerator // denominator
+
     def excess(self, amount: Amount, what: str) -> float:
         """Return the part of a unit by which `units_at_least` is more than an amount.
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Floats
+from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.checks import ArmName, Costs, cost_of, is_writable, named_costs
 from budgetbandits.core.money import Amount, PriceList, price_list
 from budgetbandits.errors import InvalidAmount, InvalidInput
@@ -77,27 +77,41 @@ class Account:
     ----------
     bill, name
         The same.
+    come
+        What of the budget has come so far: all of it, but for a budget that is refilled.
     spent, reserved
         What was spent, and what is reserved for outstanding pulls.
     saved
-        By how much the pulls that count came cheaper than what was reserved for them.
+        By how much the pulls that count came cheaper than the prices of their arms.
     overrun
         How much of what was spent is more than had been reserved for it.
     """
 
     def __init__(self, bill: PriceList, name: str | None = None) -> None:
-        self.bill = bill.owned()
+        self._set(bill)
         self.name = name
         self.spent = 0
         self.reserved = 0
         self.saved = 0
         self.overrun = 0
+
+    def change(self, bill: PriceList, pulled: Counts) -> None:
+        """Let prices and the budget be others from now on, where each arm was pulled so often at the former ones."""
+        before = self.bill
+        self._set(bill)
+        for arm in np.flatnonzero((before.prices != bill.prices[: len(pulled)]) & (pulled > 0)):
+            # Seen from the prices of now, that came cheaper or dearer.
+            self.saved += int(pulled[arm]) * (self.price(int(arm)) - before.unit.units(float(before.prices[arm])))
+
+    def _set(self, bill: PriceList) -> None:
+        self.bill = bill.owned()
+        self.come = bill.budget
         self._prices: dict[int, int] = {}  # to find one takes longer than all else about a pull
 
     @property
     def left(self) -> int:
-        """What is neither spent nor reserved."""
-        return self.bill.budget - self.spent - self.reserved
+        """What has come and is neither spent nor reserved."""
+        return self.come - self.spent - self.reserved
 
     @property
     def money(self) -> Money:
@@ -118,7 +132,7 @@ class Account:
         What was given back may have been reserved again for other pulls: what there is no room for any more is an
         overrun, too.
         """
-        room = self.left + self.overrun
+        room = self.bill.budget - self.spent - self.reserved + self.overrun
         change = after - before
         above = max(after - reserved, 0) - max(before - reserved, 0)
         if change < 0:

@@ -397,6 +397,54 @@ class Learner:
             prices = None if cost is None else books.told_prices(found, cost)
             self._player.expire(found, release=release, prices=prices)
 
+    # Changes
+
+    def deposit(self, amount: Amounts, *, key: str | None = None) -> None:
+        """Add money to the budget.
+
+        Parameters
+        ----------
+        amount
+            How much; with several resources, of each by its name, and nothing of those left out.
+        key
+            Makes it repeatable: the same deposit with the same key again changes nothing.
+
+        Raises
+        ------
+        InvalidAmount
+            If it is no amount, or finer than the unit.
+        KeyReused
+            If the key was used before, for something else.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> learner = bb.Learner(bb.recommended(), costs={"a": 1}, budget=1, reward_range=(0, 1))
+        >>> pull = learner.ask()
+        >>> learner.ask() is None
+        True
+        >>> learner.deposit(5)
+        >>> learner.money.budget, learner.ask().arm
+        (Decimal('6'), 'a')
+        """
+        self._fund(amount, 1, key)
+
+    def withdraw(self, amount: Amounts, *, key: str | None = None) -> None:
+        """Take money out of the budget that is neither spent nor reserved; parameters and errors as in `deposit`."""
+        self._fund(amount, -1, key)
+
+    def _fund(self, amount: Amounts, sign: int, key: str | None) -> None:
+        with self._lock:
+            books, what = self._player.books, "deposit" if sign > 0 else "withdrawal"
+            units = books.units_of(amount, what)
+            said = f"a {what} of {books.shown(units)}"
+            if key is not None and books.is_repeated(key, said):
+                return
+            with Uninterrupted():
+                self._player.fund([sign * each for each in units])
+                if key is not None:
+                    books.changes[key] = said
+
     # What it shows
 
     @property

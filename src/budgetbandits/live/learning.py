@@ -1,12 +1,14 @@
 """What a live policy knows of its arms, and how that grows with every pull and reward."""
 
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import UNLIMITED, Floats
+from budgetbandits.core.arrays import UNLIMITED, Flags, Floats
 from budgetbandits.core.books import Books, Reservation
+from budgetbandits.core.money import PriceList
 from budgetbandits.errors import InvalidReward, PolicyError
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.forgetful import takes_notes
@@ -66,12 +68,18 @@ class Learning:
         What the policy remembers of that.
     shown
         The same for the policy to look at, which may be anybody's: it can write nothing.
+    reward_low
+        The least reward that there can be.
     reward_seen
         The greatest reward learned from so far.
     tried, first_tries
         How many arms were pulled at least once, and what is known of them, see `no_first_tries`.
-    greatest_costs
-        The greatest price of each arm, also at its limit.
+    greatest_costs, least_costs
+        The greatest and the least price of each arm, also at its limit.
+    is_random_cost
+        Whether the price of each arm is known only after a pull.
+    observed
+        How many of the pulls of each arm were made elsewhere, and only teach.
     cost_min
         The least price of an arm that can be pulled.
     """
@@ -79,10 +87,12 @@ class Learning:
     def __init__(self, policy: Policy, books: Books, reward_low: float, reward_high: float) -> None:
         self._policy = policy
         self._books = books
-        self._reward_low, self._reward_high = reward_low, reward_high
+        self.reward_low, self._reward_high = reward_low, reward_high
         resources = resources_in(books.bills) if books.has_several else None
-        self.greatest_costs, self._least, is_random = costs_of(books, resources)
-        fresh = fresh_arms(self.greatest_costs, self._least, is_random, books.limits, reward_low, resources)
+        self.greatest_costs, self.least_costs, is_random = costs_of(books, resources)
+        self.is_random_cost = random_costs_in(books.bills)
+        self.observed = np.zeros(len(self.greatest_costs), np.int64)
+        fresh = fresh_arms(self.greatest_costs, self.least_costs, is_random, books.limits, reward_low, resources)
         self.arms = fresh._replace(pulls_left=books.pulls_left)
         self.memory = policy.memory if isinstance(policy, Forgetful) else Everything()
         self.past = self.memory.fresh(self.arms, _PULLS_MOST, reward_low, is_random)
@@ -123,6 +133,12 @@ class Learning:
             self.arms.cost[arm] = self.greatest_costs[arm] if self.arms.pulls_left[arm] > 0 else math.inf
             self.cost_min = float(self.arms.cost.min())
 
+    def note_limits(self) -> None:
+        """Let arms that have reached their limits cost more than all money; with several resources, see above."""
+        if self.arms.resources is None:
+            self.arms.cost[self.arms.pulls_left <= 0] = math.inf
+            self.cost_min = float(self.arms.cost.min())
+
     def _count_tried(self, arm: int, *, is_tried: bool) -> None:
         price = float(self.greatest_costs[arm])
         self.tried += 1 if is_tried else -1
@@ -141,13 +157,13 @@ class Learning:
         if books.requests is not None or books.has_several:
             number = math.inf if books.requests is None else float(books.requests)
             requested = first_requested(number, 0.0, books.skip, books.fallback, books.has_random_costs)
-        return first_moment(self.greatest_costs, self.budget, self._reward_low, self._reward_high, requested)
+        return first_moment(self.greatest_costs, self.budget, self.reward_low, self._reward_high, requested)
 
     @property
     def budget(self) -> float:
         """The price of the whole budget; of several resources, 1, since costs are shares."""
-        bill = self._books.first.bill
-        return 1.0 if self._books.has_several else bill.unit.price(bill.budget)
+        money = self._books.first
+        return 1.0 if self._books.has_several else money.bill.unit.price(money.come)
 
     def payable(self, money: float, requested: Requested) -> float:
         """Return how much of the money left a pull may cost; with several resources, arms say so themselves."""
@@ -193,16 +209,16 @@ class Learning:
         except Exception:  # whatever it is that was given
             amount = math.nan
         is_nothing = amount == 0 and arm == self._books.skip_arm  # what a declined request is worth
-        if not self._reward_low <= amount <= self._reward_high and not is_nothing:
+        if not self.reward_low <= amount <= self._reward_high and not is_nothing:
             raise InvalidReward(
                 f"reward of arm {self._books.name(arm)!r} is {reward!r}: it must be a number in the reward range "
-                f"({self._reward_low:g}, {self._reward_high:g}) that was declared"
+                f"({self.reward_low:g}, {self._reward_high:g}) that was declared"
             )
         return amount
 
     def lesson(self, arm: int, reward: float, prices: tuple[int, ...] | None, draw: float) -> Lesson:
         """Return what the policy makes of a reward and of a random cost; one that is not known counts as the mean."""
-        low, high = self._reward_low, self._reward_high
+        low, high = self.reward_low, self._reward_high
         learned = self._checked_lesson("reward", self._policy.reward_lesson(reward, low, high, draw), low, high)
         if not self._books.has_random_costs and self.arms.resources is None:
             return Lesson(learned, float(self.greatest_costs[arm]), None)
@@ -221,7 +237,7 @@ class Learning:
         return np.clip(told, low, high)  # a known cost that came cheaper is no lesson
 
     def _learned_cost(self, arm: int, prices: tuple[int, ...] | None, costs: Floats | None, draw: float) -> float:
-        greatest, least = float(self.greatest_costs[arm]), float(self._least[arm])
+        greatest, least = float(self.greatest_costs[arm]), float(self.least_costs[arm])
         if not self._books.has_random_cost(arm):
             return greatest
         if prices is None:
@@ -243,14 +259,14 @@ class Learning:
     def learn(self, pull: Reservation, lesson: Lesson) -> None:
         """Let a reward enter the estimates and, where it is random, the cost."""
         arm = pull.arm
-        is_barren = bool(self.arms.mean[arm] <= self._reward_low)
+        is_barren = bool(self.arms.mean[arm] <= self.reward_low)
         learn(self.arms, arm, lesson.reward)
         self.reward_seen = max(self.reward_seen, lesson.reward)
         if self._books.has_random_cost(arm):
             learn_cost(self.arms, arm, lesson.cost, float(self.greatest_costs[arm]))
         if lesson.costs is not None and self.arms.resources is not None:
             learn_costs(self.arms.resources, arm, lesson.costs, float(self.arms.told[arm]))
-        excess, mean_cost = lesson.reward - self._reward_low, float(self.arms.mean_cost[arm])
+        excess, mean_cost = lesson.reward - self.reward_low, float(self.arms.mean_cost[arm])
         note_reward(self.first_tries, excess, mean_cost, is_barren)
         self.memory.learn(self.past, arm, pull.number, self._books.asked, lesson.reward, lesson.cost)
 
@@ -264,8 +280,17 @@ class Learning:
             return means
         if self._books.first.bill.least is None:
             return self.greatest_costs
-        means = np.divide(arms.cost_sum, arms.told, out=self._least.copy(), where=arms.told > 0)
-        return np.clip(means, self._least, self.greatest_costs)
+        means = np.divide(arms.cost_sum, arms.told, out=self.least_costs.copy(), where=arms.told > 0)
+        return np.clip(means, self.least_costs, self.greatest_costs)
+
+
+def random_costs_in(bills: Sequence[PriceList]) -> Flags:
+    """Return whether the price of each arm is known only after a pull, in any resource."""
+    is_random = np.zeros(len(bills[0].prices), np.bool_)
+    for bill in bills:
+        if bill.least is not None:
+            is_random |= bill.least < bill.prices
+    return is_random
 
 
 def costs_of(books: Books, resources: Resources | None) -> tuple[Floats, Floats, bool]:

@@ -8,12 +8,15 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from budgetbandits.core.arrays import Counts
-from budgetbandits.core.books import Books, Reservation
+from budgetbandits.core.books import Books, Fallback, Reservation
 from budgetbandits.core.checks import ArmName, check_range, check_requests, check_whole
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.streams import CHOICE, Draws, uniform
 from budgetbandits.errors import InvalidInput
+from budgetbandits.live.carrying import carry_over
 from budgetbandits.live.choosing import Chooser
 from budgetbandits.live.interrupts import Uninterrupted
 from budgetbandits.live.learning import Learning
@@ -94,6 +97,29 @@ class Player:
         self._chooser = Chooser(policy, self.books, self.learning)
         self._draws = Draws(self.seed, CHOICE, self.run)
         self._first = self.learning.first_moment()
+
+    # Changes: what was learned stays, see `live.carrying`, and pulls that are outstanding keep their prices.
+
+    def fund(self, units: Sequence[int]) -> None:
+        """Add so much to each budget, or take it away; raise if that is spent or reserved."""
+        self._change(self.books.names, self.books.with_budgets_changed(units), self.books.limits)
+
+    def _change(self, names: Sequence[ArmName], bill: Bill, limits: Counts) -> None:
+        with Uninterrupted():
+            before = self.learning
+            pulled = (before.arms.pulls - before.observed).astype(np.int64)
+            self.books.change(names, bill, limits, pulled)
+            self.learning = Learning(self.policy, self.books, self.reward_low, self.reward_high)
+            carry_over(before, self.learning)
+            self._chooser = Chooser(self.policy, self.books, self.learning)
+            self._first = self.learning.first_moment()
+
+    def restore_fallback(self, fallback: Fallback) -> None:
+        """Let an arm be kept for the requests to come that does not follow from the prices of now."""
+        self.books.fallback = fallback
+        self._first = self.learning.first_moment()
+
+    # Asking and telling
 
     def expect(self, requests_left: int, budgets: Sequence[int]) -> None:
         """Expect so many more requests, this one included, where their number is not known, for budgets in units."""

@@ -59,6 +59,12 @@ class AskTell(Protocol):
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for."""
 
+    def deposit(self, amount: Amounts, *, key: str) -> None:
+        """Add money to the budget. The same again, with the same key, changes nothing."""
+
+    def withdraw(self, amount: Amounts, *, key: str) -> None:
+        """Take money out of the budget that is neither spent nor reserved. The same again changes nothing."""
+
     @property
     def policy(self) -> Policy:
         """The policy."""

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Floats
-from budgetbandits.core.books import Answer, Expired, Reservation
-from budgetbandits.core.checks import check_whole, limits_of, named_costs
+from budgetbandits.core.books import Answer, Expired, Fallback, Reservation, fallback_of
+from budgetbandits.core.checks import check_whole, is_whole, limits_of, named_costs
 from budgetbandits.core.money import Amount, PriceList, Unit
 from budgetbandits.core.resources import Account, Bill, check_none_is_free
 from budgetbandits.errors import InvalidState
@@ -21,17 +21,19 @@ from budgetbandits.policies.state import Arms, Resources
 __all__ = ["from_json", "to_json"]
 
 _FORMAT: Final = "budgetbandits.learner"
-_VERSION: Final = 5
+# Learners are written in the oldest version that can say them, so that older packages read what they understand:
+_PLAIN: Final = 5
+_CHANGED: Final = 6
 
 
 def to_json(player: Player) -> str:
     """Return everything about a player as JSON text."""
     books, arms = player.books, player.learning.arms
-    money = _saved_account(books.first)
+    money, changed = _saved_account(books.first), _saved_where_changed(player)
     return json.dumps(
         {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": _CHANGED if changed else _PLAIN,
             "policy": player.policy.to_data(),
             "names": list(books.names),
             "unit": money["unit"],
@@ -58,7 +60,8 @@ def to_json(player: Player) -> str:
             "expired": [[*_saved_pull(player, pull), is_released] for pull, is_released in books.expired.values()],
             "cancelled": sorted(books.cancelled),
         }
-        | _saved_where_used(player),
+        | _saved_where_used(player)
+        | changed,
         allow_nan=False,
     )
 
@@ -105,6 +108,16 @@ def _saved_where_used(player: Player) -> dict[str, Any]:
     return used
 
 
+def _saved_where_changed(player: Player) -> dict[str, Any]:
+    """Return what does not follow from the prices and budgets of now, where these have changed on the way."""
+    books, changed = player.books, dict[str, Any]()
+    if books.changes:
+        changed["changes"] = books.changes
+    if books.fallback != fallback_of(books.bills, books.limits, books.requests, skip=books.skip):
+        changed["fallback"] = list(books.fallback)
+    return changed
+
+
 def from_json(text: str) -> Player:
     """Return the player that `to_json` described, or raise `InvalidState`."""
     data = _parse(text)
@@ -123,10 +136,10 @@ def _parse(text: str) -> dict[str, Any]:
         raise InvalidState(f"this is no complete JSON text ({error}): restore it from another copy") from error
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise InvalidState(f"this JSON text is no saved learner: its 'format' must be {_FORMAT!r}")
-    if data.get("version") != _VERSION:
+    if data.get("version") not in (_PLAIN, _CHANGED):
         raise InvalidState(
-            f"the saved learner has the format version {data.get('version')!r}, and this package reads {_VERSION}: "
-            "use the package version that wrote it"
+            f"the saved learner has the format version {data.get('version')!r}, and this package reads {_PLAIN} and "
+            f"{_CHANGED}: use the package version that wrote it"
         )
     return data
 
@@ -149,6 +162,7 @@ def _restored(data: dict[str, Any]) -> Player:
     _restore_arms(player, data)
     _restore_pulls(player, data)
     _restore_answers(player, data.get("answers", {}))
+    _restore_changes(player, data)
     if isinstance(player.policy, Forgetful):
         restore_past(player.learning.memory, player.learning.past, data["memory"], player.reward_high)
     if any(account.left + account.overrun < 0 for account in player.books.accounts):
@@ -277,6 +291,16 @@ def _restore_resources(arms: Arms, resources: Resources, cost_sums: list[list[fl
     slack = 1e-9 * high
     if not ((means >= low - slack) & (means <= high + slack)).all() or resources.cost_sums[:, arms.told == 0].any():
         raise InvalidState("the saved learner is damaged: its costs make no sense")
+
+
+def _restore_changes(player: Player, data: dict[str, Any]) -> None:
+    books = player.books
+    books.changes = {str(key): str(change) for key, change in data.get("changes", {}).items()}
+    if "fallback" in data:
+        arm, is_certain = data["fallback"]
+        if not is_whole(arm) or not -1 <= arm < books.skip_arm or books.requests is None:
+            raise InvalidState(f"the saved learner is damaged: {arm!r} is no arm that answers all requests")
+        player.restore_fallback(Fallback(int(arm), bool(is_certain)))
 
 
 # Pulls

@@ -110,6 +110,57 @@ class AskTellContract(ABC):
         assert arms.ask(arm="c", n=2) == []
         assert arms.pulls == 0
 
+    # Changes
+
+    @pytest.mark.parametrize("case", ["plain", "requests", "resources"])
+    @pytest.mark.parametrize("policy", [recommended(), epsilon_greedy(5, 0.5)], ids=repr)
+    def test_a_budget_that_changes_before_the_first_pull_might_have_been_that_from_the_beginning(
+        self, policy: Policy, case: str
+    ) -> None:
+        has_several = case == "resources"
+        costs: Any = RESOURCES if has_several else COSTS
+        further: dict[str, Any] = {
+            "unit": UNITS if has_several else None,
+            "requests": 15 if case == "requests" else None,
+        }
+
+        def budget(usd: int) -> Any:
+            return {"usd": usd, "gpu_s": 5 * usd} if has_several else usd
+
+        straight, *changed = (self.start(policy, costs, budget(usd), **further) for usd in (5, 3, 9))
+        changed[0].deposit(budget(2), key="in")
+        changed[1].withdraw(budget(4), key="out")
+        assert [arms.money for arms in changed] == [straight.money] * 2
+        for number in range(15):
+            pull = straight.ask()
+            for arms in changed:
+                assert arms.ask() == pull
+            if pull is not None and number % 4:
+                for arms in (straight, *changed):
+                    arms.tell(pull.id, number / 15, {"gpu_s": 2} if has_several and pull.arm == "b" else None)
+        assert [arms.arms for arms in changed] == [straight.arms] * 2
+        assert [arms.resources for arms in changed] == [straight.resources] * 2
+
+    def test_a_deposit_lets_it_go_on_and_what_is_held_is_not_withdrawn(self) -> None:
+        arms = self.start(kube(), {"a": 3}, 7, unit="0.1")
+        pulls = arms.ask(n=5)
+        assert (len(pulls), arms.ask()) == (2, None)
+        for _ in range(2):
+            arms.deposit("2.5", key="in")
+        assert (len(arms.ask(n=5)), arms.money.left) == (1, Decimal("0.5"))
+        arms.tell(pulls[0], 0.5, "2.0")
+        with pytest.raises(InvalidAmount, match=r"a withdrawal of 1.6 is more than is left, 1.5: what is spent or"):
+            arms.withdraw("1.6", key="out")
+        arms.withdraw("1.5", key="out")
+        for change in (arms.deposit, arms.withdraw):
+            with pytest.raises(InvalidAmount, match=r"is 0.25: the smallest amount here is 0.1; give whole ones"):
+                change("0.25", key="fine")
+            with pytest.raises(KeyReused, match=r"the key 'in' was used for a deposit of 2.5, and now for a"):
+                change("0.5", key="in")
+        with pytest.raises(KeyReused, match=r"the key 'in' was used for a deposit of 2.5, and now to ask"):
+            arms.ask(key="in")
+        assert _amounts(arms) == ("2.0", "6.0", "0.0")
+
     def test_several_pulls_at_once_are_those_that_come_one_by_one(self, arms: AskTell) -> None:
         other = self.start(kube(), COSTS, 10)
         assert arms.ask(n=4) == [_asked(other) for _ in range(4)]
@@ -421,12 +472,12 @@ class AskTellContract(ABC):
         [
             (None, "cost of pull 1 in 'gpu_s' is missing: arm 'b' has a random cost; tell what it was"),
             ({"usd": "0.10"}, "cost of pull 1 in 'gpu_s' is missing: arm 'b' has a random cost; tell what it was"),
-            ("0.10", "cost of pull 1 is '0.10': tell what it took of each resource, such as {'usd': 1, 'gpu_s': 1}"),
+            ("0.10", "cost of pull 1 is '0.10': give an amount of each resource, such as {'usd': 1, 'gpu_s': 1}"),
             ({"gpu_s": 0}, "cost of pull 1 in 'gpu_s' is 0: it must be at least 1, the least that was declared"),
             ({"gpu_s": 2, "usd": -1}, "cost of pull 1 in 'usd' is -1: it must be 0 or more, and finite"),
             ({"gpu_s": math.nan}, "cost of pull 1 in 'gpu_s' is nan: give a number"),
             ({"gpu_s": {"usd": 1}}, "cost of pull 1 in 'gpu_s' is {'usd': 1}: give a number, or text such as '2.50'"),
-            ({"gpu_s": 2, "eur": 1}, "names the resource 'eur': the budget has 'usd', 'gpu_s'; tell what it took of"),
+            ({"gpu_s": 2, "eur": 1}, "names the resource 'eur': the budget has 'usd', 'gpu_s'; give amounts of"),
         ],
     )
     def test_a_cost_in_a_resource_that_cannot_be_leaves_the_pull_outstanding(

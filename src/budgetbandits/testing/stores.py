@@ -20,6 +20,7 @@ from budgetbandits.core.resources import Money
 from budgetbandits.errors import (
     CampaignClosed,
     CampaignExists,
+    CampaignPaused,
     InvalidAmount,
     InvalidInput,
     InvalidReward,
@@ -193,6 +194,107 @@ class StoreContract(ABC):
         assert ads.is_closed
         assert store.list()[0].is_closed
         ads.verify()
+
+    # Changes
+
+    def test_deposits_and_withdrawals_change_the_budget_for_everyone_once_a_key(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, costs={"a": 3}, budget=7)
+        pulls = ads.ask(n=5)
+        assert len(pulls) == 2
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            for campaign in (ads, other):
+                campaign.deposit(5, key="invoice 1", reason="a good month")
+            assert len(other.ask(n=5, key="more")) == 2
+            for key in ("invoice 1", "more"):
+                with pytest.raises(KeyReused, match="use a new key"):
+                    ads.deposit(4, key=key)
+            with pytest.raises(KeyReused, match="was used for a deposit of 5, and now to ask"):
+                ads.ask(key="invoice 1")
+            with pytest.raises(InvalidAmount, match="a withdrawal of 1 is more than is left, 0: what is spent or"):
+                ads.withdraw(1, key="out 1")
+            ads.cancel(pulls[0])
+            other.withdraw(2, key="out 1")
+            ads.withdraw(2, key="out 1")
+            assert [each.money.budget for each in (ads, other)] == [10, 10]
+            assert again.list()[0].budget == 10
+            other.close()
+            ads.withdraw(1, key="out 2")
+            with pytest.raises(CampaignClosed, match="can spend no deposit"):
+                ads.deposit(1, key="invoice 2")
+        assert amounts(ads) == ("0", "9", "0")
+        rows = [(row.kind, row.amount, row.key, row.note) for row in ads.history() if row.pull is None]
+        assert rows == [
+            ("deposited", Decimal(5), "invoice 1", "a good month"),
+            ("withdrawn", Decimal(2), "out 1", None),
+            ("closed", Decimal(0), None, None),
+            ("withdrawn", Decimal(1), "out 2", None),
+        ]
+        assert ads.verify().budget == 9
+
+    def test_each_resource_has_deposits_of_its_own(self, store: Store, tmp_path: Path, clock: HandClock) -> None:
+        ads = new_campaign(store, **RESOURCES)
+        pull = ads.ask(arm="b")
+        ads.deposit({"gpu_s": 20}, key="hours")
+        ads.withdraw({"usd": "0.05"}, key="cash")
+        bad: list[tuple[Any, str]] = [
+            (5, "deposit is 5: give an amount of each resource, such as"),
+            ({"eur": 5}, "deposit names the resource 'eur': the budget has 'usd', 'gpu_s'; give amounts of these"),
+            ({"usd": 0}, "give an amount greater than 0"),
+            ({"usd": -1}, "deposit in 'usd' is -1: it must be 0 or more"),
+            ({"usd": "0.001"}, "deposit in 'usd' is 0.001: the smallest amount here is 0.01; give whole ones"),
+            ({"usd": 10**15}, "at most .* can be counted exactly"),
+        ]
+        for amount, message in bad:
+            with pytest.raises(InvalidAmount, match=message):
+                ads.deposit(amount, key="bad")
+        with pytest.raises(InvalidAmount, match=r"a withdrawal of 'gpu_s' of .* is more than is left"):
+            ads.withdraw({"usd": 1, "gpu_s": 999}, key="bad")
+        with self.open_store(tmp_path, clock) as again:
+            assert again.open("ads").resources == ads.resources
+            again.open("ads").tell(pull, 0.5, {"gpu_s": 1}) if pull else None
+        ads.verify()
+
+    def test_a_paused_campaign_hands_out_nothing_and_settles_what_is_outstanding(
+        self, ads: Campaign, tmp_path: Path, clock: HandClock
+    ) -> None:
+        first, second = ads.ask(n=2, key="two")
+        for _ in range(2):
+            ads.pause()
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            assert other.is_paused
+            for arm in (None, "a"):
+                with pytest.raises(CampaignPaused, match="the campaign is paused: resume it, or wait"):
+                    other.ask(arm=arm, key="k")
+            assert other.ask(n=2, key="two") == [first, second]
+            other.tell(first, 0.5)
+            other.cancel(second)
+            for _ in range(2):
+                other.resume()
+        assert not ads.is_paused
+        assert ads.ask(key="k") is not None
+        kinds = [row.kind for row in ads.history()]
+        assert kinds == ["asked", "asked", "paused", "told", "cancelled", "resumed", "asked"]
+        ads.verify()
+
+    def test_a_campaign_is_opened_or_created(self, store: Store, tmp_path: Path, clock: HandClock) -> None:
+        given: dict[str, Any] = {"policy": kube(), "costs": {"a": 1}, "budget": 5, "reward_range": (0, 1)}
+        rated = given | {"budget": 90, "requests_rate": "3 per day", "until": LATER}
+        ads = store.open_or_create("ads", **given)
+        store.open_or_create("rated", **rated)
+        clock.advance(5)
+        with self.open_store(tmp_path, clock) as again:
+            assert again.open_or_create("ads", **given).seed == ads.seed
+            again.open_or_create("rated", **rated)
+            ads.deposit(5, key="more")
+            for budget in (5, 10):
+                assert again.open_or_create("ads", **given | {"budget": budget}).money.budget == 10
+            for changed in ({"budget": 7}, {"lease": "1 hour"}, {"costs": {"b": 1}}, {"seed": ads.seed + 1}):
+                with pytest.raises(InvalidInput, match="the campaign 'ads' was created with another value of"):
+                    again.open_or_create("ads", **given | changed)
 
     def test_bad_requests_change_nothing(self, ads: Campaign) -> None:
         pull, told = ads.ask(n=2, key="k")
@@ -666,6 +768,22 @@ class StoreContract(ABC):
             assert len(other.ask(n=9)) == 9
         ads.verify()
 
+    def test_what_has_come_of_a_refilled_budget_does_not_decide_what_an_overrun_is(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, lease=None, requests_rate="4 per day", until=LATER, refill="1 day")
+        first, *_ = ads.ask(arm="b", n=4)  # all that comes on the first day
+        ads.tell(first, 0.5, "0.05")
+        ads.ask(arm="a", n=2)
+        clock.advance(86_400)
+        assert ads.available == Decimal("1.00")  # who looks here sees more than the last ask did
+        ads.deposit(1, key="in")
+        ads.adjust(first, "0.25", reason="the bill")
+        with self.open_store(tmp_path, clock) as again:
+            assert again.open("ads").money == ads.money
+        assert ads.money.overrun == 0
+        ads.verify()
+
     def test_without_a_lease_nothing_expires(self, store: Store, clock: HandClock) -> None:
         ads = new_campaign(store, lease=None)
         pull = ads.ask()
@@ -753,10 +871,10 @@ class StoreContract(ABC):
     @pytest.mark.parametrize(
         ("entry", "totals"),
         [
-            (2, Totals(2, 990, 11)),
-            (2, Totals(2, -1, 10)),
-            (2, Totals(2, 10, -1)),
-            (1, Totals(1, 0, 20)),
+            (2, Totals(2, 990, 11, budget=1000)),
+            (2, Totals(2, -1, 10, budget=1000)),
+            (2, Totals(2, 10, -1, budget=1000)),
+            (1, Totals(1, 0, 20, budget=1000)),
         ],
     )
     def test_the_budget_and_the_order_are_guarded_by_the_database(
@@ -820,5 +938,5 @@ def asked(number: int) -> Entry:
 def append_and_fail(backend: Backend, campaign: int) -> None:
     """Leave a transaction by an exception."""
     with backend.writing(campaign) as transaction:
-        transaction.append([asked(2)], Totals(2, 0, 20))
+        transaction.append([asked(2)], Totals(2, 0, 20, budget=1000))
         raise ZeroDivisionError

@@ -49,7 +49,6 @@ _SET_TOTALS = (
     .where(
         campaigns.c.id == bindparam("campaign"),
         campaigns.c.entries == bindparam("known"),
-        campaigns.c.budget >= bindparam("held"),
     )
     .values({name: bindparam(f"new_{name}") for name in Totals._fields})
 )
@@ -117,9 +116,9 @@ class SqlBackend(Backend):
     def create(self, name: str, settings: str, budget: int, created: int, head: str) -> None:
         """Store a new campaign."""
         with self._committing(None) as connection:
-            contents = {"name": name, "settings": settings, "budget": budget, "created": created, "adopted": 0}
+            contents = {"name": name, "settings": settings, "created": created, "adopted": 0}
             try:
-                connection.execute(insert(campaigns).values(contents | Totals(head=head)._asdict()))
+                connection.execute(insert(campaigns).values(contents | Totals(head=head, budget=budget)._asdict()))
             except IntegrityError as error:
                 raise CampaignExists(
                     f"there is a campaign named {name!r} already: open it, or give the new one another name"
@@ -240,16 +239,16 @@ class SqlTransaction(Transaction):
 
     def append(self, entries: Sequence[Entry], totals: Totals) -> None:
         """Append entries and set the totals; the budget is checked here and by a constraint of the table."""
+        if not 0 <= totals.spent + totals.reserved <= totals.budget:
+            raise JournalDamaged(f"the totals would exceed the budget of the campaign: {totals}")
         rows = [(self._campaign, *entry) for entry in entries]  # the columns have the order of the fields
         self._connection.exec_driver_sql(self._backend.append_statement, rows)
-        known = {"campaign": self._campaign, "known": self.totals.entries, "held": totals.spent + totals.reserved}
+        known = {"campaign": self._campaign, "known": self.totals.entries}
         changed = self._connection.execute(
             _SET_TOTALS, known | {f"new_{name}": value for name, value in totals._asdict().items()}
         )
         if changed.rowcount != 1:
-            raise JournalDamaged(
-                f"the totals of the campaign are not those of its journal, or would exceed its budget: {totals}"
-            )
+            raise JournalDamaged(f"the totals of the campaign are not those of its journal: {totals}")
         self.totals = totals
 
 

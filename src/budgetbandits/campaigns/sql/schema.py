@@ -91,8 +91,8 @@ def record_of(row: Row[Any]) -> CampaignRecord:
     numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved, row.overrun, row.adopted)
     if not all(isinstance(number, int) for number in numbers) or not is_moment(row.created):
         raise ValueError(f"the campaign {row.name!r} has no numbers where they belong")
-    totals = Totals(row.entries, row.spent, row.reserved, row.overrun, row.is_closed, row.further, row.head)
-    return CampaignRecord(row.id, row.name, row.created, row.settings, row.budget, totals, row.adopted)
+    totals = Totals(*(getattr(row, name) for name in Totals._fields))
+    return CampaignRecord(row.id, row.name, row.created, row.settings, totals, row.adopted)
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
