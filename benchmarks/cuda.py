@@ -147,7 +147,7 @@ def batch_of_family(family: bb.families.Family, budget: float) -> "Batch":
     from budgetbandits.simulation.on_gpu import games_of
 
     plan = Plan(family, (), (budget,), range(BATCH), 1, False, 0, False)
-    return batch_of(games_of(plan, plan.runs, budget), np.zeros((BATCH, 0)), 1, 0)
+    return batch_of(games_of(plan.tables_of(plan.runs), budget), np.zeros((BATCH, 0)), 1, 0)
 
 
 def kernel_speed(policy: bb.Policy, batch: "Batch") -> str:

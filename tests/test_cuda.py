@@ -13,8 +13,8 @@ import budgetbandits as bb
 from budgetbandits.core.money import pay
 from budgetbandits.errors import InvalidInput, NotInstalled
 from budgetbandits.policies.memories import Everything
+from budgetbandits.simulation import engine
 from budgetbandits.simulation import simulate as simulating
-from budgetbandits.simulation.engine import dispatch
 from budgetbandits.simulation.engine.play import play_any
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and Python 3.11 have it in the lock")
@@ -46,7 +46,9 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_gpu, "check_gpu", lambda: None)
     monkeypatch.setattr(on_gpu, "bytes_free", lambda: 10**9)
     monkeypatch.setattr(on_gpu, "play_batch", played_by_threads)
-    monkeypatch.setattr(dispatch, "_play", lambda policy, world: play_any(policy, Everything(), world))
+    monkeypatch.setattr(
+        engine, "play_runs", lambda policy, worlds: (play_any(policy, Everything(), world) for world in worlds)
+    )
 
 
 @pytest.mark.usefixtures("threads")
@@ -156,7 +158,7 @@ def test_products_are_rounded_before_they_are_added() -> None:
 @pytest.mark.parametrize(("source", "policy"), [(TIES, bb.recommended()), (GAUSSIAN, GREEDY_RATIO), (TIES, bb.kube())])
 def test_kernels_compile_for_a_gpu(source: Any, policy: bb.Policy) -> None:
     plan = simulating._plan(source, policy, 20, 2, 1, False, 0, 0, False, None, False)
-    batch = batches.batch_of(on_gpu.games_of(plan, plan.runs, 20), np.zeros((2, 0)), 1, 0)
+    batch = batches.batch_of(on_gpu.games_of(plan.tables_of(plan.runs), 20), np.zeros((2, 0)), 1, 0)
     kernel = batches.kernel_of(policy)
     results = batches.results_for(np.zeros, batch)
     ptx = ptx_of(kernel.function, *kernel.policy, batch, results, *kernel.notes(np.zeros, *results.pulls.shape))

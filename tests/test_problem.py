@@ -236,7 +236,7 @@ class TestPaperFamily:
 
     def test_its_tables_are_those_of_its_problems(self) -> None:
         family = bb.paper_family("moderate", arms=20)
-        ours, theirs = family.tables(7, 3), family.problem(7, 3).tables
+        ours, theirs = family.tables(7, [3])[0], family.problem(7, 3).tables
         assert all(map(np.array_equal, ours.schedules, theirs.schedules))
         assert ours.rewards.others == theirs.rewards.others
         assert all(map(np.array_equal, ours.rewards[:3], theirs.rewards[:3]))

@@ -1,6 +1,5 @@
 """Simulations as a user runs them: rows, workers, interruptions, bad use, and what is computed from the rows."""
 
-import inspect
 import json
 import os
 import re
@@ -9,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from budgetbandits.analysis.intervals import Interval, mean_interval, ratio_inte
 from budgetbandits.analysis.regret import regrets
 from budgetbandits.core.arrays import Counts
 from budgetbandits.errors import InvalidInput, InvalidState, PolicyError, SlowPolicyWarning
-from budgetbandits.simulation.engine import play_run
+from budgetbandits.simulation.engine import play_runs
 from budgetbandits.simulation.engine.dispatch import _place
-from budgetbandits.simulation.simulate import Batch, Plan, play_run_of_plan
+from budgetbandits.simulation.engine.world import World
+from budgetbandits.simulation.simulate import Batch, Plan, play_runs_of_plan
 
 FAMILY = bb.paper_family("moderate", arms=20)
 POLICIES: dict[str, bb.Policy] = {"KUBE": bb.kube(1 / 40), "eps-first": bb.epsilon_first(0.1)}
@@ -307,26 +308,23 @@ def test_ctrl_c_ends_a_simulation_and_keeps_what_was_finished() -> None:
     assert f"{bb.simulate(FAMILY, POLICIES['KUBE'], 300_000, runs=1, seed=3)['reward'][0]}" in output
 
 
-STOP = list(inspect.signature(play_run).parameters).index("stop") - 1  # of what follows the policy
-
-
 def test_after_ctrl_c_no_further_policy_is_compiled_or_played(monkeypatch: pytest.MonkeyPatch) -> None:
     plans: list[Plan] = []
     played: list[bb.Policy] = []
 
-    def noted(plan: Plan, run: int, stop: Counts, played: None) -> Batch:
+    def noted(plan: Plan, runs: range, stop: Counts, played: None) -> Batch:
         plans.append(plan)
-        return play_run_of_plan(plan, run, stop, played)
+        return play_runs_of_plan(plan, runs, stop, played)
 
-    def interrupted(policy: bb.Policy, *arguments: Any) -> Any:
+    def interrupted(policy: bb.Policy, worlds: Sequence[World]) -> Any:
         played.append(policy)
-        arguments[STOP][0] = 1  # as Ctrl-C does
-        return play_run(policy, *arguments)
+        worlds[0].stop[0] = 1  # as Ctrl-C does
+        return play_runs(policy, worlds)
 
-    monkeypatch.setattr("budgetbandits.simulation.simulate.play_run_of_plan", noted)
+    monkeypatch.setattr("budgetbandits.simulation.simulate.play_runs_of_plan", noted)
     study(runs=1)
-    monkeypatch.setattr("budgetbandits.simulation.engine.play_run", interrupted)
-    play_run_of_plan(plans[0], 0, np.zeros(1, np.int64))
+    monkeypatch.setattr("budgetbandits.simulation.engine.play_runs", interrupted)
+    play_runs_of_plan(plans[0], range(1), np.zeros(1, np.int64))
     assert played == [POLICIES["KUBE"]]
 
 
@@ -335,9 +333,9 @@ def test_each_of_several_policies_has_a_number_while_it_is_compiled(monkeypatch:
 
     def noted(*arguments: Any) -> Any:
         said.append(_place.get())
-        return play_run(*arguments)
+        return play_runs(*arguments)
 
-    monkeypatch.setattr("budgetbandits.simulation.engine.play_run", noted)
+    monkeypatch.setattr("budgetbandits.simulation.engine.play_runs", noted)
     bb.simulate(FAMILY, POLICIES, 200, runs=1, seed=1)
     assert said == [" (policy 1 of 2)", " (policy 2 of 2)"]
     said.clear()

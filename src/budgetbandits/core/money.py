@@ -11,6 +11,7 @@ code, and neither rounds.
 """
 
 import contextlib
+import functools
 import math
 import sys
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ __all__ = [
     "looks_real",
     "pay",
     "price_list",
+    "price_lists_of",
     "rounded_down",
 ]
 
@@ -142,8 +144,7 @@ class Unit:
 
     def pair(self, units: int) -> tuple[float, float]:
         """Return that many units as the exact sum of two prices, which is how compiled code keeps what is left."""
-        low_units = units - self.units(self.price(units))
-        return self.price(units), self.price(low_units)
+        return _pair(self, units)
 
     def units(self, price: float) -> int:
         """Return a price as a whole number of units."""
@@ -151,6 +152,16 @@ class Unit:
             return int(price)
         numerator, denominator = price.as_integer_ratio()
         return (numerator << self.exponent) // denominator
+
+    def amount_without(self, units: int, price: float, rest: float) -> float:
+        """Return the float nearest to that many units less a sum of two prices.
+
+        >>> Unit(10, 2).amount_without(250, 100.0, 0.0), Unit(2, 60).amount_without(1 << 60, 0.25, 0.0)
+        (1.5, 0.75)
+        """
+        if self.base == 10:
+            return self.amount(units - self.units(price) - self.units(rest))
+        return math.fsum((*self.pair(units), -price, -rest))  # which rounds once only
 
     def _least(self) -> Decimal:
         """Return the amount of one unit."""
@@ -207,6 +218,13 @@ class Unit:
         written = Decimal(f"{number:.{_DECIMAL_LOOKING_DIGITS}g}") if is_decimal_float else number
         numerator, denominator = written.as_integer_ratio()
         return int(numerator * self.base**self.exponent), int(denominator)
+
+
+@functools.lru_cache(maxsize=1024)
+def _pair(unit: Unit, units: int) -> tuple[float, float]:
+    """Do the work of `Unit.pair`: many runs have the same budget."""
+    low_units = units - unit.units(unit.price(units))
+    return unit.price(units), unit.price(low_units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +323,18 @@ def price_list(
     if for_tells and unit is None and lows is not None:
         least_digits = _digits_for_tells(amounts, whole)
     return _decimal_prices(amounts, whole, least_digits, lows, details)
+
+
+def price_lists_of(costs: NDArray[np.float64], budget: Amount) -> list[PriceList]:
+    """Return the price lists of several problems, a row of known costs each: `price_list`, many at a time."""
+    whole = _plain(budget, "budget")
+    are_valid = 0 <= whole < math.inf and np.all((costs > 0) & (costs < math.inf))
+    if not are_valid or not all(any(map(looks_real, row)) for row in costs.tolist()):
+        return [price_list(row, range(len(row)), budget) for row in costs]
+    scales = np.frexp(costs.min(axis=1))[1].tolist()
+    # The least cost decides on the unit: those of one size have the same.
+    like = {scale: _real_prices(costs[np.array(scales) == scale].ravel(), whole) for scale in set(scales)}
+    return [PriceList(like[scale].unit, row, like[scale].budget) for scale, row in zip(scales, costs, strict=True)]
 
 
 def _ends(cost: object, what: str) -> tuple[Number, Number]:

@@ -125,8 +125,8 @@ def uniforms(seed: int, purpose: int, run: int, arm: int, first: int, numbers: N
         numbers[i] = _number(seed, purpose, run, arm, first + i)
 
 
-def uniforms_of_arms(seed: int, purpose: int, run: int, arms: int) -> NDArray[np.float64]:
-    """Return the first uniform number, the one with the count 0, of each arm.
+def uniforms_of_arms(seed: int, purpose: int, run: int | NDArray[np.int64], arms: int) -> NDArray[np.float64]:
+    """Return the first uniform number, the one with the count 0, of each arm; runs in a column have a row each.
 
     Examples
     --------

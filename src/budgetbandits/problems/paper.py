@@ -1,19 +1,18 @@
 """The paper's own problems: the three test cases of its section 5, and the sensor node of its introduction."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 
-from budgetbandits.core.arrays import Floats
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.checks import check_whole
 from budgetbandits.core.streams import COST, MEAN, uniforms_of_arms
 from budgetbandits.errors import InvalidInput
 from budgetbandits.problems.laws import Bernoulli, Beta, TruncatedGaussian, Uniform
-from budgetbandits.problems.laws.table import tabulate_alike
-from budgetbandits.problems.laws.truncated_gaussian import symmetric_cut
+from budgetbandits.problems.laws.table import laws_like, tabulate_alike
+from budgetbandits.problems.laws.truncated_gaussian import symmetric_cuts
 from budgetbandits.problems.problem import FAMILIES, Problem
 from budgetbandits.problems.tables import CostTables, Tables, tables_of
 
@@ -59,7 +58,8 @@ def paper_problem(family: PaperCase, arms: int = 100, *, seed: int, run: int = 0
     return Problem(costs, laws, PAPER_RANGE)
 
 
-def _paper_numbers(family: str, arms: int, seed: int, run: int) -> tuple[Floats, Floats]:
+def _paper_numbers(family: str, arms: int, seed: int, run: int | Counts) -> tuple[Floats, Floats]:
+    """Return costs and means of the arms; a row each for the runs that stand in a column."""
     low, high = PAPER_COSTS[family]
     costs: Floats = low + (high - low) * uniforms_of_arms(seed, COST, run, arms)
     means: Floats = 10.0 + 10.0 * uniforms_of_arms(seed, MEAN, run, arms)
@@ -77,14 +77,16 @@ class PaperFamily:
         """Return the instance of a run."""
         return paper_problem(self.name, self.arms, seed=seed, run=run)
 
-    def tables(self, seed: int, run: int) -> Tables:
-        """Return what ``problem(seed, run).tables`` is, without an object for each arm."""
-        costs, means = _paper_numbers(self.name, self.arms, seed, run)
-        cuts = [symmetric_cut(math.sqrt(mean / 2), mean) for mean in means.tolist()]
-        parameters = np.column_stack([means, np.array(cuts), np.zeros(self.arms), 2 * means])
-        return tables_of(
-            (CostTables(None, costs, None),), means, tabulate_alike(TruncatedGaussian, parameters), PAPER_RANGE
-        )
+    def tables(self, seed: int, runs: Sequence[int]) -> list[Tables]:
+        """Return what ``problem(seed, run).tables`` is for each run, without an object for each arm."""
+        costs, means = _paper_numbers(self.name, self.arms, seed, np.array(runs)[:, np.newaxis])
+        parameters = symmetric_cuts(means, means / 2)
+        laws = tabulate_alike(TruncatedGaussian, parameters[0])
+        limits = np.full(self.arms, UNLIMITED)
+        return [
+            tables_of((CostTables(None, of_run, None),), mean, laws_like(laws, rows), PAPER_RANGE, limits=limits)
+            for of_run, mean, rows in zip(costs, means, parameters, strict=True)
+        ]
 
 
 @FAMILIES.register("paper", source="Tran-Thanh et al. 2012", usual={"name": "moderate"})

@@ -1,22 +1,35 @@
 """A problem as arrays: what the engine plays and what optima are computed from."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.books import fallback_of
 from budgetbandits.core.checks import ArmName
-from budgetbandits.core.money import Amount, CostRange, PriceList, price_list
+from budgetbandits.core.money import Amount, CostRange, PriceList, price_list, price_lists_of
 from budgetbandits.core.resources import Amounts, Bill, price_lists
 from budgetbandits.errors import InvalidAmount
 from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.problems.laws.changing import STEADY, Schedules
-from budgetbandits.problems.laws.table import LawTable
+from budgetbandits.problems.laws.table import LawTable, OtherLaws
 from budgetbandits.problems.optima import Requests, exact_optimum, exact_optimum_within, upper_optimum
 
-__all__ = ["ChargeTables", "CostTables", "Tables", "budgets_of", "is_changing", "tables_of"]
+__all__ = [
+    "ChargeTables",
+    "CostTables",
+    "Tables",
+    "alike",
+    "bills_of",
+    "budgets_of",
+    "fractional_optima",
+    "is_changing",
+    "tables_of",
+]
+
+
+_EXACT_POWER: Final = 22  # a float holds the powers of ten up to this one
 
 
 class ChargeTables(NamedTuple):
@@ -70,6 +83,8 @@ class CostTables(NamedTuple):
             return self.charges.means
         if bill.unit.base == 2:
             return bill.prices
+        if bill.unit.exponent <= _EXACT_POWER:
+            return bill.prices / 10.0**bill.unit.exponent
         return np.array([bill.unit.amount(int(price)) for price in bill.prices])
 
 
@@ -170,10 +185,11 @@ class Tables(NamedTuple):
         With one resource and without a number of requests `solve` may be a compiled `exact_counts`.
         """
         bills = price_lists(bill)
+        if requests is None and len(bills) == 1:
+            budget, _ = bills[0].unit.pair(bills[0].budget)
+            return exact_optimum(self.means, bills[0].prices, budget, self.limits, solve)
         costs = np.array([prices.prices for prices in bills])
         budgets = np.array([prices.unit.price(prices.budget) for prices in bills])
-        if requests is None and len(bills) == 1:
-            return exact_optimum(self.means, costs[0], float(budgets[0]), self.limits, solve)
         arms = np.full(len(self.means), True)
         if requests is not None and len(bills) == 1:
             cheapest = costs[0].min()
@@ -181,6 +197,47 @@ class Tables(NamedTuple):
             if requests.is_answered and requests.number * cheapest > budgets[0]:
                 arms = costs[0] == cheapest
         return exact_optimum_within(self.means[arms], costs[:, arms], budgets, self.limits[arms], requests)
+
+
+# Several problems at a time
+
+
+def alike(one: Tables, other: Tables) -> bool:
+    """Tell whether problems differ in nothing but numbers: known costs, means, and parameters of built-in laws."""
+    return one is other or (
+        _is_plain(one) and _is_plain(other) and (other.limits is one.limits or np.array_equal(other.limits, one.limits))
+    )
+
+
+def _is_plain(tables: Tables) -> bool:
+    costs = tables.costs[0]  # the only one, if it has no name
+    has_known_costs = costs.name is None and costs.charges is None
+    return has_known_costs and type(tables.rewards.others) is OtherLaws and not is_changing(tables)
+
+
+def bills_of(tables: Sequence[Tables], budget: Amounts) -> list[Bill]:
+    """Return the bills of problems that are alike: `Tables.bill`, many at a time."""
+    amounts = [each.costs[0].amounts for each in tables]
+    are_arrays = all(isinstance(costs, np.ndarray) and costs.dtype == np.float64 for costs in amounts)
+    if len(tables) == 1 or isinstance(budget, Mapping) or not are_arrays:
+        return [each.bill(budget) for each in tables]
+    return list(price_lists_of(np.array(amounts), budget))
+
+
+def fractional_optima(
+    tables: Sequence[Tables], bills: Sequence[Bill], requests: Sequence[Requests | None]
+) -> list[float]:
+    """Return what no policy exceeds on average for problems that are alike: `Tables.fractional_optimum` of each."""
+    costs = np.array([each.costs[0].means(price_lists(bill)[0]) for each, bill in zip(tables, bills, strict=True)])
+    budgets = np.array([price_lists(bill)[0].unit.amount(price_lists(bill)[0].budget) for bill in bills])
+    # One arm is worth all of the budget where there is no limit, not even that of a count.
+    is_free = _is_plain(tables[0]) and requests[0] is None and np.all(tables[0].limits == UNLIMITED)
+    if not is_free or np.any(UNLIMITED * costs.min(axis=1) < budgets):
+        each = zip(tables, bills, requests, strict=True)
+        return [problem.fractional_optimum(bill, wanted) for problem, bill, wanted in each]
+    densities = np.array([each.means for each in tables]) / costs
+    optima: list[float] = (budgets * densities.max(axis=1)).tolist()
+    return optima
 
 
 def budgets_of(bill: Bill) -> Floats:

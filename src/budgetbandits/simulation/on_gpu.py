@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Floats
 from budgetbandits.core.resources import Amounts, price_lists
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
+from budgetbandits.problems.tables import Tables, alike, bills_of
 from budgetbandits.simulation.engine import NO_ARM
 from budgetbandits.simulation.engine.compiler import arose_in_compiler, reason_of
 from budgetbandits.simulation.engine.cuda import (
@@ -25,7 +25,7 @@ from budgetbandits.simulation.engine.cuda import (
     obstacle_to,
     play_batch,
 )
-from budgetbandits.simulation.engine.world import Outcome
+from budgetbandits.simulation.engine.world import Outcomes
 
 if TYPE_CHECKING:
     from budgetbandits.simulation.simulate import Plan, Played
@@ -45,8 +45,7 @@ def play_in_batches(plan: "Plan") -> Iterator[tuple[range, "Played"]]:
     A batch is as large as the card's memory allows, but not so large that nothing is heard of it for long.
     """
     check_gpu()
-    arms = len(plan.tables(plan.runs[0]).means)
-    largest = max(1, min(_LARGEST, int(_MEMORY_SHARE * bytes_free() / bytes_of_run(arms, plan.trace))))
+    largest = max(1, min(_LARGEST, int(_MEMORY_SHARE * bytes_free() / bytes_of_run(plan.arms, plan.trace))))
     size, done = min(_FIRST, largest), 0
     while done < len(plan.runs):
         runs = plan.runs[done : done + size]
@@ -62,17 +61,18 @@ def _play_runs(plan: "Plan", runs: range) -> "Played":
     """Play what kernels play of some runs, and say what they do not."""
     from budgetbandits.simulation.simulate import shown_budget
 
-    played: dict[tuple[str, float, int], Outcome] = {}
+    played: dict[tuple[str, float], tuple[range, Outcomes]] = {}
+    tables = plan.tables_of(runs)
+    in_the_way = obstacle_in(tables, plan.requests is not None)
     for budget in plan.budgets:
-        games = games_of(plan, runs, budget)
-        in_the_way = obstacle_in([game.tables for game in games], plan.requests is not None)
+        games = games_of(tables, budget) if in_the_way is None else []
         for name, policy in plan.policies:
             reason = in_the_way or obstacle_to(policy) or _uncompilable.get(policy)
-            outcomes = _outcomes(plan, name, policy, games, runs) if reason is None else []
-            for run, outcome in zip(runs, outcomes, strict=False):
-                played[name, shown_budget(budget), run] = outcome
-            if not outcomes:
+            outcomes = _outcomes(plan, name, policy, games, runs) if reason is None else None
+            if outcomes is None:
                 _say(policy, reason or _uncompilable[policy])
+            else:
+                played[name, shown_budget(budget)] = runs, outcomes
     return played
 
 
@@ -85,40 +85,42 @@ def _say(policy: Policy, reason: str) -> None:
     _log.warning("budgetbandits plays %r on this machine's cores, not on the GPU: %s", policy, reason)
 
 
-def games_of(plan: "Plan", runs: range, budget: Amounts) -> list[Game]:
-    """Return what runs are played on."""
-    tables = [plan.tables(run) for run in runs]
-    if all(each is tables[0] for each in tables):
-        return [Game(tables[0], price_lists(tables[0].bill(budget))[0])] * len(tables)
+def games_of(tables: Sequence[Tables], budget: Amounts) -> list[Game]:
+    """Return what runs on these problems are played on; one problem that is the same for all stands for itself once."""
+    if all(map(alike, tables, tables[1:])):
+        own = tables[:1] if tables[0] is tables[-1] else tables
+        games = [Game(each, price_lists(bill)[0]) for each, bill in zip(own, bills_of(own, budget), strict=True)]
+        return games * (len(tables) // len(games))
     return [Game(each, price_lists(each.bill(budget))[0]) for each in tables]
 
 
-def _outcomes(plan: "Plan", name: str, policy: Policy, games: Sequence[Game], runs: range) -> list[Outcome]:
-    """Play a policy with one budget, and return what came of each run; nothing if it cannot be compiled."""
-    batch = batch_of(games, _marks_of(plan, games), plan.seed, runs[0])
+def _outcomes(plan: "Plan", name: str, policy: Policy, games: Sequence[Game], runs: range) -> Outcomes | None:
+    """Play a policy with one budget, and return what came of it; None if it cannot be compiled."""
+    from budgetbandits.simulation.simulate import even_marks
+
+    marks = even_marks([bill.unit.pair(bill.budget)[0] for _, bill in games], plan.trace)
+    batch = batch_of(games, marks, plan.seed, runs[0])
     try:
         pulls, ends, trace = play_batch(kernel_of(policy), batch)
     except Exception as error:
         if not arose_in_compiler(error):
             raise
         _uncompilable[policy] = f"it cannot be compiled for it: {reason_of(error)}"
-        return []
+        return None
     failed = np.flatnonzero(ends[:, 3])
     if len(failed) > 0:
         raise PolicyError(
             f"policy {name!r} ({policy!r}) failed in run {runs[int(failed[0])]}: "
             "an index must give a number, not NaN, for each arm that it is asked about"
         )
-    # One sum after the other, as on the CPU.
-    expected = np.cumsum(pulls * batch.means, axis=1)[:, -1].tolist()
-    return [
-        Outcome(reward, mean, left, rest, None, counts, 0, passed, NO_ARM)
-        for (reward, left, rest, _), mean, counts, passed in zip(ends.tolist(), expected, pulls, trace, strict=True)
-    ]
-
-
-def _marks_of(plan: "Plan", games: Sequence[Game]) -> Floats:
-    from budgetbandits.simulation.simulate import even_marks
-
-    marks = [even_marks(bill.unit.price(bill.budget), plan.trace) for _, bill in games]
-    return np.array(marks).reshape(len(games), plan.trace)
+    return Outcomes(
+        reward=ends[:, 0],
+        expected=np.cumsum(pulls * batch.means, axis=1)[:, -1],  # one sum after the other, as on the CPU
+        left=ends[:, 1],
+        left_rest=ends[:, 2],
+        supplies_left=np.empty((len(runs), 0, 2)),
+        pulls=pulls,
+        declined=np.zeros(len(runs), np.int64),
+        trace=trace,
+        culprit=np.full(len(runs), NO_ARM),
+    )

@@ -13,13 +13,15 @@ import itertools
 import math
 import os
 import pickle
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.checks import ArmName, check_requests, check_whole
@@ -33,25 +35,28 @@ from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.problems.optima import Requests
 from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
-from budgetbandits.problems.tables import Tables, budgets_of, is_changing
+from budgetbandits.problems.tables import Tables, alike, bills_of, budgets_of, fractional_optima, is_changing
 from budgetbandits.simulation.runs import COLUMNS, Runs, array_of
 from budgetbandits.simulation.unknown_policy import UnknownPolicy
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from budgetbandits.simulation.engine.world import Outcome
+    from budgetbandits.simulation.engine.world import Outcome, Outcomes
 
 __all__ = ["simulate", "worker_count"]
 
 Source = Problem | Family
-Played = Mapping[tuple[str, float, int], "Outcome"]
-"""What came of runs, by the name of the policy, the budget and the number of the run."""
+Played = Mapping[tuple[str, float], tuple[range, "Outcomes"]]
+"""Runs that were played, and what came of them, by the name of the policy and the budget."""
 
 _BYTES_PER_ARM: Final = 400  # of a run in progress
 _BYTES_PER_ROW: Final = 1000  # as Python numbers, before they become columns
 _ARMS_TO_COMPILE: Final = 200_000  # arms in all exact optima: more take longer in Python than compiling the solver
 _RUNS_PER_TASK: Final = 16  # of a cluster, at most
+_RUNS_PER_BATCH: Final = 1024  # of a thread, at most
+_ARMS_PER_BATCH: Final = 50_000  # in all problems of a batch, if it has more than one
+_BATCH_SECONDS: Final = 0.1  # a batch that took less is followed by a larger one
 
 
 def simulate(
@@ -166,23 +171,57 @@ class Plan:
     requests: tuple[int, ...] | None = None
     skip: bool = False
 
+    @property
+    def arms(self) -> int:
+        """How many arms the problem of the first run has; of a large one, without making it."""
+        return self.source.arms if isinstance(self.source, PaperFamily) else len(self.tables(self.runs[0]).means)
+
     def tables(self, run: int) -> Tables:
         """Return the problem of a run as arrays."""
+        return self.tables_of([run])[0]
+
+    def tables_of(self, runs: Sequence[int]) -> list[Tables]:
+        """Return the problems of some runs as arrays."""
         if isinstance(self.source, Problem):
-            return self.source.tables
+            return [self.source.tables] * len(runs)
         if isinstance(self.source, PaperFamily):
-            return self.source.tables(self.seed, run)
-        problem = self.source.problem(self.seed, run)
-        if not isinstance(problem, Problem):
-            raise InvalidInput(f"the family gave {problem!r} for run {run}: it must give a Problem")
-        return problem.tables
+            return self.source.tables(self.seed, runs)
+        problems = [self.source.problem(self.seed, run) for run in runs]
+        for run, problem in zip(runs, problems, strict=True):
+            if not isinstance(problem, Problem):
+                raise InvalidInput(f"the family gave {problem!r} for run {run}: it must give a Problem")
+        return [problem.tables for problem in problems]
 
 
 class Batch(NamedTuple):
-    """The rows of one run."""
+    """The rows of some runs."""
 
-    run: int
-    columns: dict[str, list[Any]]
+    runs: range
+    columns: dict[str, NDArray[Any]]
+
+
+class Stake(NamedTuple):
+    """What some runs are played for: a budget, with an entry for each run, or with one that stands for all.
+
+    Attributes
+    ----------
+    budget, number
+        The budget, and the number of requests, if there is one.
+    bills, requests
+        Both as each problem has them.
+    optima, fractional_optima
+        What the best policy earns; the first is NaN where it is not asked for.
+    marks
+        When to record the regret, see `World`.
+    """
+
+    budget: Amounts
+    number: int | None
+    bills: list[Bill]
+    requests: list[Requests | None]
+    optima: list[float]
+    fractional_optima: list[float]
+    marks: Floats
 
 
 def _plan(
@@ -265,71 +304,155 @@ def _check_budgets(plan: Plan) -> None:
         raise InvalidInput(f"trace is {plan.trace} with several resources: give a number of requests, or no trace")
 
 
-def play_run_of_plan(plan: Plan, run: int, stop: Counts, played: "Played | None" = None) -> Batch:
-    """Play all policies and budgets of one run, but for what was played elsewhere."""
-    from budgetbandits.simulation.engine import NO_ARM, numbered, play_run
+def play_runs_of_plan(plan: Plan, runs: range, stop: Counts, played: "Played | None" = None) -> Batch:
+    """Play all policies and budgets of some runs, but for what was played elsewhere."""
+    tables = plan.tables_of(runs)
+    parts: list[dict[str, NDArray[Any]]] = []
+    for first, end in _stretches(tables):
+        parts.append(_play_alike(plan, runs[first:end], tables[first:end], stop, played or {}))
+        if stop[0]:  # nobody waits for the rest, and to compile it would take long
+            return Batch(runs[:0], {})
+    return Batch(runs, _joined(parts))
 
-    tables = plan.tables(run)
-    columns: dict[str, list[Any]] = {}
-    bills = [tables.bill(budget) for budget in plan.budgets]
-    counts = plan.requests or (None,) * len(bills)
-    wanted = [
-        None if count is None else tables.requests(bill, count, plan.skip)
-        for bill, count in zip(bills, counts, strict=True)
-    ]
-    optima = [_optimum(plan, tables, bill, requests) for bill, requests in zip(bills, wanted, strict=True)]
+
+def _stretches(tables: Sequence[Tables]) -> Iterator[tuple[int, int]]:
+    """Return where stretches of problems begin and end that are alike."""
+    first = 0
+    for place in range(1, len(tables) + 1):
+        if place == len(tables) or not alike(tables[first], tables[place]):
+            yield first, place
+            first = place
+
+
+def _play_alike(
+    plan: Plan, runs: range, tables: list[Tables], stop: Counts, played: "Played"
+) -> dict[str, NDArray[Any]]:
+    """Return the rows of some runs on problems that are alike."""
+    from budgetbandits.simulation.engine import numbered, taken_from
+
+    if tables[0] is tables[-1]:
+        tables = tables[:1]  # one problem stands for all
+    counts = plan.requests or (None,) * len(plan.budgets)
+    stakes = [_stake(plan, tables, budget, count) for budget, count in zip(plan.budgets, counts, strict=True)]
+    cells: list[dict[str, NDArray[Any]]] = []
     for number, (name, policy) in enumerate(plan.policies, start=1):
-        for budget, bill, count, requests, (optimum, fractional) in zip(
-            plan.budgets, bills, counts, wanted, optima, strict=True
-        ):
-            if stop[0]:  # nobody waits for the rest, and to compile it would take long
-                return Batch(run, {})
-            prices = price_lists(bill)[0]
-            marks = even_marks(prices.unit.price(prices.budget) if count is None else float(count), plan.trace)
-            try:
-                outcome = None if played is None else played.get((name, shown_budget(budget), run))
-                if outcome is None:
-                    with numbered(number, len(plan.policies)):
-                        outcome = play_run(policy, tables, bill, plan.seed, run, marks, stop, count, plan.skip)
-            except PolicyError as error:
-                raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {run}: {error}") from error
-            if outcome.culprit != NO_ARM and not stop[0]:
-                raise PolicyError(
-                    f"policy {name!r} ({policy!r}) chose arm {outcome.culprit} in run {run} after "
-                    f"{outcome.pulls.sum()} pulls: a policy may choose affordable arms only"
-                )
-            spent = _spent_in_all(bill, outcome)
-            row = {
-                "run": run,
-                "policy": name,
-                "budget": shown_budget(budget),  # as given: a run's own unit may hold a little less
-                "reward": outcome.reward,
-                "expected_reward": outcome.expected,
-                "pulls": int(outcome.pulls.sum()),
-                "spent": spent[0],
-                "optimum": optimum,
-                "fractional_optimum": fractional,
-                "cost_min": float(tables.costs[0].means(prices).min()),
-            }
-            if not isinstance(bill, PriceList):
-                row |= {f"spent_{resource}": amount for resource, amount in zip(bill, spent, strict=True)}
-            if count is not None:
-                row["requests"] = count
-            if plan.skip:
-                row["declined"] = outcome.declined
-            if plan.arm_pulls:
-                row["arm_pulls"] = outcome.pulls
-            if plan.trace:
-                trace_spent, earned = _spent(prices, outcome.trace), outcome.trace[:, 0]
-                row["trace_spent"] = trace_spent
-                if requests is None:
-                    row["trace_regret"] = _regret_of_spending(bill, tables, trace_spent, earned)
-                else:
-                    row["trace_requests"] = passed = (requests.number - np.floor(marks)).astype(np.int64)
-                    row["trace_regret"] = _regret_of_requests(bill, tables, requests, passed, earned)
-            for column, value in row.items():
-                columns.setdefault(column, []).append(value)
-    return Batch(run, columns)
+        for stake in stakes:
+            of_cell = played.get((name, shown_budget(stake.budget)))
+            if of_cell is not None:
+                outcomes = taken_from(*of_cell, runs)
+            else:
+                with numbered(number, len(plan.policies)):
+                    outcomes = _play(plan, name, policy, runs, tables, stake, stop)
+            if stop[0]:
+                return {}
+            cells.append(_rows(plan, name, runs, tables, stake, outcomes))
+    # Sorted by run: a row of each cell, and then the next one of each.
+    columns = {column: np.stack([cell[column] for cell in cells], axis=1) for column in cells[0]}
+    return {column: array.reshape(-1, *array.shape[2:]) for column, array in columns.items()}
+
+
+def _stake(plan: Plan, tables: Sequence[Tables], budget: Amounts, count: int | None) -> Stake:
+    bills = bills_of(tables, budget)
+    pairs = list(zip(tables, bills, strict=True))
+    requests = [None if count is None else each.requests(bill, count, plan.skip) for each, bill in pairs]
+    wholes = [price_lists(bill)[0].unit.pair(price_lists(bill)[0].budget)[0] for bill in bills]
+    return Stake(
+        budget=budget,
+        number=count,
+        bills=bills,
+        requests=requests,
+        optima=_optima(plan, tables, bills, requests),
+        fractional_optima=fractional_optima(tables, bills, requests),
+        marks=even_marks(wholes if count is None else [float(count)] * len(bills), plan.trace),
+    )
+
+
+def _play(
+    plan: Plan, name: str, policy: Policy, runs: range, tables: Sequence[Tables], stake: Stake, stop: Counts
+) -> "Outcomes":
+    """Play a policy with one budget in some runs."""
+    from budgetbandits.simulation.engine import NO_ARM, outcomes_of, play_runs, world_of
+
+    each = zip(_for_all(tables, runs), _for_all(stake.bills, runs), runs, _for_all(stake.marks, runs), strict=True)
+    worlds = [
+        world_of(of_run, bill, plan.seed, run, marks, stop, stake.number, plan.skip)
+        for of_run, bill, run, marks in each
+    ]
+    outcomes: list[Outcome] = []
+    try:
+        for outcome in play_runs(policy, worlds):
+            outcomes.append(outcome)
+            if stop[0] or outcome.culprit != NO_ARM:
+                break
+    except PolicyError as error:
+        raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {runs[len(outcomes)]}: {error}") from error
+    last, run = outcomes[-1], runs[len(outcomes) - 1]
+    if last.culprit != NO_ARM and not stop[0]:
+        raise PolicyError(
+            f"policy {name!r} ({policy!r}) chose arm {last.culprit} in run {run} after "
+            f"{last.pulls.sum()} pulls: a policy may choose affordable arms only"
+        )
+    return outcomes_of(outcomes)
+
+
+def _for_all(entries: Sequence[Any] | NDArray[Any], runs: range) -> Iterable[Any]:
+    """Return an entry for each run, where there may be one that stands for all."""
+    return entries if len(entries) == len(runs) else itertools.repeat(entries[0], len(runs))
+
+
+def _rows(
+    plan: Plan, name: str, runs: range, tables: Sequence[Tables], stake: Stake, outcomes: "Outcomes"
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of one policy with one budget, a row for each run."""
+
+    def of_each(values: Sequence[Any]) -> NDArray[Any]:
+        return np.repeat(values, len(runs) // len(values))
+
+    spent = _spent_in_all(stake.bills, runs, outcomes)
+    pairs = zip(tables, stake.bills, strict=True)
+    columns: dict[str, NDArray[Any]] = {
+        "run": np.array(runs),
+        "policy": np.full(len(runs), name),
+        "budget": np.full(len(runs), shown_budget(stake.budget)),  # as given: a run's own unit may hold a little less
+        "reward": outcomes.reward,
+        "expected_reward": outcomes.expected,
+        "pulls": outcomes.pulls.sum(axis=1),
+        "spent": spent[:, 0],
+        "optimum": of_each(stake.optima),
+        "fractional_optimum": of_each(stake.fractional_optima),
+        "cost_min": of_each([each.costs[0].means(price_lists(bill)[0]).min() for each, bill in pairs]),
+    }
+    if not isinstance(stake.bills[0], PriceList):
+        columns |= {f"spent_{resource}": spent[:, place] for place, resource in enumerate(stake.bills[0])}
+    if stake.number is not None:
+        columns["requests"] = np.full(len(runs), stake.number)
+    if plan.skip:
+        columns["declined"] = outcomes.declined
+    if plan.arm_pulls:
+        columns["arm_pulls"] = outcomes.pulls
+    if plan.trace:
+        columns |= _trace_columns(runs, tables, stake, outcomes)
+    return columns
+
+
+def _trace_columns(
+    runs: range, tables: Sequence[Tables], stake: Stake, outcomes: "Outcomes"
+) -> dict[str, NDArray[Any]]:
+    """Return what is kept along the spending or, where there are requests, along these."""
+    each = zip(*(_for_all(entries, runs) for entries in (tables, stake.bills, stake.requests)), strict=True)
+    spent: list[Floats] = []
+    regrets: list[Floats] = []
+    passed = np.repeat((float(stake.number or 0) - np.floor(stake.marks[:1])).astype(np.int64), len(runs), axis=0)
+    for (of_run, bill, requests), trace in zip(each, outcomes.trace, strict=True):
+        spent.append(_spent(price_lists(bill)[0], trace))
+        if requests is None:
+            regrets.append(_regret_of_spending(bill, of_run, spent[-1], trace[:, 0]))
+        else:
+            regrets.append(_regret_of_requests(bill, of_run, requests, passed[0], trace[:, 0]))
+    columns: dict[str, NDArray[Any]] = {"trace_spent": np.array(spent)}
+    if stake.number is not None:
+        columns["trace_requests"] = passed
+    return columns | {"trace_regret": np.array(regrets)}
 
 
 def shown_budget(budget: Amounts) -> float:
@@ -337,36 +460,40 @@ def shown_budget(budget: Amounts) -> float:
     return float(next(iter(budget.values())) if isinstance(budget, Mapping) else budget)
 
 
-def _spent_in_all(bill: Bill, outcome: "Outcome") -> list[float]:
-    """Return what was spent of each resource."""
-    bills, left = price_lists(bill), [(outcome.left, outcome.left_rest)]
-    if len(bills) > 1 and outcome.supplies_left is not None:
-        left = outcome.supplies_left.tolist()
-    amounts = []
-    for prices, (high, low) in zip(bills, left, strict=True):
-        unit = prices.unit
-        amounts.append(unit.amount(prices.budget - unit.units(high) - unit.units(low)))
-    return amounts
+def _spent_in_all(bills: Sequence[Bill], runs: range, outcomes: "Outcomes") -> Floats:
+    """Return what was spent of each resource in each run."""
+    if len(price_lists(bills[0])) > 1:
+        left = outcomes.supplies_left
+    else:
+        left = np.stack([outcomes.left, outcomes.left_rest], axis=1)[:, np.newaxis]
+    amounts = [
+        [of.unit.amount_without(of.budget, *pair) for of, pair in zip(price_lists(bill), of_run, strict=True)]
+        for bill, of_run in zip(_for_all(bills, runs), left.tolist(), strict=True)
+    ]
+    return np.array(amounts)
 
 
-def _optimum(plan: Plan, tables: Tables, bill: Bill, requests: Requests | None) -> tuple[float, float]:
-    """Return the exact optimum, NaN if there is none, and the fractional one."""
+def _optima(
+    plan: Plan, tables: Sequence[Tables], bills: Sequence[Bill], requests: Sequence[Requests | None]
+) -> list[float]:
+    """Return the exact optimum of each problem; NaN if it is not asked for, or cannot be found."""
     from budgetbandits.simulation.engine import solve_exactly
 
-    fractional = tables.fractional_optimum(bill, requests)
-    if not plan.exact_optimum or tables.has_random_costs or is_changing(tables):
-        return math.nan, fractional
+    if not plan.exact_optimum or tables[0].has_random_costs or is_changing(tables[0]):
+        return [math.nan] * len(tables)
     solves = len(plan.budgets) * len(plan.runs)
-    solve = solve_exactly if solves * len(tables.means) > _ARMS_TO_COMPILE else exact_counts
+    solve = solve_exactly if solves * len(tables[0].means) > _ARMS_TO_COMPILE else exact_counts
     try:
-        return tables.exact_optimum(bill, requests, solve), fractional
+        return [
+            each.exact_optimum(bill, wanted, solve) for each, bill, wanted in zip(tables, bills, requests, strict=True)
+        ]
     except KnapsackTooHard as error:
         raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) does without") from error
 
 
-def even_marks(whole: float, count: int) -> Floats:
-    """Return how much is left of the budget's price, or of the requests, at so many points, evenly spread."""
-    return np.array([whole * (1.0 - (i + 1) / count) for i in range(count)])
+def even_marks(wholes: Sequence[float], count: int) -> Floats:
+    """Return how much is left of each budget's price, or of the requests, at so many points, evenly spread."""
+    return np.array([[whole * (1.0 - (i + 1) / count) for i in range(count)] for whole in wholes])
 
 
 def _spent(bill: PriceList, trace: Floats) -> Floats:
@@ -406,19 +533,29 @@ def _on_threads(plan: Plan, workers: int, played: "Played | None" = None) -> Gen
     stop = np.zeros(1, np.int64)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="budgetbandits")
 
-    def submit(run: int) -> Future[Batch]:
+    def timed(runs: range) -> tuple[Batch, float]:
+        begin = time.perf_counter()
+        return play_runs_of_plan(plan, runs, stop, played), time.perf_counter() - begin
+
+    def submit(runs: range) -> "Future[tuple[Batch, float]]":
         # With what is set for the caller's thread, such as the number of the policy that is compiled.
-        return pool.submit(contextvars.copy_context().run, play_run_of_plan, plan, run, stop, played)
+        return pool.submit(contextvars.copy_context().run, timed, runs)
 
     try:
-        # Not all at once: a million futures would take longer than the first results.
-        waiting = iter(plan.runs)
-        under_way = {submit(run) for run in itertools.islice(waiting, 2 * workers)}
-        while under_way:
+        # Not all at once: nothing would be heard of them for long. In the end, all workers should have something to do.
+        waiting, size, largest = plan.runs, 1, _batch_most(plan.arms)
+        under_way: set[Future[tuple[Batch, float]]] = set()
+        while waiting or under_way:
+            while waiting and len(under_way) < 2 * workers:
+                share = max(1, min(size, len(waiting) // (2 * workers)))
+                under_way.add(submit(waiting[:share]))
+                waiting = waiting[share:]
             done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-            under_way |= {submit(run) for run in itertools.islice(waiting, len(done))}
             for future in done:
-                yield future.result()
+                batch, seconds = future.result()
+                if seconds < _BATCH_SECONDS and len(batch.runs) == size:
+                    size = min(2 * size, largest)
+                yield batch
     finally:
         stop[0] = 1
         pool.shutdown(cancel_futures=True)
@@ -465,17 +602,16 @@ def _on_cluster(plan: Plan, client: "Client") -> Generator[Batch, None, None]:
     # A task lost with its worker is played again elsewhere, and comes out the same.
     futures = client.map(functools.partial(play_chunk, packed), chunks, pure=False, retries=3)
     try:
-        for _, batches in as_completed(futures, with_results=True):
-            yield from batches
+        for _, batch in as_completed(futures, with_results=True):
+            yield batch
     finally:
         client.cancel(futures)
 
 
-def play_chunk(packed: bytes, runs: Sequence[int]) -> list[Batch]:
+def play_chunk(packed: bytes, runs: range) -> Batch:
     """Play some runs of a packed plan: the task of a cluster's worker."""
     plan: Plan = pickle.loads(packed)
-    stop = np.zeros(1, np.int64)
-    return [play_run_of_plan(plan, run, stop) for run in runs]
+    return play_runs_of_plan(plan, runs, np.zeros(1, np.int64))
 
 
 # Gathering
@@ -487,28 +623,38 @@ def _collect(plan: Plan, batches: Generator[Batch, None, None], progress: Progre
         with advancing(len(plan.runs), progress) as advance:
             for batch in batches:
                 finished.append(batch)
-                advance(1)
+                for _ in batch.runs:
+                    advance(1)
     except KeyboardInterrupt as error:
         batches.close()
-        message = f"stopped after {len(finished)} of {len(plan.runs)} runs; they are in this exception's `runs`"
+        done = sum(len(batch.runs) for batch in finished)
+        message = f"stopped after {done} of {len(plan.runs)} runs; they are in this exception's `runs`"
         raise SimulationInterrupted(message, _runs(plan, finished)) from error
     return _runs(plan, finished)
 
 
 def _runs(plan: Plan, batches: list[Batch]) -> Runs:
-    ordered = sorted(batches, key=lambda batch: batch.run)
+    ordered = sorted((batch for batch in batches if batch.runs), key=lambda batch: batch.runs[0])
     asked = (*(["requests"] if plan.requests else []), *(["declined"] if plan.skip else []))
-    names = ordered[0].columns if ordered else (*COLUMNS, *asked)
-    columns = {name: array_of(value for batch in ordered for value in batch.columns[name]) for name in names}
+    columns = _joined([batch.columns for batch in ordered]) or {name: np.array([]) for name in (*COLUMNS, *asked)}
     return Runs(columns, dict(plan.policies), plan.seed, plan.source)
 
 
+def _joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return the rows of all parts, one part after the other; problems may differ in their arms."""
+    columns: dict[str, NDArray[Any]] = {}
+    for name in parts[0] if parts else ():
+        arrays = [part[name] for part in parts]
+        is_even = len({array.shape[1:] for array in arrays}) == 1
+        columns[name] = np.concatenate(arrays) if is_even else array_of(row for array in arrays for row in array)
+    return columns
+
+
 def _check_memory(plan: Plan, workers: int) -> None:
-    # Without making the instance, which might not fit itself.
-    arms = plan.source.arms if isinstance(plan.source, PaperFamily) else len(plan.tables(plan.runs[0]).means)
+    arms = plan.arms
     rows = len(plan.runs) * len(plan.policies) * len(plan.budgets)
     per_row = _BYTES_PER_ROW + (8 * arms if plan.arm_pulls else 0) + (24 if plan.requests else 16) * plan.trace
-    needed = 2 * rows * per_row + workers * arms * _BYTES_PER_ARM
+    needed = 2 * rows * per_row + workers * min(len(plan.runs), _batch_most(arms)) * arms * _BYTES_PER_ARM
     available = _memory_available()
     if needed > available:
         raise InvalidInput(
@@ -516,6 +662,11 @@ def _check_memory(plan: Plan, workers: int) -> None:
             f"{needed / 2**30:.3g} GiB, and {available / 2**30:.3g} GiB are free: simulate fewer runs at a time "
             "(first_run adds more later), or leave out arm_pulls and trace"
         )
+
+
+def _batch_most(arms: int) -> int:
+    """Return how many runs are played in one batch at most."""
+    return max(1, min(_RUNS_PER_BATCH, _ARMS_PER_BATCH // arms))
 
 
 def _memory_available() -> float:

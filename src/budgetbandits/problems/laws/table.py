@@ -32,6 +32,7 @@ __all__ = [
     "check_laws",
     "draw_from",
     "draw_many",
+    "laws_like",
     "stacked",
     "tabulate",
     "tabulate_alike",
@@ -188,6 +189,11 @@ def stacked(tables: Sequence[LawTable]) -> LawTable:
 def tabulate_alike(law: type[BuiltInLaw], parameters: Floats) -> LawTable:
     """Return the table of laws of one kind that draw without data, by their parameters: a row each."""
     return _table(np.full(len(parameters), _KINDS[law]), parameters, np.zeros(1), OtherLaws())
+
+
+def laws_like(table: LawTable, parameters: Floats) -> LawTable:
+    """Return laws of the same kinds as those of a table, with other parameters."""
+    return LawTable(table.kinds, parameters, table.data, table.others)
 
 
 def _table(kinds: Counts, parameters: Floats, data: Floats, others: OtherLaws) -> LawTable:

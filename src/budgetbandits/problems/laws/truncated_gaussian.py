@@ -7,12 +7,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from budgetbandits.core.arrays import Floats
 from budgetbandits.core.compiled import kernel
 from budgetbandits.core.special import CENTRE, inverse_normal, normal_centre, normal_tail
 from budgetbandits.errors import InvalidInput
 from budgetbandits.problems.laws.base import LAWS, BuiltInLaw, check_interval, check_number, check_uniform
 
-__all__ = ["TruncatedGaussian", "symmetric_cut", "truncated_gaussians"]
+__all__ = ["TruncatedGaussian", "symmetric_cuts", "truncated_gaussians"]
 
 _FARTHEST: Final = 36.0  # farther out, probabilities times 2**-53 leave the normal range of a float64
 _NARROWEST: Final = 1e-6  # of a standard deviation; a narrower cut drowns in the rounding of probabilities
@@ -100,7 +101,7 @@ class TruncatedGaussian(BuiltInLaw):
         _check_cut(owner, mean, math.sqrt(variance), low, high)
         deviation = math.sqrt(variance)
         if _is_symmetric(mean, low, high):
-            probabilities = symmetric_cut(deviation, mean - low)
+            probabilities = _symmetric_cut(deviation, mean - low)
         else:
             probabilities, _ = _cut_gaussian(mean, deviation, low, high)
         object.__setattr__(self, "mean", mean)
@@ -159,13 +160,23 @@ def _check_cut(owner: str, mean: float, deviation: float, low: float, high: floa
         )
 
 
-def symmetric_cut(deviation: float, reach: float) -> tuple[float, float, float]:
+def _symmetric_cut(deviation: float, reach: float) -> tuple[float, float, float]:
     """Return (scale, probability below the cut, probability in it) of a Gaussian cut so far on either side.
 
     The general case, `_cut_gaussian`, takes a hundred times as long.
     """
     edge = reach / deviation / math.sqrt(2.0)
     return deviation, 0.5 * math.erfc(edge), math.erf(edge)
+
+
+def symmetric_cuts(means: Floats, variances: Floats) -> Floats:
+    """Return the parameters of Gaussians cut to [0, twice the mean], a row for each: `TruncatedGaussian.parameters`."""
+    deviations = np.sqrt(variances)
+    edges = means / deviations / math.sqrt(2.0)
+    below, inside = (
+        np.array(list(map(function, edges.ravel().tolist()))).reshape(edges.shape) for function in (math.erfc, math.erf)
+    )
+    return np.stack([means, deviations, 0.5 * below, inside, np.zeros(means.shape), 2 * means], axis=-1)
 
 
 def _cut_gaussian(

@@ -1,10 +1,21 @@
-"""Compiled code: `play_run` plays one run of a policy, as fast as this package can.
+"""Compiled code: `play_runs` plays runs of a policy, as fast as this package can.
 
 Importing this package imports Numba, so nothing imports it before a simulation starts or a learner has many arms.
 """
 
-from budgetbandits.simulation.engine.dispatch import numbered, play_run, solve_exactly
+from budgetbandits.simulation.engine.dispatch import numbered, play_run, play_runs, solve_exactly
 from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament
-from budgetbandits.simulation.engine.world import NO_ARM
+from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, world_of
 
-__all__ = ["NO_ARM", "CompiledChoice", "LiveTournament", "numbered", "play_run", "solve_exactly"]
+__all__ = [
+    "NO_ARM",
+    "CompiledChoice",
+    "LiveTournament",
+    "numbered",
+    "outcomes_of",
+    "play_run",
+    "play_runs",
+    "solve_exactly",
+    "taken_from",
+    "world_of",
+]

@@ -7,9 +7,9 @@ import logging
 import math
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import numba
 import numpy as np
@@ -40,10 +40,10 @@ from budgetbandits.simulation.engine.laws import laws_in
 from budgetbandits.simulation.engine.lines import play_lines
 from budgetbandits.simulation.engine.mixtures import play_mixtures
 from budgetbandits.simulation.engine.play import play_any
-from budgetbandits.simulation.engine.tournament import Tree, grow
+from budgetbandits.simulation.engine.tournament import grow_many
 from budgetbandits.simulation.engine.world import Outcome, World, is_changing, usual, usual_counts, world_of
 
-__all__ = ["COMPILE_TIME", "SteadyCall", "call", "is_tournament", "numbered", "play_run", "solve_exactly"]
+__all__ = ["COMPILE_TIME", "SteadyCall", "call", "is_tournament", "numbered", "play_run", "play_runs", "solve_exactly"]
 
 
 COMPILE_TIME: Final = "5 to 60 seconds"
@@ -54,6 +54,24 @@ _place: Final[ContextVar[str]] = ContextVar("place", default="")  # which of sev
 _log: Final = logging.getLogger("budgetbandits")
 _NAME_LONGEST: Final = 200  # letters of what is compiled, in a log or a warning
 _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
+
+
+class Loop(NamedTuple):
+    """How runs of a policy are played.
+
+    Attributes
+    ----------
+    function
+        What plays them.
+    specs
+        What it is compiled for.
+    arguments
+        Returns the arguments of the function for each of some worlds.
+    """
+
+    function: Callable[..., Any]
+    specs: tuple[Spec, ...]
+    arguments: Callable[[Sequence[World]], Iterable[tuple[Any, ...]]]
 
 
 def play_run(
@@ -68,50 +86,69 @@ def play_run(
     skip: bool = False,
 ) -> Outcome:
     """Play one run: compiled if that is possible, in plain Python if not."""
-    outcome: Outcome = _play(policy, world_of(tables, bill, seed, run, marks, stop, requests, skip))
-    return outcome
+    return next(play_runs(policy, [world_of(tables, bill, seed, run, marks, stop, requests, skip)]))
 
 
-def _play(policy: Policy, world: World) -> Any:
+def play_runs(policy: Policy, worlds: Sequence[World]) -> Iterator[Outcome]:
+    """Play runs on problems that are alike, so that compiled code has to look at their types once only."""
+    loop = _loop_of(policy, worlds[0])
+    play = _player(loop, worlds[0])
+    for arguments in loop.arguments(worlds):
+        yield play(*arguments)
+
+
+def _player(loop: Loop, world: World) -> Callable[..., Outcome]:
+    """Return what plays a run: in plain Python if that is what the laws of the world need."""
+    supplied = () if world.supplies is None else (world.supplies.laws,)
+    tables = (world.rewards, world.charges.laws, *supplied)
+    if any(isinstance(table.others, LawsInPython) for table in tables):
+        return loop.function
+    return SteadyCall(loop.function, *loop.specs, *(law for table in tables for law in laws_in(table)))
+
+
+def _loop_of(policy: Policy, world: World) -> Loop:
     if isinstance(policy, Forgetful):
         # Exactly this class: a user's subclass may decide and learn otherwise than the policy in it.
-        played = policy.policy if type(policy) is Forgetful else policy
-        return _play_by_memory(played, policy.memory, world)
+        return _loop_by_memory(policy.policy if type(policy) is Forgetful else policy, policy.memory, world)
     if world.requested is not None or is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
-        return _play_by_memory(policy, _EVERYTHING, world)
+        return _loop_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):
-        field = _field(world.prices, policy.oracle)
-        return _call(play_lines, (policy.index,), world, policy.index, 0.0, world, *field)
+        return _lines(policy.index, 0.0, policy.oracle)
     if type(policy) is EpsilonFirst and takes_best_first(policy.exploit):
-        unused = UCB1()  # so that the machine code of KUBE can be used here, too
-        field = _field(world.prices, policy.exploit)
-        return _call(play_lines, (unused,), world, unused, float(policy.epsilon), world, *field)
-    return _play_by_memory(policy, _EVERYTHING, world)
+        # An index that is not used, so that the machine code of KUBE can be used here, too.
+        return _lines(UCB1(), float(policy.epsilon), policy.exploit)
+    return _loop_by_memory(policy, _EVERYTHING, world)
 
 
-def _play_by_memory(policy: Policy, memory: Memory, world: World) -> Any:
+def _lines(index: Index, epsilon: float, oracle: Oracle) -> Loop:
+    is_blind, is_greedy = isinstance(oracle, CostBlind), isinstance(oracle, DensityGreedy)
+
+    def arguments(worlds: Sequence[World]) -> Iterator[tuple[Any, ...]]:
+        trees = grow_many(np.array([world.prices for world in worlds]), is_blind=is_blind)
+        for world, (tree, place) in zip(worlds, trees, strict=True):
+            yield index, epsilon, world, tree, place, is_greedy
+
+    return Loop(play_lines, (index,), arguments)
+
+
+def _loop_by_memory(policy: Policy, memory: Memory, world: World) -> Loop:
     if world.requested is not None:  # the best arm alone does not decide
         is_plain = world.supplies is None and not np.any(world.limits < UNLIMITED)
         if is_mixed(policy) and isinstance(memory, Everything) and is_plain:
-            return _call(play_mixtures, (policy, memory), world, policy, policy.index, memory, world, world.requested)
-        return _call(play_any, (policy, memory), world, policy, memory, world)
-    if is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
+            index = policy.index
+            return Loop(
+                play_mixtures,
+                (policy, memory),
+                lambda worlds: ((policy, index, memory, each, each.requested) for each in worlds),
+            )
+    elif is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
         is_blind = isinstance(policy.oracle, CostBlind)
         greedy = policy if isinstance(policy.oracle, DensityGreedy) else None
         # With random costs the greedy's set has an arm with the least mean cost, which changes: it is scanned for.
         if greedy is None or not world.charges.is_random:
-            arguments = (policy, policy.index, memory, world, is_blind, greedy, has_floor(policy.index, policy.clip))
-            return _call(play_ceilings, (policy, memory), world, *arguments)
-    return _call(play_any, (policy, memory), world, policy, memory, world)
-
-
-def _call(function: Callable[..., Any], specs: tuple[Spec, ...], world: World, *arguments: Any) -> Any:
-    """Play a run by a function: in plain Python if that is what the laws of the world need."""
-    supplied = () if world.supplies is None else (world.supplies.laws,)
-    tables = (world.rewards, world.charges.laws, *supplied)
-    if any(isinstance(table.others, LawsInPython) for table in tables):
-        return function(*arguments)
-    return call(function, (*specs, *(law for table in tables for law in laws_in(table))), *arguments)
+            before, after = (policy, policy.index, memory), (is_blind, greedy, has_floor(policy.index, policy.clip))
+            return Loop(play_ceilings, (policy, memory), lambda worlds: ((*before, each, *after) for each in worlds))
+    return Loop(play_any, (policy, memory), lambda worlds: ((policy, memory, each) for each in worlds))
 
 
 def solve_exactly(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
@@ -232,13 +269,6 @@ def takes_best_first(oracle: Oracle) -> bool:
     return type(oracle) in (DensityGreedy, Fractional, CostBlind)
 
 
-def _field(prices: Floats, oracle: Oracle) -> tuple[Tree, Counts, bool]:
-    tree = grow(prices, is_blind=isinstance(oracle, CostBlind))
-    place = np.empty(len(prices), np.int64)
-    place[tree.leaves["arm"]] = np.arange(len(prices))
-    return tree, place, isinstance(oracle, DensityGreedy)
-
-
 def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any) -> Any:
     """Call a registered function compiled, or as it is if one of the specs cannot be compiled."""
     classes = frozenset(cls for spec in specs for cls in classes_of(spec))
@@ -289,23 +319,28 @@ class SteadyCall:
     """Calls a registered function whose arguments have the same types each time.
 
     Numba checks the types of all arguments at each call, which for a tournament takes a hundred times longer than the
-    call itself. So the machine code of the first call is called directly from then on.
+    call itself. So the machine code of the first call is called directly from the second one on.
     """
 
     def __init__(self, function: Callable[..., Any], *specs: Spec) -> None:
         self._function = function
         self._specs = specs
+        self._is_known = False
         self._machine_code: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
         if self._machine_code is not None:
             return self._machine_code(*arguments)
+        if self._is_known:
+            classes = frozenset(cls for spec in self._specs for cls in classes_of(spec))
+            self._machine_code = self._function
+            if classes not in _slow:
+                entry: Any = compile_entry(self._function, classes)
+                self._machine_code = entry.overloads[tuple(map(numba.typeof, arguments))].entry_point
+            return self(*arguments)
         answer = call(self._function, self._specs, *arguments)
-        classes = frozenset(cls for spec in self._specs for cls in classes_of(spec))
-        if classes not in _slow:
-            entry: Any = compile_entry(self._function, classes)
-            self._machine_code = entry.overloads[tuple(map(numba.typeof, arguments))].entry_point
+        self._is_known = True
         return answer
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "density",
     "enter",
     "grow",
+    "grow_many",
     "leave",
     "play_all",
     "play_path",
@@ -87,27 +88,35 @@ class Tree(NamedTuple):
 
 def grow(prices: Floats, *, is_blind: bool) -> Tree:
     """Return a tree over the arms; no arm takes part yet."""
-    order = np.argsort(prices, kind="stable")
-    leaves = np.zeros(len(prices), LEAF)
+    [(tree, _)] = grow_many(prices[np.newaxis], is_blind=is_blind)
+    return tree
+
+
+def grow_many(prices: Floats, *, is_blind: bool) -> list[tuple[Tree, Counts]]:
+    """Return a tree for each row of prices, with the leaf of each arm; no arm takes part yet."""
+    order = np.argsort(prices, axis=1, kind="stable")
+    leaves = np.zeros(prices.shape, LEAF)
     leaves["arm"] = order
-    leaves["price"] = prices[order]
+    leaves["price"] = np.take_along_axis(prices, order, axis=1)
     leaves["weight"] = 1.0 if is_blind else leaves["price"]
     leaves["scale"] = 1.0 / leaves["weight"]
+    levels = _levels(prices.shape[1])
+    shape = (len(prices), int(levels[-1]) + 1, FAN)
+    start, climb = np.full(shape, -_FRESH), np.zeros(shape)
+    winner, until = np.full(shape, -1), np.full(shape, math.inf)
+    # In the order of the fields: by their names it would take twice as long.
+    trees = [Tree(*arrays, levels) for arrays in zip(leaves, start, climb, winner, until, strict=True)]
+    return list(zip(trees, np.argsort(order, axis=1), strict=True))
+
+
+def _levels(arms: int) -> Counts:
+    """Return the first group of each level of a tree over so many arms."""
     levels = [0]
-    groups = -(-len(prices) // FAN)
+    groups = -(-arms // FAN)
     while groups > 1:
         levels.append(levels[-1] + groups)
         groups = -(-groups // FAN)
-    levels.append(levels[-1] + 1)
-    shape = (levels[-1] + 1, FAN)
-    return Tree(
-        leaves=leaves,
-        start=np.full(shape, -_FRESH),
-        climb=np.zeros(shape),
-        winner=np.full(shape, -1),
-        until=np.full(shape, math.inf),
-        levels=np.array(levels),
-    )
+    return np.array([*levels, levels[-1] + 1])
 
 
 @kernel

@@ -19,7 +19,18 @@ from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, st
 from budgetbandits.problems.tables import CostTables, Tables
 from budgetbandits.simulation.engine.laws import compiled
 
-__all__ = ["NO_ARM", "Charges", "Outcome", "Supplies", "World", "outcome_of", "world_of"]
+__all__ = [
+    "NO_ARM",
+    "Charges",
+    "Outcome",
+    "Outcomes",
+    "Supplies",
+    "World",
+    "outcome_of",
+    "outcomes_of",
+    "taken_from",
+    "world_of",
+]
 
 NO_ARM: Final = -(2**62)  # no arm; not -1, which a policy that finds no arm is likely to return
 _NO_LAWS: Final = tabulate([])
@@ -158,6 +169,31 @@ class Outcome(NamedTuple):
     culprit: int
 
 
+class Outcomes(NamedTuple):
+    """What came of several runs: the fields of `Outcome`, with a row for each run."""
+
+    reward: Floats
+    expected: Floats
+    left: Floats
+    left_rest: Floats
+    supplies_left: Floats
+    pulls: Counts
+    declined: Counts
+    trace: Floats
+    culprit: Counts
+
+
+def outcomes_of(outcomes: Sequence[Outcome]) -> Outcomes:
+    """Return what came of several runs in one."""
+    return Outcomes._make(map(np.array, zip(*outcomes, strict=True)))
+
+
+def taken_from(played: range, outcomes: Outcomes, runs: range) -> Outcomes:
+    """Return what came of some of the runs that were played."""
+    first = played.index(runs[0])
+    return Outcomes._make(column[first : first + len(runs)] for column in outcomes)
+
+
 def world_of(
     tables: Tables,
     bill: Bill,
@@ -241,12 +277,12 @@ def _laws_of(costs: CostTables, bill: PriceList) -> LawTable:
 
 def usual(array: Floats) -> Floats:
     """Return a contiguous, writable array: any other has another type to Numba, which would compile again."""
-    return np.require(array, requirements=["C", "W"])
+    return array if array.flags.carray else np.require(array, requirements=["C", "W"])
 
 
 def usual_counts(array: Counts) -> Counts:
     """Do as `usual` does for whole numbers."""
-    return np.require(array, requirements=["C", "W"])
+    return array if array.flags.carray else np.require(array, requirements=["C", "W"])
 
 
 @allocating
