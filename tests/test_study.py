@@ -259,6 +259,16 @@ def test_bad_options_are_refused(changes: dict[str, Any], message: str) -> None:
         study(**changes)
 
 
+class SeveralSizes:
+    """A family whose problems differ in their arms and in the way in which costs are given."""
+
+    def problem(self, seed: int, run: int) -> bb.Problem:
+        if run % 3 == 0:
+            return bb.Problem([1, "2.5"], [bb.Bernoulli(0.2), bb.Uniform(0, 1)])
+        costs = FAMILY.problem(seed, run).costs[: 2 + run % 2]
+        return bb.Problem(costs, [bb.Beta(1 + run, 2)] * len(costs))
+
+
 def test_bad_problems_policies_and_budgets_are_refused() -> None:
     anything: Any = object()
     with pytest.raises(InvalidInput, match="problem is"):
@@ -271,6 +281,18 @@ def test_bad_problems_policies_and_budgets_are_refused() -> None:
         bb.simulate(FAMILY, bb.kube(), [10, -1])
     with pytest.raises(InvalidInput, match="there twice"):
         bb.simulate(FAMILY, bb.kube(), [10, "10.0"])
+
+
+def test_rows_do_not_depend_on_how_many_runs_are_played_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"runs": 12, "arm_pulls": True, "trace": 3, "workers": 1}
+    sources: list[bb.Problem | bb.families.Family] = [FAMILY, SeveralSizes(), FAMILY.problem(1, 0)]
+    together = [bb.simulate(source, POLICIES, [50, "70.5"], **options) for source in sources]
+    monkeypatch.setattr("budgetbandits.simulation.simulate._RUNS_PER_BATCH", 1)
+    for source, expected in zip(sources, together, strict=True):
+        alone = bb.simulate(source, POLICIES, [50, "70.5"], **options)
+        assert alone.column_names == expected.column_names
+        for mine, theirs in zip(alone.rows(), expected.rows(), strict=True):
+            assert all(np.array_equal(mine[column], theirs[column]) for column in mine)
 
 
 def test_what_does_not_fit_into_memory_is_refused_with_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:
