@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import budgetbandits as bb
 from budgetbandits.errors import BudgetBanditsError
@@ -22,7 +23,8 @@ NAMES = ("plain", "jobs")
 def busy_store(folder: Path) -> dict[str, Any]:
     """Fill a store with two campaigns; copy it with its log as it is in use, and return what it shows of itself."""
     clock = HandClock()
-    with bb.open_store(f"sqlite:///{folder}/a.db", clock=clock) as store:
+    often = patch("budgetbandits.campaigns.ledger.SNAPSHOT_EVERY", 15)
+    with often, bb.open_store(f"sqlite:///{folder}/a.db", clock=clock) as store:
         plain = new_campaign(store, "plain", limits={"a": 9})
         jobs = new_campaign(
             store, "jobs", costs={"a": {"usd": 1, "s": 2}, "b": {"usd": 2, "s": (0, 3)}}, budget={"usd": 40, "s": 60}

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from random import Random
 
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, Transaction
-from budgetbandits.campaigns.journal import Entry
+from budgetbandits.campaigns.journal import Entry, Journal, Snapshot
 from budgetbandits.errors import OutcomeUnknown, StoreUnavailable
 
 STEPS = ("before begin", "after begin", "before insert", "after insert", "before commit", "after commit")
@@ -38,9 +38,21 @@ class FaultyTransaction(Transaction):
     def entries(self, after: int, limit: int) -> Sequence[Entry]:
         return self._inner.entries(after, limit)
 
-    def append(self, entries: Sequence[Entry], totals: Totals) -> None:
+    def of_pull(self, pull: int) -> Sequence[Entry]:
+        return self._inner.of_pull(pull)
+
+    def of_key(self, key: str) -> Sequence[Entry]:
+        return self._inner.of_key(key)
+
+    def snapshot_before(self, number: int) -> Snapshot | None:
+        return self._inner.snapshot_before(number)
+
+    def snapshot_with(self, pull: int) -> Snapshot | None:
+        return self._inner.snapshot_with(pull)
+
+    def append(self, entries: Sequence[Entry], totals: Totals, snapshot: Snapshot | None = None) -> None:
         self._perhaps_fail("before insert")
-        self._inner.append(entries, totals)
+        self._inner.append(entries, totals, snapshot)
         self._perhaps_fail("after insert")
 
 
@@ -75,8 +87,8 @@ class FaultyBackend(Backend):
     def list(self) -> Sequence[CampaignRecord]:
         return self._inner.list()
 
-    def entries(self, campaign: int, after: int, limit: int) -> Sequence[Entry]:
-        return self._inner.entries(campaign, after, limit)
+    def journal(self, campaign: int) -> Journal:
+        return self._inner.journal(campaign)
 
     def time(self) -> int:
         return self._inner.time()

@@ -86,6 +86,7 @@ def busy_ledger(**changed: Any) -> Ledger:
     ledger.withdraw(2, "invoice 2")
     ledger.close()
     ledger.tell(renewed, 0)
+    ledger.take_snapshot()
     ledger.adjust(first, "0.07", "a discount")
     assert {entry.kind for entry in ledger.unsaved} == set(Kind)
     return ledger

@@ -495,7 +495,10 @@ machine_settings = settings(
 )
 
 
-def test_the_model_sqlite_and_postgresql_if_there_is_one(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_the_model_sqlite_and_postgresql_if_there_is_one(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("budgetbandits.campaigns.ledger.SNAPSHOT_EVERY", 5)  # most pulls are forgotten once settled
     stores = [f"sqlite:///{tmp_path}/a.db"]
     if PostgresqlServer.binaries() is not None:
         server: PostgresqlServer = request.getfixturevalue("postgresql")

@@ -60,7 +60,7 @@ def check_upgrade(address: str) -> None:
         chained = [(store.open(name).head, store.open(name).adopted) for name in ("spring", "summer")]
     assert [adopted for _, adopted in chained] == [76, 79]  # the chain was computed from what is there
     assert contents(address) == {
-        "schema_version": [("0003",)],
+        "schema_version": [("0004",)],
         "campaigns": [(*row, None, 0, *chain) for row, chain in zip(before["campaigns"], chained, strict=True)],
         "entries": [(*row, None, None) for row in before["entries"]],
     }

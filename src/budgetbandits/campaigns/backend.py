@@ -1,4 +1,4 @@
-"""What a database has to do for campaigns: seven methods, and a transaction with three.
+"""What a database has to do for campaigns: seven methods, a journal with five, and a transaction with three.
 
 `budgetbandits.campaigns.sql` does it for SQLite and PostgreSQL. A third one derives from `Backend` and
 `Transaction`, is registered for `budgetbandits.open_store` or passed to `budgetbandits.Store` as an instance, and is
@@ -11,13 +11,13 @@ checked with `budgetbandits.testing`::
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from budgetbandits.campaigns.chain import origin
-from budgetbandits.campaigns.journal import Entry
+from budgetbandits.campaigns.journal import Entry, Journal, Snapshot
 from budgetbandits.core.registry import Registry
 from budgetbandits.errors import InvalidInput, StoreUnavailable
 
@@ -25,7 +25,6 @@ __all__ = [
     "BACKENDS",
     "Backend",
     "CampaignRecord",
-    "Pages",
     "Totals",
     "Transaction",
     "check_process",
@@ -105,7 +104,7 @@ class CampaignRecord(NamedTuple):
         return f"{self.name}#{self.origin[:8]}"
 
 
-class Transaction(ABC):
+class Transaction(Journal):
     """What may be done with one campaign while no one else can append to its journal.
 
     Attributes
@@ -121,12 +120,8 @@ class Transaction(ABC):
         """Return the time, in microseconds since 1970, by the clock that all users of this database share best."""
 
     @abstractmethod
-    def entries(self, after: int, limit: int) -> Sequence[Entry]:
-        """Return the first entries with numbers greater than `after`, in order, and no more than `limit`."""
-
-    @abstractmethod
-    def append(self, entries: Sequence[Entry], totals: Totals) -> None:
-        """Append entries, and set what the journal adds up to with them.
+    def append(self, entries: Sequence[Entry], totals: Totals, snapshot: Snapshot | None = None) -> None:
+        """Append entries, and set what the journal adds up to with them; keep the snapshot that they speak of.
 
         It must fail if the totals are not those of the beginning of this transaction any more, or if they exceed their
         budget.
@@ -166,8 +161,8 @@ class Backend(ABC):
         """Return all campaigns, the oldest first."""
 
     @abstractmethod
-    def entries(self, campaign: int, after: int, limit: int) -> Sequence[Entry]:
-        """Return the first entries of a campaign with numbers greater than `after`, in order, at most `limit`."""
+    def journal(self, campaign: int) -> Journal:
+        """Return the journal of a campaign, to be read at any time and by many threads."""
 
     @abstractmethod
     def writing(self, campaign: int) -> AbstractContextManager[Transaction]:
@@ -204,9 +199,6 @@ BACKENDS: Final[Registry[Backend]] = Registry("store backend")
 """All backends by what an address begins with. They are made from the address and `read_only`."""
 register = BACKENDS.register
 
-Pages = Callable[[int, int], Sequence[Entry]]
-"""Returns entries with numbers greater than the first argument, in order, and no more than the second."""
-
 
 def check_process(process: int) -> None:
     """Raise if this is not that process, but was forked off: connections, locks and threads do not survive a fork."""
@@ -216,11 +208,11 @@ def check_process(process: int) -> None:
         )
 
 
-def entries_after(pages: Pages, after: int) -> Iterator[Entry]:
+def entries_after(journal: Journal, after: int) -> Iterator[Entry]:
     """Return all entries with numbers greater than `after`, page by page.
 
     That may be done outside a transaction: a journal only ever grows, so a page stays what it is.
     """
-    while page := pages(after, PAGE):
+    while page := journal.entries(after, PAGE):
         yield from page
         after = page[-1].number

@@ -12,7 +12,7 @@ from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.chain import checked_heads
 from budgetbandits.campaigns.clerk import Clerk, totals_of
-from budgetbandits.campaigns.journal import Entry
+from budgetbandits.campaigns.journal import Entry, Journal, Kind
 from budgetbandits.campaigns.ledger import Lease, Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.times import Clock, moment, span
@@ -68,7 +68,7 @@ class HistoryRow:
     kind
         asked, directed (asked for by the name of an arm), told, cancelled, expired, settled (at a cost without a
         reward), adjusted (a correction of its cost) or extended (its lease was renewed); or of the campaign: deposited,
-        withdrawn, paused, resumed or closed.
+        withdrawn, paused, resumed, closed or snapshot.
     pull, arm
         The pull that it is about, and its arm.
     amount
@@ -79,7 +79,7 @@ class HistoryRow:
     key
         The client's key for an ask, a deposit or a withdrawal.
     note
-        Why an amount was corrected, deposited or withdrawn.
+        Why an amount was corrected, deposited or withdrawn; the digest of a snapshot.
     amounts
         The amount of each resource by its name; empty where the budget is a plain number.
     """
@@ -467,7 +467,7 @@ class Campaign:
 
     def journal(self) -> Iterator[Entry]:
         """Return the journal as it is stored, in whole units of money and microseconds."""
-        return entries_after(self._clerk.pages, 0)
+        return entries_after(self._clerk.journal, 0)
 
     @property
     def head(self) -> str:
@@ -506,7 +506,8 @@ class Campaign:
         is_growing = True  # others may append meanwhile
         while is_growing:
             before = ledger.entries
-            entries = _crossing_off(missing, ledger, entries_after(self._clerk.pages, before))
+            entries = _with_snapshots(ledger, self._clerk.journal, before)
+            entries = _crossing_off(missing, ledger, entries)
             replay(settings, entries, with_choices=True, ledger=ledger)
             record = self._backend.find(self.name)
             is_growing = before < ledger.entries < record.totals.entries
@@ -594,6 +595,17 @@ def _shown_budget(settings: CampaignSettings) -> str:
         for resource in settings.resources
     ]
     return ", ".join(amounts)
+
+
+def _with_snapshots(ledger: Ledger, journal: Journal, after: int) -> Iterator[Entry]:
+    """Return the entries that follow; raise if a snapshot is not what a ledger is at its entry."""
+    for entry in entries_after(journal, after):
+        if entry.kind is Kind.SNAPSHOT and journal.snapshot_before(entry.number + 1) != ledger.snapshot():
+            raise JournalDamaged(
+                f"the snapshot at entry {entry.number} is missing, or is not what the entries before it add up to. "
+                "Requests do without it, and take longer; restore a copy to have it again"
+            )
+        yield entry
 
 
 def _crossing_off(missing: set[str], ledger: Ledger, entries: Iterable[Entry]) -> Iterator[Entry]:

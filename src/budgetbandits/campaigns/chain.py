@@ -19,10 +19,10 @@ from typing import Any, Final
 
 from budgetbandits.errors import InvalidInput
 
-__all__ = ["checked_heads", "linked", "origin"]
+__all__ = ["canonical", "checked_heads", "digest", "linked", "origin"]
 
 _FORM: Final = 1
-_canonical: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+canonical: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 _HEAD: Final = re.compile("[0-9a-f]{64}")
 
 
@@ -36,7 +36,7 @@ def origin(name: str, created: int, settings: str, adopted: int = 0) -> str:
     adopted
         How many entries there were before there was a chain, and entered it when the store was upgraded.
     """
-    return _digest(_canonical([_FORM, name, created, settings, adopted]))
+    return digest(canonical([_FORM, name, created, settings, adopted]))
 
 
 def linked(head: str, entry: Sequence[Any]) -> str:
@@ -50,7 +50,7 @@ def linked(head: str, entry: Sequence[Any]) -> str:
     used = len(entry)
     while entry[used - 1] is None:
         used -= 1
-    return _digest(head + _canonical(entry[:used]))
+    return digest(head + canonical(entry[:used]))
 
 
 def checked_heads(given: str | Iterable[str]) -> list[str]:
@@ -62,5 +62,6 @@ def checked_heads(given: str | Iterable[str]) -> list[str]:
     return heads
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,16 +1,18 @@
 """The clerk of a campaign: keeps a ledger in step with the journal, and performs requests in transactions."""
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar, cast
 
-from budgetbandits.campaigns.backend import Backend, CampaignRecord, Pages, Totals, check_process, entries_after
+from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, check_process, entries_after
 from budgetbandits.campaigns.group import Group
-from budgetbandits.campaigns.ledger import Ledger, TornLedger
+from budgetbandits.campaigns.journal import Journal, Kind
+from budgetbandits.campaigns.ledger import Ledger, TornLedger, is_bound
 from budgetbandits.campaigns.settings import CampaignSettings
+from budgetbandits.campaigns.snapshots import SnapshotDamaged
 from budgetbandits.campaigns.times import Clock, timestamp
 from budgetbandits.core.resources import Account
 from budgetbandits.errors import (
@@ -44,19 +46,20 @@ class Clerk:
     ----------
     settings
         What the campaign was created with.
-    pages
-        The pages of its journal.
+    journal
+        Its journal.
     """
 
     def __init__(self, backend: Backend, record: CampaignRecord, clock: Clock | None) -> None:
         self.settings = CampaignSettings.from_json(record.settings)
-        self.pages: Pages = partial(backend.entries, record.id)
+        self.journal = backend.journal(record.id)
         self._process = os.getpid()
         self._backend = backend
         self._record = record
         self._seen = Mark(0, record.origin)
         self._clock = clock
         self._ledger: Ledger | None = None
+        self._has_snapshots = True  # until one of them turns out to be damaged
         self._ledger_lock = threading.Lock()
         self._at_work: int | None = None  # the thread that has the lock
         self._group: Group[Request[object]] = Group(self.perform)
@@ -105,7 +108,7 @@ class Clerk:
     def _caught_up_outside(self) -> Ledger:
         """Catch up without a transaction: with the totals, up to which a journal does not change any more."""
         try:
-            return self._caught_up(self.pages, self._backend.find(self._record.name).totals)
+            return self._caught_up(self.journal, self._backend.find(self._record.name).totals)
         except BaseException:
             self._ledger = None  # an entry may have been folded in half
             raise
@@ -133,10 +136,17 @@ class Clerk:
     def perform(self, requests: Sequence["Request[object]"]) -> None:
         """Perform requests in one transaction, in order; each has its answer, or its error, after that."""
         try:
-            self._alone(lambda: self._transact(requests))
+            self._alone(lambda: self._transact_with_or_without_snapshots(requests))
         except BaseException as error:  # of any kind: every caller that waits must get an answer
             for request in requests:
                 request.fail(error)
+
+    def _transact_with_or_without_snapshots(self, requests: Sequence["Request[object]"]) -> None:
+        try:
+            self._transact(requests)
+        except SnapshotDamaged:  # nothing has changed: the entries say all that it said
+            self._has_snapshots = False
+            self._transact(requests)
 
     def _transact(self, requests: Sequence["Request[object]"]) -> None:
         has_begun = is_decided = False
@@ -145,14 +155,17 @@ class Clerk:
                 self._caught_up_outside()  # a long journal is read first: others wait for a transaction
             with self._backend.writing(self._record.id) as transaction:
                 has_begun = True
-                ledger = self._caught_up(transaction.entries, transaction.totals)
+                ledger = self._caught_up(transaction, transaction.totals)
                 ledger.advance(transaction.time() if self._clock is None else timestamp(self._clock()))
                 for request in requests:
                     request.decide(ledger)
+                snapshot = ledger.take_snapshot() if ledger.unsaved and ledger.is_snapshot_due() else None
                 if ledger.unsaved:
-                    transaction.append(ledger.unsaved, totals_of(ledger))
+                    transaction.append(ledger.unsaved, totals_of(ledger), snapshot)
                 is_decided = True
             ledger.unsaved.clear()
+            if snapshot is not None and self._has_snapshots:
+                ledger.forget_settled()
             self._seen = Mark(ledger.entries, ledger.head)
         except BaseException as error:
             if has_begun:  # else the ledger is as it was: a long journal need not be read again
@@ -161,32 +174,53 @@ class Clerk:
                 raise
             raise StoreUnavailable(f"the request failed ({error!r}). Nothing was changed; try again") from error
 
-    def _caught_up(self, pages: Pages, totals: Totals) -> Ledger:
+    def _caught_up(self, journal: Journal, totals: Totals) -> Ledger:
         """Return the ledger as the journal stands with these totals; raise if they do not agree with each other.
 
-        What this clerk has seen has to be there still: a ledger that was kept is not believed if it does not fit.
+        What this clerk has seen has to be there still: neither a ledger that was kept nor a snapshot is believed if it
+        does not fit.
         """
         try:
-            ledger = self._followed(self._ledger, pages, totals)
-        except JournalDamaged:
-            if self._ledger is None:
+            ledger = self._followed(journal, totals)
+        except JournalDamaged as error:
+            if self._ledger is not None:
+                self._ledger = None
+            elif self._has_snapshots and not isinstance(error, HistoryLost):
+                self._has_snapshots = False
+            else:
                 raise
-            ledger = self._followed(None, pages, totals)  # that says whether it was lost or is damaged
+            return self._caught_up(journal, totals)
         self._ledger, self._seen = ledger, Mark(ledger.entries, ledger.head)
         return ledger
 
-    def _followed(self, ledger: Ledger | None, pages: Pages, totals: Totals) -> Ledger:
+    def _followed(self, journal: Journal, totals: Totals) -> Ledger:
         if totals.entries < self._seen.entries:
             raise self._lost(totals)
-        if ledger is None:
-            ledger = Ledger(self.settings, self._record.origin, self._record.identity)
-        for entry in islice(entries_after(pages, ledger.entries), totals.entries - ledger.entries):
+        ledger = self._ledger or self._from_snapshot(journal, totals)
+        ledger.journal = journal
+        self._check_seen(ledger, totals)
+        for entry in islice(entries_after(journal, ledger.entries), totals.entries - ledger.entries):
             ledger.apply(entry)
-            if entry.number == self._seen.entries and ledger.head != self._seen.head:
-                raise self._lost(totals)
+            self._check_seen(ledger, totals)
+            if entry.kind is Kind.SNAPSHOT and self._has_snapshots:
+                ledger.forget_settled()
         if totals_of(ledger) != totals:
             raise JournalDamaged(f"the journal adds up to {totals_of(ledger)}, and the campaign's totals say {totals}")
         return ledger
+
+    def _check_seen(self, ledger: Ledger, totals: Totals) -> None:
+        if ledger.entries == self._seen.entries and ledger.head != self._seen.head:
+            raise self._lost(totals)
+
+    def _from_snapshot(self, journal: Journal, totals: Totals) -> Ledger:
+        """Return the ledger of the last sound snapshot before what was seen, or one in which nothing has happened."""
+        before = 1 + (self._seen.entries or totals.entries) if self._has_snapshots else 0
+        while (snapshot := journal.snapshot_before(before)) is not None:
+            if is_bound(snapshot, journal):
+                with contextlib.suppress(SnapshotDamaged):
+                    return Ledger.restored(self.settings, self._record.origin, self._record.identity, snapshot)
+            before = snapshot.number
+        return Ledger(self.settings, self._record.origin, self._record.identity)
 
     def _lost(self, totals: Totals) -> HistoryLost:
         return HistoryLost(
@@ -234,6 +268,7 @@ class Request(Generic[Answer]):
 
     def decide(self, ledger: Ledger) -> None:
         """Make the decision; if it is refused, only this request fails."""
+        self._error = None
         try:
             self._answer = self._decision(ledger)
         except (JournalDamaged, TornLedger):

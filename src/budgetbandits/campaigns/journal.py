@@ -1,10 +1,13 @@
-"""The journal of a campaign: what an entry is."""
+"""The journal of a campaign: what an entry is, and what can be read."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Entry", "Kind", "written"]
+from budgetbandits.campaigns.chain import digest
+
+__all__ = ["Entry", "Journal", "Kind", "Snapshot", "written"]
 
 
 class Kind(StrEnum):
@@ -12,7 +15,7 @@ class Kind(StrEnum):
 
     `DIRECTED` is an ask for an arm that the client chose, not the policy; `SETTLED` a cost without a reward; `ADJUSTED`
     a correction of what a pull has cost. `DEPOSITED` and `WITHDRAWN` change the budget; `PAUSED` and `RESUMED` say
-    whether pulls are handed out.
+    whether pulls are handed out; `SNAPSHOT` that the ledger was kept as it stands there, see `Snapshot`.
     """
 
     ASKED = "asked"
@@ -28,6 +31,7 @@ class Kind(StrEnum):
     WITHDRAWN = "withdrawn"
     PAUSED = "paused"
     RESUMED = "resumed"
+    SNAPSHOT = "snapshot"
 
 
 class Entry(NamedTuple):
@@ -61,7 +65,7 @@ class Entry(NamedTuple):
     further
         The amounts of the further resources, in their order, separated by spaces; None if there is one resource.
     note
-        Why an amount was corrected, deposited or withdrawn.
+        Why an amount was corrected, deposited or withdrawn; the digest of a snapshot.
     """
 
     number: int
@@ -112,11 +116,62 @@ _USED: Final = {
     Kind.WITHDRAWN: _FUND,
     Kind.PAUSED: set[str](),
     Kind.RESUMED: set[str](),
+    Kind.SNAPSHOT: {"note"},
 }
 _UNUSED: Final[Mapping[Kind, list[tuple[str, object]]]] = {
     kind: [(name, default) for name, default in Entry._field_defaults.items() if name not in used]
     for kind, used in _USED.items()
 }
+
+
+class Snapshot(NamedTuple):
+    """A ledger as it stood at some entry, so that a long journal need not be read from its beginning.
+
+    It is no part of the truth, which is the entries. An entry, `Kind.SNAPSHOT`, holds its digest: so it is bound to the
+    chain, and one that was changed is not used.
+
+    Attributes
+    ----------
+    number
+        The number of that entry.
+    asked
+        How many pulls had been asked for.
+    contents
+        JSON text.
+    """
+
+    number: int
+    asked: int
+    contents: str
+
+    @property
+    def digest(self) -> str:
+        """What the entry says of it."""
+        return digest(self.contents)
+
+
+class Journal(ABC):
+    """What can be read of one campaign: its entries, and the snapshots that were taken of its ledger."""
+
+    @abstractmethod
+    def entries(self, after: int, limit: int) -> Sequence[Entry]:
+        """Return the first entries with numbers greater than `after`, in order, and no more than `limit`."""
+
+    @abstractmethod
+    def of_pull(self, pull: int) -> Sequence[Entry]:
+        """Return the entries about a pull, in order. It must not take longer in a longer journal."""
+
+    @abstractmethod
+    def of_key(self, key: str) -> Sequence[Entry]:
+        """Return the asks with a key, in order. It must not take longer in a longer journal."""
+
+    @abstractmethod
+    def snapshot_before(self, number: int) -> Snapshot | None:
+        """Return the last snapshot whose number is less than this one."""
+
+    @abstractmethod
+    def snapshot_with(self, pull: int) -> Snapshot | None:
+        """Return the first snapshot before which this pull was asked for."""
 
 
 def written(amounts: Sequence[int]) -> dict[str, Any]:

@@ -7,18 +7,24 @@ no other way than by folding its own entry in, so that a ledger restored from a 
 pulls, choices and what is learned are left to a `Player`, as in a `budgetbandits.Learner`: a campaign decides exactly
 as a learner does. What the ledger adds is time (leases), and what was told of each pull, so that the same request again
 changes nothing.
+
+A long journal is not read from its beginning, nor are settled pulls kept for ever: `Ledger.take_snapshot` writes the
+ledger down, bound to the chain by an entry, `Ledger.restored` goes on from there, and `Ledger.forget_settled` lets go
+of what is settled. If a pull is asked about that was forgotten, its entries say what became of it.
 """
 
 import heapq
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from budgetbandits.campaigns.chain import linked
-from budgetbandits.campaigns.journal import Entry, Kind, written
-from budgetbandits.campaigns.pulls import Pulls, State, Told
+from budgetbandits.campaigns.chain import canonical, linked
+from budgetbandits.campaigns.journal import Entry, Journal, Kind, Snapshot, written
+from budgetbandits.campaigns.pulls import PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
+from budgetbandits.campaigns.snapshots import SnapshotDamaged, fact_of, runs_of
 from budgetbandits.core.books import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.checks import ArmName, is_whole
 from budgetbandits.core.resources import Amounts
@@ -34,13 +40,17 @@ from budgetbandits.errors import (
     PullError,
 )
 from budgetbandits.live.player import Player
+from budgetbandits.live.saving import restore_state, saved_state
 
-__all__ = ["Lease", "Ledger", "TornLedger", "replay"]
+__all__ = ["Lease", "Ledger", "TornLedger", "is_bound", "replay"]
 
 Answer = TypeVar("Answer")
 
 _LONGEST_REASON: Final = 1000
 _FUNDING: Final = {Kind.DEPOSITED: "deposit", Kind.WITHDRAWN: "withdrawal"}
+_SNAPSHOT_FORM: Final = 1
+SNAPSHOT_EVERY: Final = 4_000  # entries: to read so many takes less than a tenth of a second
+_SNAPSHOT_BYTES: Final = 100  # for each entry at most
 
 
 class TornLedger(Exception):
@@ -78,6 +88,8 @@ class Ledger:
         Whether it hands out no more pulls, or none for now.
     unsaved
         The entries that were decided on and are not in the journal yet.
+    journal
+        Where to read of pulls that were forgotten.
 
     Examples
     --------
@@ -103,11 +115,15 @@ class Ledger:
         self.is_closed = False
         self.is_paused = False
         self.unsaved: list[Entry] = []
+        self.journal: Journal | None = None
+        self._origin, self._settings_first = head, settings
         self._books = self.player.books
         self._books.owner = campaign
         self._time = 0  # of the last entry
         self._now = 0
-        self._pulls = Pulls(len(self._books.accounts))
+        self._pulls: dict[int, PullRecord] = {}  # those that are not forgotten
+        self._forgotten = 0  # of the pulls up to this one, those that were settled may be forgotten
+        self._snapshot_number = self._snapshot_asked = self._snapshot_size = 0  # of the last one
         self._leases: dict[int, Lease] = {}  # of the outstanding pulls
         self._ends: list[tuple[int, int]] = []  # a heap of (end of lease, pull); an end before a renewal stays in it
         self._folds: dict[Kind, Callable[[Entry], None]] = {
@@ -124,6 +140,7 @@ class Ledger:
             Kind.WITHDRAWN: self._fold_funded,
             Kind.PAUSED: self._fold_paused,
             Kind.RESUMED: self._fold_resumed,
+            Kind.SNAPSHOT: self._fold_snapshot,
         }
 
     # Decisions
@@ -143,10 +160,11 @@ class Ledger:
         wanted = check_wanted(wanted)
         number = None if arm is None else self._books.number_of(arm)
         books = self._books
+        self._recall_answer(key)
         answer = books.repeated(key, wanted, number)
         if answer is None:
             return [books.pull(pull, PullState.NEW) for pull in self._asked(wanted, key, number)]
-        return [books.pull(pull, books.state_of(pull.number)) for pull in answer]
+        return [books.pull(pull, self._record(pull.number).shown_state) for pull in answer]
 
     def _asked(self, wanted: int, key: str | None, arm: int | None) -> list[Reservation]:
         if self.is_closed:
@@ -199,8 +217,8 @@ class Ledger:
         If the cost is rounded up noticeably, that is said in return.
         """
         number = self._identify(pull)
-        reward = self.player.learning.checked_reward(reward, self._pulls.arm(number))
-        if told := self._pulls.told(number):
+        reward = self.player.learning.checked_reward(reward, self._record(number).arm)
+        if told := self._record(number).told:
             self._check_repeated(number, told, reward, cost)
             return None
         found = self._books.find_told(number)
@@ -218,9 +236,10 @@ class Ledger:
         number = self._identify(pull)
         reservation = self._reservation(number)
         prices = reservation.prices if cost is None else self._books.told_prices(reservation, cost)
-        if self._pulls.state(number) in (State.EXPIRED, State.TOLD_LATE):
-            if prices != (charged := self._pulls.charged(number)):
-                shown = self._books.shown(charged)
+        record = self._record(number)
+        if record.state in (State.EXPIRED, State.TOLD_LATE):
+            if prices != record.charged:
+                shown = self._books.shown(record.charged)
                 raise PullAlreadySettled(
                     f"pull {number} has expired before, and {shown} was charged for it: adjust that"
                 )
@@ -231,10 +250,10 @@ class Ledger:
     def adjust(self, pull: Pull | int, cost: Amounts, reason: str) -> None:
         """Correct what a settled pull has cost. The same again changes nothing."""
         number = self._identify(pull)
-        if self._pulls.state(number) is State.OPEN:
+        if self._record(number).state is State.OPEN:
             raise PullError(f"pull {number} is outstanding: tell it, or let it expire, with its cost")
         _check_reason(reason)
-        reservation, before = self._reservation(number), self._pulls.charged(number)
+        reservation, before = self._reservation(number), self._record(number).charged
         after = self._books.adjusted_prices(reservation, before, cost)
         if after != before:
             change = [new - old for old, new in zip(before, after, strict=True)]
@@ -254,7 +273,7 @@ class Ledger:
             raise PullAlreadySettled(f"pull {number} was settled or has expired: only a running lease can be renewed")
         until = self._lease_end(self._now)
         if until != lease.until:
-            self._write(Kind.RENEWED, pull=number, arm=self._pulls.arm(number), until=until)
+            self._write(Kind.RENEWED, pull=number, arm=self._record(number).arm, until=until)
         return until
 
     def close(self) -> None:
@@ -274,6 +293,7 @@ class Ledger:
         if reason is not None:
             _check_reason(reason)
         units = self._books.units_of(amount, _FUNDING[kind])
+        self._recall_answer(key)
         if self._books.is_repeated(key, self._said_of_funding(kind, units)):
             return
         if self.is_closed and kind is Kind.DEPOSITED:
@@ -292,6 +312,18 @@ class Ledger:
         """Hand out pulls again. The same again changes nothing."""
         if self.is_paused:
             self._write(Kind.RESUMED)
+
+    def is_snapshot_due(self) -> bool:
+        """Tell whether so much has happened since the last snapshot that it is worth another one."""
+        since = self.entries - self._snapshot_number
+        return since >= max(SNAPSHOT_EVERY, self._snapshot_size // _SNAPSHOT_BYTES)
+
+    def take_snapshot(self) -> Snapshot:
+        """Return the ledger as it stands, and bind that to the chain."""
+        snapshot = self.snapshot()
+        self._write(Kind.SNAPSHOT, note=snapshot.digest)
+        self._snapshot_size = len(snapshot.contents)
+        return snapshot
 
     def _write(self, kind: Kind, **contents: Any) -> None:
         entry = Entry(self.entries + 1, self._now, kind, **contents)
@@ -348,8 +380,101 @@ class Ledger:
 
     def _reservation(self, number: int) -> Reservation:
         """Return a pull as it was asked for, whatever became of it."""
-        arm = self._pulls.arm(number)
-        return Reservation(number, arm, self._pulls.place(number), self._books.prices(arm))
+        record = self._record(number)
+        return Reservation(number, record.arm, record.place, record.prices)
+
+    # Forgetting
+
+    def snapshot(self) -> Snapshot:
+        """Return the ledger as it stands. It depends on the entries alone, and not on what was forgotten."""
+        first, asked = self._snapshot_asked + 1, self._books.asked
+        contents = {
+            "form": _SNAPSHOT_FORM,
+            "origin": self._origin,
+            "entries": self.entries,
+            "head": self.head,
+            "time": self._time,
+            "is_closed": self.is_closed,
+            "leases": [[number, *lease] for number, lease in self._leases.items()],
+            "is_paused": self.is_paused,
+            "settings": None if self.settings == self._settings_first else self.settings.to_json(),
+            "player": saved_state(self.player, expects=self.settings.arrivals is not None),
+            "pulls": {"first": first, "runs": runs_of(first, map(self._pulls.__getitem__, range(first, asked + 1)))},
+        }
+        return Snapshot(self.entries + 1, asked, canonical(contents))
+
+    @classmethod
+    def restored(cls, settings: CampaignSettings, origin: str, campaign: str | None, snapshot: Snapshot) -> Self:
+        """Return the ledger of which a snapshot was taken; its settled pulls are forgotten.
+
+        Raises
+        ------
+        SnapshotDamaged
+            If there is none, or it is another campaign's.
+        """
+        try:
+            data = json.loads(snapshot.contents)
+            changed = data["settings"]
+            ledger = cls(settings if changed is None else CampaignSettings.from_json(changed), origin, campaign)
+            ledger._settings_first = settings
+            ledger._restore(data)
+        except (BudgetBanditsError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise SnapshotDamaged(f"the snapshot at entry {snapshot.number} cannot be read: {error!r}") from error
+        ledger._forgotten, ledger._snapshot_size = ledger._books.asked, len(snapshot.contents)
+        return ledger
+
+    def _restore(self, data: dict[str, Any]) -> None:
+        if data["form"] != _SNAPSHOT_FORM or data["origin"] != self._origin:
+            raise InvalidInput("it is of another version, or of other settings")
+        self.entries, self.head, self._time = data["entries"], data["head"], data["time"]
+        self.is_closed, self.is_paused = data["is_closed"], data["is_paused"]
+        restore_state(self.player, data["player"])
+        for number, arm, place, prices in self._books.outstanding.values():
+            self._pulls[number] = PullRecord(arm, prices, place, self.player.decisions[number].learns)
+        for number, asked, until in data["leases"]:
+            self._note_lease(number, Lease(asked, until))
+
+    def forget_settled(self) -> None:
+        """Forget the settled pulls, and what was answered to keys: after a snapshot, they can be recalled."""
+        self._pulls = {number: record for number, record in self._pulls.items() if record.state is State.OPEN}
+        self._forgotten = self._snapshot_asked
+        self.player.forget_settled()
+
+    def _record(self, number: int) -> PullRecord:
+        """Return what became of a pull, recalled if it was forgotten."""
+        record = self._pulls.get(number)
+        if record is None:
+            record = self._pulls[number] = self._recalled(number)
+            if record.state is State.EXPIRED:
+                is_released = record.is_overdue and self.settings.on_expire == "release"
+                self.player.recall_expired(self._reservation(number), is_released=is_released, learns=record.learns)
+            elif record.state is State.CANCELLED:
+                self._books.cancelled.add(number)
+        return record
+
+    def _recalled(self, number: int) -> PullRecord:
+        journal = self._forgotten_in(number)
+        snapshot = journal.snapshot_with(number)
+        if snapshot is None or not is_bound(snapshot, journal):
+            raise SnapshotDamaged(f"the snapshot after pull {number} is missing, or is not the one that was taken")
+        entries = [entry for entry in journal.of_pull(number) if entry.number <= self.entries]
+        try:
+            return PullRecord.recalled(entries, *fact_of(number, snapshot))
+        except ValueError as error:
+            raise JournalDamaged(f"the entries about pull {number} cannot be: {error}") from error
+
+    def _forgotten_in(self, number: int) -> Journal:
+        if self.journal is None or not 1 <= number <= self._forgotten:
+            raise JournalDamaged(f"there is no pull {number}")
+        return self.journal
+
+    def _recall_answer(self, key: str | None) -> None:
+        """Recall what was answered to a key, if that may be forgotten."""
+        if self.journal is None or not self._forgotten or not isinstance(key, str) or key in self._books.answers:
+            return
+        for entry in self.journal.of_key(key):
+            if entry.pull is not None and entry.number <= self.entries:
+                self._books.note_answer(key, entry.wanted, self._reservation(entry.pull))
 
     # Folding
 
@@ -380,7 +505,10 @@ class Ledger:
         due = self._next_due(entry.time)
         if due is not None and entry.kind is not Kind.EXPIRED:
             raise JournalDamaged(f"pull {due} should have expired before")
+        record = None if entry.pull is None or entry.pull > self._books.asked else self._record(entry.pull)
         self._folds[entry.kind](entry)
+        if record is not None:
+            record.note(entry)
         self.head = linked(self.head, entry)
         self.entries = entry.number
         self._time = entry.time
@@ -402,7 +530,8 @@ class Ledger:
             raise JournalDamaged(
                 "the budget left does not pay this arm, or it or the requests have reached their limit or end"
             )
-        self._pulls.add(arm, pull.place)
+        learns = self.player.decisions[pull.number].learns
+        self._pulls[pull.number] = PullRecord(arm, pull.prices, pull.place, learns)
         self._note_lease(pull.number, Lease(entry.time, entry.until))
         if entry.key is not None:
             self._books.note_answer(entry.key, entry.wanted, pull)
@@ -411,6 +540,8 @@ class Ledger:
         """Raise unless a pull is the next part of the answer to its key."""
         if entry.key is None:
             return
+        if entry.part > 0:  # the database keeps a first part from having a key that there was
+            self._recall_answer(entry.key)
         pulls = self._books.repeated(entry.key, entry.wanted) or []
         follows = not pulls or pulls[-1].number == self._books.asked
         if entry.part != len(pulls) or not follows:
@@ -429,10 +560,6 @@ class Ledger:
             raise JournalDamaged("its amount is not what the pull can have cost")
         self._policy_says(partial(self.player.tell, pull, reward, entry.amounts))
         self._leases.pop(pull.number, None)
-        if is_late:
-            self._pulls.tell_late(pull.number, reward)
-        else:
-            self._pulls.tell(pull.number, reward, entry.amounts)
 
     def _can_have_cost(self, pull: Reservation, amounts: tuple[int, ...]) -> bool:
         accounts, may_overrun = self._books.accounts, self._books.may_overrun
@@ -446,7 +573,6 @@ class Ledger:
         self._check_arm(entry, pull)
         self.player.cancel(pull)
         del self._leases[pull.number]
-        self._pulls.cancel(pull.number)
 
     def _fold_expired(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))
@@ -457,7 +583,6 @@ class Ledger:
             raise JournalDamaged(f"its amount is not what {self.settings.on_expire!r} makes it")
         self.player.expire(pull, release=self.settings.on_expire == "release")
         del self._leases[pull.number]
-        self._pulls.expire(pull.number, entry.amounts)
 
     def _fold_settled(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))
@@ -466,13 +591,12 @@ class Ledger:
             raise JournalDamaged("its amount is not what the pull can have cost")
         self.player.expire(pull, release=False, prices=entry.amounts)
         del self._leases[pull.number]
-        self._pulls.expire(pull.number, entry.amounts)
 
     def _fold_adjusted(self, entry: Entry) -> None:
         number = _present(entry.pull)
-        if not 1 <= number <= self._books.asked or self._pulls.state(number) is State.OPEN:
+        if not 1 <= number <= self._books.asked or self._record(number).state is State.OPEN:
             raise JournalDamaged("only what was settled is adjusted")
-        reservation, before = self._reservation(number), self._pulls.charged(number)
+        reservation, before = self._reservation(number), self._record(number).charged
         self._check_arm(entry, reservation)
         after = tuple(old + change for old, change in zip(before, entry.amounts, strict=True))
         most = reservation.prices if self._is_bounded(reservation.arm) else (math.inf,) * len(after)
@@ -480,7 +604,6 @@ class Ledger:
         if not entry.note or after == before or not is_possible:
             raise JournalDamaged("its reason is missing, or the pull cannot have cost that")
         self._books.adjust(reservation, before, after)
-        self._pulls.adjust(number, after)
 
     def _is_bounded(self, arm: int) -> bool:
         """Tell whether a pull of an arm never costs more than was reserved."""
@@ -523,6 +646,11 @@ class Ledger:
             raise JournalDamaged("it was not paused before")
         self.is_paused = False
 
+    def _fold_snapshot(self, entry: Entry) -> None:
+        if not entry.note:
+            raise JournalDamaged("its digest is missing")
+        self._snapshot_number, self._snapshot_asked = entry.number, self._books.asked
+
     @staticmethod
     def _check_arm(entry: Entry, pull: Reservation) -> None:
         if entry.arm != pull.arm:
@@ -556,7 +684,7 @@ def replay(
     entries
         Its journal.
     with_choices
-        Let the policy choose again at every ask, and compare.
+        Let the policy choose again at every ask, and compare; and compare the ledger with every snapshot of it.
     ledger
         Where to begin; with an empty ledger by default.
 
@@ -569,8 +697,20 @@ def replay(
     for entry in entries:
         if with_choices and entry.kind is Kind.ASKED:
             _check_choice(ledger, entry)
+        if with_choices and entry.kind is Kind.SNAPSHOT and entry.note != ledger.snapshot().digest:
+            raise JournalDamaged(f"entry {entry.number} of the journal is a snapshot of another ledger than this one")
         ledger.apply(entry)
     return ledger
+
+
+def is_bound(snapshot: Snapshot, journal: Journal) -> bool:
+    """Tell whether a snapshot is the one that its entry in the journal says."""
+    entry = next(iter(journal.entries(snapshot.number - 1, 1)), None)
+    return entry is not None and (entry.number, entry.kind, entry.note) == (
+        snapshot.number,
+        Kind.SNAPSHOT,
+        snapshot.digest,
+    )
 
 
 def _check_choice(ledger: Ledger, entry: Entry) -> None:

@@ -1,11 +1,14 @@
-"""All pulls that a campaign ever handed out: a few bytes each, since there may be millions."""
+"""What a campaign knows of a pull that it handed out: what its entries say."""
 
-import math
-from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["Pulls", "State", "Told"]
+from budgetbandits.campaigns.journal import Entry, Kind
+from budgetbandits.core.books import PullState
+
+__all__ = ["PullRecord", "State", "Told"]
 
 
 class State(IntEnum):
@@ -18,6 +21,15 @@ class State(IntEnum):
     TOLD_LATE = 4  # after it had expired
 
 
+_SHOWN = {
+    State.OPEN: PullState.OPEN,
+    State.TOLD: PullState.TOLD,
+    State.CANCELLED: PullState.CANCELLED,
+    State.EXPIRED: PullState.EXPIRED,
+    State.TOLD_LATE: PullState.TOLD,
+}
+
+
 class Told(NamedTuple):
     """What was told of a pull: its reward, and what it took of each resource; None if it had expired, which is free."""
 
@@ -25,93 +37,79 @@ class Told(NamedTuple):
     prices: tuple[int, ...] | None
 
 
-class Pulls:
-    """The pulls by their numbers 1, 2, 3 and so on, in columns.
+@dataclass(slots=True)
+class PullRecord:
+    """A pull, and what became of it.
 
-    Objects would take twenty times the room, and Python would look through all of them again and again for
-    garbage.
-
-    Parameters
+    Attributes
     ----------
-    resources
-        How many resources there are.
+    arm, prices
+        The number of its arm, and what was reserved for it of each resource.
+    place
+        Its place among the pulls that count, as it was when it was handed out.
+    learns
+        Whether its reward will be learned from.
+    state
+        What became of it.
+    told
+        What was told of it, or None if nothing was.
+    charged
+        What it has cost so far, of each resource.
+    is_overdue
+        Whether its lease ended before it was told.
 
     Examples
     --------
-    >>> pulls = Pulls(resources=1)
-    >>> pulls.add(arm=2, place=1)
-    >>> pulls.tell(1, reward=0.5, prices=(10,))
-    >>> pulls.arm(1), pulls.state(1).name, pulls.told(1)
-    (2, 'TOLD', Told(reward=0.5, prices=(10,)))
+    >>> record = PullRecord(arm=2, prices=(10,), place=1, learns=True)
+    >>> record.note(Entry(2, 0, Kind.TOLD, pull=1, arm=2, amount=8, reward=0.5))
+    >>> record.state.name, record.told, record.charged
+    ('TOLD', Told(reward=0.5, prices=(8,)), (8,))
     """
 
-    def __init__(self, resources: int) -> None:
-        self._arms = array("q")
-        self._places = array("q")
-        self._states = array("b")
-        self._rewards = array("d")  # NaN before it is told
-        self._prices = [array("q") for _ in range(resources)]  # what was charged when it was settled
-        self._adjusted: dict[int, tuple[int, ...]] = {}  # what was charged in the end, where that was corrected
+    arm: int
+    prices: tuple[int, ...]
+    place: int
+    learns: bool
+    state: State = State.OPEN
+    told: Told | None = None
+    charged: tuple[int, ...] = ()
+    is_overdue: bool = False
 
-    def add(self, arm: int, place: int) -> None:
-        """Add the next pull: its arm, and its place among the pulls that count."""
-        self._arms.append(arm)
-        self._places.append(place)
-        self._states.append(State.OPEN)
-        self._rewards.append(math.nan)
-        for prices in self._prices:
-            prices.append(0)
+    def __post_init__(self) -> None:
+        self.charged = (0,) * len(self.prices)
 
-    def arm(self, number: int) -> int:
-        """Return the arm of a pull."""
-        return self._arms[number - 1]
+    @classmethod
+    def recalled(cls, entries: Sequence[Entry], place: int, learns: bool) -> "PullRecord":
+        """Return a pull of which these are all entries, the first of them its ask."""
+        asked, *later = entries
+        if asked.kind not in (Kind.ASKED, Kind.DIRECTED) or asked.arm is None:
+            raise ValueError("its ask is missing")
+        record = cls(asked.arm, asked.amounts, place, learns)
+        for entry in later:
+            record.note(entry)
+        return record
 
-    def place(self, number: int) -> int:
-        """Return its place among the pulls that count, as it was when it was handed out."""
-        return self._places[number - 1]
+    @property
+    def shown_state(self) -> PullState:
+        """What became of it, for people."""
+        return _SHOWN[self.state]
 
-    def state(self, number: int) -> State:
-        """Return what became of a pull."""
-        return State(self._states[number - 1])
+    def note(self, entry: Entry) -> None:
+        """Take note of an entry about it that is not its ask."""
+        if entry.kind is Kind.TOLD:
+            self._note_told(entry)
+        elif entry.kind is Kind.CANCELLED:
+            self.state = State.CANCELLED
+        elif entry.kind in (Kind.EXPIRED, Kind.SETTLED):
+            self.state, self.charged = State.EXPIRED, entry.amounts
+            self.is_overdue = entry.kind is Kind.EXPIRED
+        elif entry.kind is Kind.ADJUSTED:
+            self.charged = tuple(old + change for old, change in zip(self.charged, entry.amounts, strict=True))
 
-    def charged(self, number: int) -> tuple[int, ...]:
-        """Return what a pull has cost so far, of each resource."""
-        return self._adjusted.get(number) or self._first_charged(number)
-
-    def _first_charged(self, number: int) -> tuple[int, ...]:
-        return tuple(prices[number - 1] for prices in self._prices)
-
-    def adjust(self, number: int, prices: tuple[int, ...]) -> None:
-        """Note a correction of what a pull has cost."""
-        self._adjusted[number] = prices
-
-    def tell(self, number: int, reward: float, prices: tuple[int, ...]) -> None:
-        """Note what was told of an open pull."""
-        self._rewards[number - 1] = reward
-        self._states[number - 1] = State.TOLD
-        self._charge(number, prices)
-
-    def tell_late(self, number: int, reward: float) -> None:
-        """Note the reward of a pull that had expired."""
-        self._rewards[number - 1] = reward
-        self._states[number - 1] = State.TOLD_LATE
-
-    def cancel(self, number: int) -> None:
-        """Note that an open pull was cancelled."""
-        self._states[number - 1] = State.CANCELLED
-
-    def expire(self, number: int, prices: tuple[int, ...]) -> None:
-        """Note that an open pull has expired, and what it was charged."""
-        self._states[number - 1] = State.EXPIRED
-        self._charge(number, prices)
-
-    def _charge(self, number: int, prices: tuple[int, ...]) -> None:
-        for column, price in zip(self._prices, prices, strict=True):
-            column[number - 1] = price
-
-    def told(self, number: int) -> Told | None:
-        """Return what was told of a pull, or None if nothing was."""
-        reward, state = self._rewards[number - 1], self._states[number - 1]
-        if state == State.TOLD:
-            return Told(reward, self._first_charged(number))
-        return Told(reward, None) if state == State.TOLD_LATE else None
+    def _note_told(self, entry: Entry) -> None:
+        if entry.reward is None:
+            raise ValueError("its reward is missing")
+        if self.state is State.EXPIRED:
+            self.state, self.told = State.TOLD_LATE, Told(entry.reward, None)
+        else:
+            self.state, self.told, self.charged = State.TOLD, Told(entry.reward, entry.amounts), entry.amounts

@@ -424,6 +424,18 @@ class Books:
         """Let so many pulls of an arm count that were saved."""
         self._count(arm, pulls)
 
+    def restore_outstanding(self, reservation: Reservation) -> None:
+        """Let a pull be outstanding that was saved as such."""
+        self.outstanding[reservation.number] = reservation
+        for account, price in zip(self.accounts, reservation.prices, strict=True):
+            account.reserved += price
+
+    def forget_settled(self) -> None:
+        """Forget which pulls were settled, and what was answered to keys: somebody else remembers."""
+        self.expired.clear()
+        self.cancelled.clear()
+        self.answers.clear()
+
     def _close(self, reservation: Reservation) -> None:
         del self.outstanding[reservation.number]
         for account, price in zip(self.accounts, reservation.prices, strict=True):

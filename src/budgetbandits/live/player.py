@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts
-from budgetbandits.core.books import Books, Fallback, Reservation
+from budgetbandits.core.books import Books, Expired, Fallback, Reservation
 from budgetbandits.core.checks import ArmName, check_range, check_requests, check_whole
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.streams import CHOICE, Draws, uniform
@@ -207,6 +207,17 @@ class Player:
             self.books.expire(pull, release=release, prices=prices)
             if release:
                 self._take_back(pull)
+
+    def forget_settled(self) -> None:
+        """Forget the settled pulls; one that has expired must be recalled before its reward is told."""
+        for number in self.books.expired:
+            del self.decisions[number]
+        self.books.forget_settled()
+
+    def recall_expired(self, pull: Reservation, *, is_released: bool, learns: bool) -> None:
+        """Remember an expired pull again, so that its reward may be told."""
+        self.books.expired[pull.number] = Expired(pull, is_released)
+        self.decisions[pull.number] = Decision(learns, self.draw_of(pull.number))
 
     def _take_back(self, pull: Reservation) -> None:
         self.learning.count(pull, -1)

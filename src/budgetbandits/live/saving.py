@@ -18,7 +18,7 @@ from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.memories import restore_past, saved_past
 from budgetbandits.policies.state import Arms, Resources
 
-__all__ = ["from_json", "to_json"]
+__all__ = ["from_json", "restore_state", "saved_state", "to_json"]
 
 _FORMAT: Final = "budgetbandits.learner"
 # Learners are written in the oldest version that can say them, so that older packages read what they understand:
@@ -28,7 +28,7 @@ _CHANGED: Final = 6
 
 def to_json(player: Player) -> str:
     """Return everything about a player as JSON text."""
-    books, arms = player.books, player.learning.arms
+    books = player.books
     money, changed = _saved_account(books.first), _saved_where_changed(player)
     return json.dumps(
         {
@@ -47,19 +47,13 @@ def to_json(player: Player) -> str:
             "asked": books.asked,
             "spent": money["spent"],
             "reward_total": player.reward_total,
-            "pulls": arms.pulls.tolist(),
-            "told": arms.told.tolist(),
-            "reward_sum": arms.reward_sum.tolist(),
-            "reward_squares": arms.reward_squares.tolist(),
-            "reward_seen": player.learning.reward_seen,
-            "first_tries": player.learning.first_tries.tolist(),
-            "notes": arms.notes.tolist() if arms.notes.any() else None,
             "saved": money["saved"],
             **({"overrun": money["overrun"]} if "overrun" in money else {}),
             "pending": [_saved_pull(player, pull) for pull in books.outstanding.values()],
             "expired": [[*_saved_pull(player, pull), is_released] for pull, is_released in books.expired.values()],
             "cancelled": sorted(books.cancelled),
         }
+        | _saved_estimates(player)
         | _saved_where_used(player)
         | changed,
         allow_nan=False,
@@ -84,22 +78,16 @@ def _saved_pull(player: Player, pull: Reservation) -> list[Any]:
 
 
 def _saved_where_used(player: Player) -> dict[str, Any]:
-    """Return what most learners do without: resources, requests, a memory, random costs, keys."""
-    arms, used = player.learning.arms, dict[str, Any]()
+    """Return what most learners do without: resources, requests, overruns, keys."""
+    used = dict[str, Any]()
     if player.books.resource_names:
         # The first one stands where money alone does.
         used["resources"] = {str(account.name): _saved_account(account) for account in player.books.accounts[1:]}
         used["resource"] = player.books.first.name
-    if arms.resources is not None:
-        used["cost_sums"] = arms.resources.cost_sums.tolist()
     if player.books.requests is not None:
         used |= {"requests": player.books.requests, "skip": player.books.skip, "declined": player.books.declined}
     if player.books.may_overrun:
         used["may_overrun"] = True
-    if isinstance(player.policy, Forgetful):
-        used["memory"] = saved_past(player.learning.past)
-    if player.books.has_random_costs:
-        used |= {"cost_sum": arms.cost_sum.tolist(), "cost_squares": arms.cost_squares.tolist()}
     if player.books.answers:
         used["answers"] = {
             key: [wanted, [[pull.number, pull.arm, pull.place] for pull in pulls]]
@@ -116,6 +104,27 @@ def _saved_where_changed(player: Player) -> dict[str, Any]:
     if books.fallback != fallback_of(books.bills, books.limits, books.requests, skip=books.skip):
         changed["fallback"] = list(books.fallback)
     return changed
+
+
+def _saved_estimates(player: Player) -> dict[str, Any]:
+    """Return what is known of the arms."""
+    arms = player.learning.arms
+    saved = {
+        "pulls": arms.pulls.tolist(),
+        "told": arms.told.tolist(),
+        "reward_sum": arms.reward_sum.tolist(),
+        "reward_squares": arms.reward_squares.tolist(),
+        "reward_seen": player.learning.reward_seen,
+        "first_tries": player.learning.first_tries.tolist(),
+        "notes": arms.notes.tolist() if arms.notes.any() else None,
+    }
+    if arms.resources is not None:
+        saved["cost_sums"] = arms.resources.cost_sums.tolist()
+    if player.books.has_random_costs:
+        saved |= {"cost_sum": arms.cost_sum.tolist(), "cost_squares": arms.cost_squares.tolist()}
+    if isinstance(player.policy, Forgetful):
+        saved["memory"] = saved_past(player.learning.past)
+    return saved
 
 
 def from_json(text: str) -> Player:
@@ -163,8 +172,6 @@ def _restored(data: dict[str, Any]) -> Player:
     _restore_pulls(player, data)
     _restore_answers(player, data.get("answers", {}))
     _restore_changes(player, data)
-    if isinstance(player.policy, Forgetful):
-        restore_past(player.learning.memory, player.learning.past, data["memory"], player.reward_high)
     if any(account.left + account.overrun < 0 for account in player.books.accounts):
         raise InvalidState("the saved learner is damaged: it spent more than its budget")
     return player
@@ -236,6 +243,8 @@ def _restore_arms(player: Player, data: dict[str, Any]) -> None:
     if arms.resources is not None:
         _restore_resources(arms, arms.resources, data["cost_sums"])
     _restore_first_tries(player, data.get("first_tries"))
+    if isinstance(player.policy, Forgetful):
+        restore_past(learning.memory, learning.past, data["memory"], high)
 
 
 def _restore_notes(player: Player, notes: list[float] | None) -> None:
@@ -318,9 +327,7 @@ def _restore_pulls(player: Player, data: dict[str, Any]) -> None:
     player.reward_total = float(data["reward_total"])
     for *saved, learns in data["pending"]:
         pull = _restored_pull(player, *saved)
-        books.outstanding[pull.number] = pull
-        for account, price in zip(books.accounts, pull.prices, strict=True):
-            account.reserved += price
+        books.restore_outstanding(pull)
         player.decisions[pull.number] = Decision(bool(learns), player.draw_of(pull.number))
     for *saved, learns, is_released in data["expired"]:
         pull = _restored_pull(player, *saved)
@@ -374,3 +381,41 @@ def _restore_answers(player: Player, answers: dict[str, Any]) -> None:
         if not 1 <= len(pulls) <= wanted or not all(1 <= pull.number <= books.asked for pull in pulls):
             raise InvalidState(f"the saved learner is damaged: its answer to {key!r} makes no sense")
         books.answers[key] = Answer(wanted, pulls)
+
+
+# What follows from the past
+
+
+def saved_state(player: Player, *, expects: bool) -> dict[str, Any]:
+    """Return what the past has made of a player, as JSON can hold it: all but its settings and its settled pulls.
+
+    What it expects of the future (`Player.expect`) is left out, too.
+    """
+    books, changed = player.books, _saved_where_changed(player)
+    if expects:
+        changed.pop("fallback", None)
+    return (
+        _saved_estimates(player)
+        | changed
+        | {
+            "asked": books.asked,
+            "declined": books.declined,
+            "accounts": [[account.spent, account.saved, account.overrun] for account in books.accounts],
+            "reward_total": player.reward_total,
+            "pending": [[*_saved_pull(player, pull), *pull.prices] for pull in books.outstanding.values()],
+        }
+    )
+
+
+def restore_state(player: Player, data: dict[str, Any]) -> None:
+    """Bring a player that has not asked yet into the state that `saved_state` returned."""
+    books = player.books
+    books.restore_pulls(books.skip_arm, data["declined"])
+    _restore_arms(player, data)
+    books.asked, player.reward_total = data["asked"], data["reward_total"]
+    for account, (spent, saved, overrun) in zip(books.accounts, data["accounts"], strict=True):
+        account.spent, account.saved, account.overrun = spent, saved, overrun
+    for number, arm, place, learns, *prices in data["pending"]:
+        books.restore_outstanding(Reservation(number, arm, place, tuple(prices)))
+        player.decisions[number] = Decision(learns, player.draw_of(number))
+    _restore_changes(player, data)

@@ -865,7 +865,7 @@ class StoreContract(ABC):
             with pytest.raises(ZeroDivisionError):
                 append_and_fail(backend, record.id)
             assert backend.find("ads") == record
-            assert [entry.number for entry in backend.entries(record.id, 0, 10)] == [1]
+            assert [entry.number for entry in backend.journal(record.id).entries(0, 10)] == [1]
         ads.verify()
 
     @pytest.mark.parametrize(
@@ -892,7 +892,8 @@ class StoreContract(ABC):
         ads.ask(n=5)
         with contextlib.closing(self.open_backend(tmp_path)) as backend:
             campaign = backend.find("ads").id
-            numbers = [[entry.number for entry in backend.entries(campaign, after, 2)] for after in (0, 2, 4, 5)]
+            journal = backend.journal(campaign)
+            numbers = [[entry.number for entry in journal.entries(after, 2)] for after in (0, 2, 4, 5)]
             assert numbers == [[1, 2], [3, 4], [5], []]
             with backend.writing(campaign) as transaction:
                 assert transaction.totals.entries == 5

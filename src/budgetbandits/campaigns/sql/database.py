@@ -3,15 +3,15 @@
 import contextlib
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Engine, Row, Select, bindparam, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, Transaction, check_process
-from budgetbandits.campaigns.journal import Entry
+from budgetbandits.campaigns.journal import Entry, Journal, Snapshot
 from budgetbandits.campaigns.sql.schema import (
     NEWEST,
     campaigns,
@@ -19,6 +19,7 @@ from budgetbandits.campaigns.sql.schema import (
     entries,
     entry_of,
     record_of,
+    snapshots,
     version_of,
 )
 from budgetbandits.campaigns.undisturbed import undisturbed
@@ -38,12 +39,13 @@ __all__ = ["SqlBackend"]
 # Statements are built once: that takes SQLAlchemy longer than SQLite needs to run them.
 _RECORD = select(campaigns)
 _TOTALS = select(*(campaigns.c[name] for name in Totals._fields)).where(campaigns.c.id == bindparam("campaign"))
-_PAGE = (
-    select(*list(entries.c)[1:])
-    .where(entries.c.campaign == bindparam("campaign"), entries.c.number > bindparam("after"))
-    .order_by(entries.c.number)
-    .limit(bindparam("most"))
-)
+_ENTRIES = select(*list(entries.c)[1:]).where(entries.c.campaign == bindparam("campaign")).order_by(entries.c.number)
+_PAGE = _ENTRIES.where(entries.c.number > bindparam("after")).limit(bindparam("most"))
+_OF_PULL = _ENTRIES.where(entries.c.pull == bindparam("pull"))
+_OF_KEY = _ENTRIES.where(entries.c.key == bindparam("key"))
+_SNAPSHOT = select(*list(snapshots.c)[1:]).where(snapshots.c.campaign == bindparam("campaign")).limit(1)
+_SNAPSHOT_BEFORE = _SNAPSHOT.where(snapshots.c.number < bindparam("number")).order_by(snapshots.c.number.desc())
+_SNAPSHOT_WITH = _SNAPSHOT.where(snapshots.c.asked >= bindparam("pull")).order_by(snapshots.c.asked, snapshots.c.number)
 _SET_TOTALS = (
     update(campaigns)
     .where(
@@ -139,11 +141,9 @@ class SqlBackend(Backend):
         with self._reading() as connection:
             return [self._record(row) for row in connection.execute(_RECORD.order_by(campaigns.c.id))]
 
-    @undisturbed
-    def entries(self, campaign: int, after: int, limit: int) -> Sequence[Entry]:
-        """Return a page of the journal."""
-        with self._reading() as connection:
-            return _entries(connection, campaign, after, limit)
+    def journal(self, campaign: int) -> Journal:
+        """Return the journal of a campaign; each look at it takes a connection for itself."""
+        return SqlJournal(campaign, self._reading)
 
     @contextmanager
     def writing(self, campaign: int) -> Iterator[Transaction]:
@@ -217,13 +217,66 @@ class SqlBackend(Backend):
         return StoreUnavailable(f"{self.where} cannot be used now: {reason}. Nothing was changed; try again")
 
 
-class SqlTransaction(Transaction):
+class SqlJournal(Journal):
+    """The journal of one campaign.
+
+    Parameters
+    ----------
+    campaign
+        The id of the campaign.
+    connected
+        Yields a connection to read with.
+    """
+
+    def __init__(self, campaign: int, connected: Callable[[], AbstractContextManager[Connection]]) -> None:
+        self._campaign = campaign
+        self._connected = connected
+
+    def entries(self, after: int, limit: int) -> Sequence[Entry]:
+        """Return a page of the journal."""
+        return self._entries(_PAGE, after=after, most=limit)
+
+    def of_pull(self, pull: int) -> Sequence[Entry]:
+        """Return the entries about a pull."""
+        return self._entries(_OF_PULL, pull=pull)
+
+    def of_key(self, key: str) -> Sequence[Entry]:
+        """Return the asks with a key."""
+        return self._entries(_OF_KEY, key=key)
+
+    def snapshot_before(self, number: int) -> Snapshot | None:
+        """Return the last snapshot whose number is less than this one."""
+        return self._snapshot(_SNAPSHOT_BEFORE, number=number)
+
+    def snapshot_with(self, pull: int) -> Snapshot | None:
+        """Return the first snapshot before which this pull was asked for."""
+        return self._snapshot(_SNAPSHOT_WITH, pull=pull)
+
+    def _entries(self, statement: Select[Any], **values: object) -> Sequence[Entry]:
+        try:
+            return [entry_of(row) for row in self._rows(statement, values)]
+        except (ValueError, TypeError) as error:
+            raise JournalDamaged(f"the journal has an entry that cannot be read: {error}") from error
+
+    def _snapshot(self, statement: Select[Any], **values: object) -> Snapshot | None:
+        for row in self._rows(statement, values):
+            if isinstance(row.number, int) and isinstance(row.contents, str):  # SQLite accepts anything
+                return Snapshot(row.number, row.asked, row.contents)
+        return None
+
+    @undisturbed
+    def _rows(self, statement: Select[Any], values: dict[str, object]) -> Sequence[Row[Any]]:
+        with self._connected() as connection:
+            return connection.execute(statement, {"campaign": self._campaign} | values).all()
+
+
+class SqlTransaction(SqlJournal, Transaction):
     """A transaction on the journal of one campaign."""
 
     def __init__(self, backend: SqlBackend, connection: Connection, campaign: int) -> None:
+        super().__init__(campaign, lambda: nullcontext(connection))
         self._backend = backend
         self._connection = connection
-        self._campaign = campaign
         totals = connection.execute(_TOTALS, {"campaign": campaign}).one_or_none()
         if totals is None:
             raise HistoryLost("the store no longer has this campaign: restore it from a copy, or create it anew")
@@ -233,11 +286,7 @@ class SqlTransaction(Transaction):
         """Return the time by the database's clock."""
         return self._backend.time_of(self._connection)
 
-    def entries(self, after: int, limit: int) -> Sequence[Entry]:
-        """Return a page of the journal."""
-        return _entries(self._connection, self._campaign, after, limit)
-
-    def append(self, entries: Sequence[Entry], totals: Totals) -> None:
+    def append(self, entries: Sequence[Entry], totals: Totals, snapshot: Snapshot | None = None) -> None:
         """Append entries and set the totals; the budget is checked here and by a constraint of the table."""
         if not 0 <= totals.spent + totals.reserved <= totals.budget:
             raise JournalDamaged(f"the totals would exceed the budget of the campaign: {totals}")
@@ -250,11 +299,5 @@ class SqlTransaction(Transaction):
         if changed.rowcount != 1:
             raise JournalDamaged(f"the totals of the campaign are not those of its journal: {totals}")
         self.totals = totals
-
-
-def _entries(connection: Connection, campaign: int, after: int, limit: int) -> Sequence[Entry]:
-    rows = connection.execute(_PAGE, {"campaign": campaign, "after": after, "most": limit})
-    try:
-        return [entry_of(row) for row in rows]
-    except (ValueError, TypeError) as error:
-        raise JournalDamaged(f"the journal has an entry that cannot be read: {error}") from error
+        if snapshot is not None:
+            self._connection.execute(insert(snapshots).values(campaign=self._campaign, **snapshot._asdict()))

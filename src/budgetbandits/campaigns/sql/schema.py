@@ -35,10 +35,11 @@ __all__ = [
     "entry_of",
     "migrate",
     "record_of",
+    "snapshots",
     "version_of",
 ]
 
-NEWEST: Final = "0003"
+NEWEST: Final = "0004"
 VERSION_TABLE: Final = "schema_version"
 _AMOUNTS: Final = re.compile(r"-?\d{1,16}( -?\d{1,16})*", re.ASCII)  # what `journal.written` writes
 
@@ -84,6 +85,17 @@ entries = Table(
 
 # NULL differs from NULL in both databases, so entries without a key do not clash.
 Index("one_answer_a_key", entries.c.campaign, entries.c.key, entries.c.part, unique=True)
+Index("entries_of_a_pull", entries.c.campaign, entries.c.pull)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("campaign", Integer, ForeignKey("campaigns.id"), primary_key=True),
+    Column("number", BigInteger, primary_key=True),
+    Column("asked", BigInteger, nullable=False),
+    Column("contents", Text, nullable=False),
+)
+Index("snapshots_by_pulls", snapshots.c.campaign, snapshots.c.asked)
 
 
 def record_of(row: Row[Any]) -> CampaignRecord:

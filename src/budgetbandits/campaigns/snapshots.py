@@ -1,0 +1,55 @@
+"""What a snapshot holds besides the ledger: what the entries do not say of the pulls that were asked for before it.
+
+That is the place of each among the pulls that count, and whether its reward will be learned from. Both were decided
+when it was asked for. Neighbours mostly agree, so they are written in runs: so many pulls, by how much the place falls
+short of the number, and whether they teach. A snapshot holds the pulls since the snapshot before.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from budgetbandits.campaigns.journal import Snapshot
+from budgetbandits.campaigns.pulls import PullRecord
+from budgetbandits.errors import JournalDamaged
+
+__all__ = ["SnapshotDamaged", "fact_of", "runs_of"]
+
+
+class SnapshotDamaged(JournalDamaged):
+    """A snapshot is missing or was changed. The journal itself may be whole: then it does without."""
+
+
+class Fact(NamedTuple):
+    """What the entries do not say of a pull: its place among those that count, and whether it teaches."""
+
+    place: int
+    learns: bool
+
+
+def runs_of(first: int, records: Iterable[PullRecord]) -> list[list[int | bool]]:
+    """Return the facts of pulls, of which the first has that number.
+
+    >>> runs_of(7, [PullRecord(0, (1,), place, learns=True) for place in (5, 6, 7)])
+    [[3, 2, True]]
+    """
+    facts = ((number - record.place, record.learns) for number, record in enumerate(records, first))
+    return [[len(list(run)), *fact] for fact, run in groupby(facts)]
+
+
+def fact_of(pull: int, snapshot: Snapshot) -> Fact:
+    """Return the facts of a pull that a snapshot holds."""
+    try:
+        pulls = json.loads(snapshot.contents)["pulls"]
+        return _fact(pull, pulls["first"], pulls["runs"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise SnapshotDamaged(f"the snapshot at entry {snapshot.number} does not hold pull {pull}") from error
+
+
+def _fact(pull: int, first: int, runs: Sequence[tuple[int, int, bool]]) -> Fact:
+    for count, lag, learns in runs:
+        if first <= pull < first + count:
+            return Fact(pull - lag, learns)
+        first += count
+    raise LookupError(pull)

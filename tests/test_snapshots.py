@@ -1,0 +1,426 @@
+"""Snapshots: a long journal is not read from its beginning, nothing settled is kept in memory, and nobody can tell."""
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+import budgetbandits as bb
+from budgetbandits.campaigns.clerk import totals_of
+from budgetbandits.campaigns.journal import Entry, Journal, Kind, Snapshot
+from budgetbandits.campaigns.ledger import Ledger
+from budgetbandits.campaigns.pulls import State
+from budgetbandits.campaigns.snapshots import SnapshotDamaged
+from budgetbandits.campaigns.sql.database import SqlBackend, SqlJournal
+from budgetbandits.errors import BudgetBanditsError, HistoryLost, JournalDamaged, PullAlreadySettled
+from budgetbandits.testing import HandClock, PostgresqlServer, new_campaign
+from test_chain import execute
+from test_ledger import MINUTES, SECOND, new_settings
+
+EVERY = 10
+
+
+class ListedJournal(Journal):
+    """A journal in memory."""
+
+    def __init__(self) -> None:
+        self.listed: list[Entry] = []
+        self.snapshots: list[Snapshot] = []
+
+    def entries(self, after: int, limit: int) -> Sequence[Entry]:
+        return self.listed[after : after + limit]
+
+    def of_pull(self, pull: int) -> Sequence[Entry]:
+        return [entry for entry in self.listed if entry.pull == pull]
+
+    def of_key(self, key: str) -> Sequence[Entry]:
+        return [entry for entry in self.listed if entry.key == key]
+
+    def snapshot_before(self, number: int) -> Snapshot | None:
+        return next((snapshot for snapshot in reversed(self.snapshots) if snapshot.number < number), None)
+
+    def snapshot_with(self, pull: int) -> Snapshot | None:
+        return next((snapshot for snapshot in self.snapshots if snapshot.asked >= pull), None)
+
+
+STEPS = (*("ask",) * 4, *("tell",) * 5, "expire", "adjust", "cancel", "renew", "deposit", "withdraw", "pause")
+
+
+def act(ledger: Ledger, steps: int, chance: random.Random) -> None:
+    """Do anything, to pulls old and new; what is refused is refused."""
+    for _ in range(steps):
+        ledger.advance(ledger._time + chance.choice([1, 20]) * SECOND)
+        if ledger.is_paused and chance.random() < 0.5:
+            ledger.resume()
+        number, cost = chance.randint(1, ledger.player.books.asked + 1), chance.choice([None, "0.05", "0.30"])
+        costs = cost if cost is None or ledger.settings.money.name is None else {"usd": cost}
+        step = chance.choice(
+            ["ask"] * 4 + ["tell"] * 5 + ["expire", "adjust", "cancel", "renew", "deposit", "withdraw", "pause"]
+        )
+        try:
+            if step == "ask":
+                ledger.ask(chance.choice([None, 3]), key=f"k{chance.randrange(3 * steps)}")
+            elif step == "tell":
+                ledger.tell(number, chance.random(), costs)
+            elif step == "expire":
+                ledger.expire(number, costs)
+            elif step == "adjust":
+                ledger.adjust(number, {"usd": "0.07"} if ledger.settings.money.name else "0.07", "a bill")
+            elif step == "cancel":
+                ledger.cancel(number)
+            elif step == "deposit":
+                ledger.deposit(costs or number, f"k{chance.randrange(3 * steps)}")
+            elif step == "withdraw":
+                ledger.withdraw(costs or number, f"k{chance.randrange(3 * steps)}")
+            elif step == "pause":
+                ledger.pause()
+            else:
+                ledger.renew(number)
+        except JournalDamaged:
+            raise
+        except BudgetBanditsError:
+            pass
+
+
+def store_unsaved(ledger: Ledger, journal: ListedJournal) -> None:
+    journal.listed += ledger.unsaved
+    ledger.unsaved.clear()
+
+
+def insides(thing: Any) -> Any:
+    """Return all that an object is made of, for a comparison; but for what it works out again when it is needed."""
+    if isinstance(thing, np.ndarray):
+        return repr(thing.tolist())  # a NaN is not like itself
+    if isinstance(thing, dict):
+        return {str(name): insides(value) for name, value in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [insides(value) for value in thing]
+    if type(thing).__module__.startswith("budgetbandits") and hasattr(thing, "__dict__"):
+        return {name: insides(value) for name, value in vars(thing).items() if name not in WORKED_OUT}
+    return repr(thing)
+
+
+WORKED_OUT = {
+    *("journal", "unsaved", "_ends", "_now", "_folds", "_last", "_prices", "_costs", "_numbers", "_chooser", "_draws"),
+    *("resource_names", "_lasting_fallback", "_snapshot_number", "_snapshot_size"),
+}
+
+JOBS = {"costs": {"a": {"usd": "0.10", "s": 2}, "b": {"usd": "0.25", "s": (0, 3)}}, "budget": {"usd": 40, "s": 600}}
+CAMPAIGNS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "released": {"on_expire": "release", "on_overrun": "charge"},
+    "rare": {"policy": bb.epsilon_first(0.3)},
+    "greedy": {"policy": bb.policies.epsilon_greedy(5, 0.5)},
+    "thompson": {"policy": bb.thompson()},
+    "recommended": {"policy": bb.recommended(), "on_overrun": "charge"},
+    "window": {"policy": bb.Forgetful(bb.kube(), bb.memories.Window(9))},
+    "discount": {"policy": bb.Forgetful(bb.kube(), bb.memories.Discount(0.9)), "on_expire": "release"},
+    "random": {"costs": {"a": ("0.02", "0.10"), "b": ("0.05", "0.25")}, "limits": {"b": 6}},
+    "requests": {"requests": 90, "skip": True, "policy": bb.recommended()},
+    "rate": {"arrivals": MINUTES._replace(requests=5.0, refill=60 * SECOND, until=3000 * SECOND)},
+    "resources": JOBS | {"on_overrun": "charge"},
+}
+
+
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_a_ledger_that_is_restored_goes_on_as_if_it_had_not_been(name: str) -> None:
+    settings = new_settings(**({"budget": 40} | CAMPAIGNS[name]))
+    whole, journal = Ledger(settings, "origin", "ads"), ListedJournal()
+    for turn in range(3):
+        act(whole, 40, random.Random(turn))
+        journal.snapshots.append(whole.take_snapshot())
+        store_unsaved(whole, journal)
+        again = Ledger.restored(settings, "origin", "ads", journal.snapshots[-1])
+        again.apply(journal.listed[-1])
+        forgetful = Ledger(settings, "origin", "ads")
+        for entry in journal.listed:
+            forgetful.apply(entry)
+        forgetful.forget_settled()
+        for ledger in (again, forgetful):  # at the same moment
+            ledger.expect(2000 * SECOND)
+            ledger.player.now()
+        assert insides(again) == insides(forgetful)
+        again.journal = journal
+        act(again, 40, random.Random(turn + 100))
+        act(whole, 40, random.Random(turn + 100))
+        assert [*again.unsaved] == [*whole.unsaved] != []
+        assert again.snapshot() == whole.snapshot()
+        store_unsaved(whole, journal)
+    assert {record.state for record in whole._pulls.values()} > {State.TOLD_LATE, State.EXPIRED}
+
+
+def test_a_ledger_is_written_down_as_the_one_it_is() -> None:
+    ledger = Ledger(new_settings(), "origin")
+    ledger.advance(SECOND)
+    ledger.ask(3)
+    snapshot = ledger.take_snapshot()
+    contents = json.loads(snapshot.contents)
+    changes: list[dict[str, Any]] = [{"form": 2}, {"origin": "another"}, {"player": {}}, {"leases": [1]}]
+    for changed in changes:
+        damaged = snapshot._replace(contents=json.dumps(contents | changed))
+        assert damaged.digest != snapshot.digest
+        with pytest.raises(SnapshotDamaged, match="the snapshot at entry 4 cannot be read"):
+            Ledger.restored(new_settings(), "origin", None, damaged)
+
+
+# In stores
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/a.db"
+    server: PostgresqlServer = request.getfixturevalue("postgresql")
+    return server.new_database(tmp_path.name[:40])
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("budgetbandits.campaigns.ledger.SNAPSHOT_EVERY", EVERY)
+    monkeypatch.setattr("budgetbandits.campaigns.ledger._SNAPSHOT_BYTES", 10**6)
+
+
+@pytest.fixture
+def store(url: str, clock: HandClock) -> Iterator[bb.Store]:
+    with bb.open_store(url, clock=clock) as store:
+        yield store
+
+
+def long_campaign(store: bb.Store, clock: HandClock, name: str = "ads", pulls: int = 40) -> bb.Campaign:
+    """Make a campaign that has settled many pulls, in every way."""
+    ads = new_campaign(store, name, budget=100, policy=bb.epsilon_first(0.05), on_expire="release")
+    for number in range(1, pulls + 1):
+        pull = ads.ask(key=f"k{number}")
+        assert pull is not None
+        assert pull.id == number
+        if number % 5 == 1:
+            ads.cancel(pull)
+        elif number % 5 == 2:
+            clock.advance(61)
+        elif number % 5 == 3:
+            ads.expire(pull, "0.04")
+        else:
+            ads.tell(pull, number / 100, "0.09")
+    return ads
+
+
+def ledger_of(ads: bb.Campaign) -> Ledger:
+    ledger = ads._clerk._ledger
+    assert ledger is not None
+    return ledger
+
+
+def test_what_is_settled_is_not_kept_in_memory(store: bb.Store, clock: HandClock) -> None:
+    ads = long_campaign(store, clock, pulls=60)
+    ledger = ledger_of(ads)
+    books = ledger.player.books
+    for kept in (ledger._pulls, ledger.player.decisions, books.expired, books.cancelled, books.answers):
+        assert len(kept) <= EVERY
+    assert sum(entry.kind is Kind.SNAPSHOT for entry in ads.journal()) >= 10
+    ads.verify()
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+def test_settled_pulls_are_answered_from_the_journal(
+    store: bb.Store, url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, is_reopened: bool
+) -> None:
+    long_campaign(store, clock)
+    with monkeypatch.context() as never:
+        never.setattr("budgetbandits.campaigns.ledger.SNAPSHOT_EVERY", 10**6)
+        clock.now -= timedelta(seconds=8 * 61)
+        kept = long_campaign(store, clock, "all in memory")
+    with bb.open_store(url, clock=clock) as again:
+        ads = (again if is_reopened else store).open("ads")
+        for number, state in enumerate(["cancelled", "expired", "expired", "told", "told"], start=1):
+            for campaign in (ads, kept):
+                pull = campaign.ask(key=f"k{number}")
+                assert pull is not None
+                assert (pull.id, pull.state) == (number, state)
+        assert [ads.ask(key=f"k{number}") for number in range(1, 40)] == [
+            kept.ask(key=f"k{number}") for number in range(1, 40)
+        ]
+        for campaign in (ads, kept):
+            campaign.tell(2, 0.5)  # released, and counts after all
+            campaign.tell(3, 0.25)
+            campaign.tell(2, 0.5)
+            campaign.tell(4, 0.04, "0.09")
+            campaign.adjust(9, "0.10", reason="a bill")
+            with pytest.raises(PullAlreadySettled, match=r"with the reward 0\.5, and now with another"):
+                campaign.tell(2, 0.75)
+            with pytest.raises(PullAlreadySettled, match=r"with the reward 0\.04 and the cost 0\.09, and now"):
+                campaign.tell(4, 0.04, "0.10")
+            with pytest.raises(PullAlreadySettled, match="pull 6 was cancelled before"):
+                campaign.tell(6, 0.75)
+            with pytest.raises(PullAlreadySettled, match=r"pull 8 has expired before, and 0\.04 was charged"):
+                campaign.expire(8, "0.05")
+            campaign.ask(n=3, key="more")
+        assert ads.arms == kept.arms
+        assert (ads.money, ads.pulls, ads.reward_total) == (kept.money, kept.pulls, kept.reward_total)
+        assert ads.pending == kept.pending
+        ads.verify()
+
+
+def test_only_the_end_of_a_long_journal_is_read(
+    store: bb.Store, url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_campaign(store, clock, pulls=60)
+    read: list[int] = []
+    entries = SqlJournal.entries
+
+    def counted(journal: SqlJournal, after: int, limit: int) -> Sequence[Entry]:
+        page = entries(journal, after, limit)
+        read.extend(entry.number for entry in page)
+        return page
+
+    monkeypatch.setattr(SqlJournal, "entries", counted)
+    with bb.open_store(url, clock=clock) as again:
+        ads = again.open("ads")
+        assert ads.ask(key="new") is not None
+        ads.ask(key="k7")
+        assert len(read) <= EVERY + 5
+        assert len(ledger_of(ads)._pulls) <= EVERY
+
+
+def test_a_long_journal_without_a_snapshot_gets_one_at_the_next_request(
+    store: bb.Store, url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the journals of older versions do."""
+    with monkeypatch.context() as never:
+        never.setattr("budgetbandits.campaigns.ledger.SNAPSHOT_EVERY", 10**6)
+        ads = long_campaign(store, clock)
+        assert not any(entry.kind is Kind.SNAPSHOT for entry in ads.journal())
+    with bb.open_store(url, clock=clock) as again:
+        ads = again.open("ads")
+        ads.ask(key="next")
+        assert [entry.kind for entry in ads.journal()][-2:] == [Kind.ASKED, Kind.SNAPSHOT]
+        assert len(ledger_of(ads)._pulls) == 1
+        assert ads.ask(key="k4") == store.open("ads").ask(key="k4") == bb.Pull(4, "b", Decimal("0.25"), 2)
+        ads.verify()
+
+
+DAMAGE = {
+    "gone": "DELETE FROM snapshots",
+    "the last one gone": "DELETE FROM snapshots WHERE number > 50",
+    "spent changed": "UPDATE snapshots SET contents = REPLACE(contents, '\"accounts\":[[', '\"accounts\":[[1')",
+    "counted anew": "UPDATE snapshots SET contents = REPLACE(contents, '\"runs\":[[', '\"runs\":[[1')",
+    "asked changed": "UPDATE snapshots SET asked = asked + 3",
+    "no text": "UPDATE snapshots SET contents = ''",
+}
+
+
+@pytest.mark.parametrize("change", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_snapshot_is_reported_and_not_used(store: bb.Store, url: str, clock: HandClock, change: str) -> None:
+    ads = long_campaign(store, clock)
+    before = ads.money, ads.arms, ads.pulls
+    execute(store, change)
+    with bb.open_store(url, clock=clock) as again:
+        for campaign in (again.open("ads"), ads):
+            with pytest.raises(JournalDamaged, match=r"the snapshot at entry \d+ is missing, or is not what the ent"):
+                campaign.verify()
+            assert (campaign.money, campaign.arms, campaign.pulls) == before or campaign is ads
+            pull = campaign.ask(key="k9")
+            assert pull is not None
+            assert (pull.id, pull.number, pull.state) == (9, 5, "told")
+            campaign.tell(2, 0.5)
+            campaign.tell(3, 0.25)
+            with pytest.raises(PullAlreadySettled):
+                campaign.tell(4, 0.9)
+        assert ads.arms == again.open("ads").arms
+
+
+def test_a_forged_snapshot_breaks_the_chain(store: bb.Store, url: str, clock: HandClock) -> None:
+    """Whoever changes a snapshot has to change its entry, and with that all heads that follow."""
+    ads = long_campaign(store, clock)
+    head, money = ads.head, ads.money
+    last = [entry for entry in ads.journal() if entry.kind is Kind.SNAPSHOT][-1]
+    assert isinstance(store.backend, SqlBackend)
+    snapshot = store.backend.journal(store.backend.find("ads").id).snapshot_before(last.number + 1)
+    assert snapshot is not None
+    forged = snapshot._replace(contents=snapshot.contents.replace('"accounts":[[', '"accounts":[[1'))
+    execute(store, f"UPDATE entries SET note = '{forged.digest}' WHERE number = {last.number}")
+    with store.backend.engine.begin() as connection:
+        statement = text("UPDATE snapshots SET contents = :contents WHERE number = :number")
+        connection.execute(statement, {"contents": forged.contents, "number": last.number})
+    with bb.open_store(url, clock=clock) as again:
+        forged_ads = again.open("ads")
+        for use in (forged_ads.ask, lambda: forged_ads.arms, lambda: forged_ads.verify(head)):
+            with pytest.raises(JournalDamaged):
+                use()
+    assert ads.money == money
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE campaigns SET settings = REPLACE(settings, '\"decimal_places\": 2', '\"decimal_places\": 1')",
+        "UPDATE campaigns SET created = created + 1",
+        "UPDATE campaigns SET spent = spent + 1",
+        "UPDATE entries SET amount = amount + 1 WHERE number = (SELECT MAX(number) FROM entries)",
+    ],
+)
+def test_the_chain_is_checked_from_a_snapshot_on(store: bb.Store, url: str, clock: HandClock, change: str) -> None:
+    long_campaign(store, clock).ask(key="last")
+    execute(store, change)
+    with bb.open_store(url, clock=clock) as again:
+        ads = again.open("ads")
+        for use in (ads.ask, lambda: ads.arms, ads.verify):
+            with pytest.raises(JournalDamaged):
+                use()
+
+
+def test_a_lost_end_is_noticed_behind_a_snapshot_too(store: bb.Store, url: str, clock: HandClock) -> None:
+    ads = long_campaign(store, clock)
+    totals = store.backend.find("ads").totals
+    for number in range(EVERY):
+        ads.ask(key=f"more {number}")
+    execute(
+        store,
+        f"DELETE FROM snapshots WHERE number > {totals.entries}",
+        f"DELETE FROM entries WHERE number > {totals.entries}",
+        f"UPDATE campaigns SET entries = {totals.entries}, spent = {totals.spent}, reserved = {totals.reserved}, "
+        f"overrun = {totals.overrun}, head = '{totals.head}'",
+    )
+    with bb.open_store(url, clock=clock) as again:
+        other = again.open("ads")
+        for number in range(2 * EVERY):
+            other.ask(key=f"another {number}")
+        other.verify()
+    for use in (ads.ask, lambda: ads.arms):
+        with pytest.raises(HistoryLost):
+            use()
+
+
+def test_an_answer_that_a_snapshot_divides(store: bb.Store, url: str, clock: HandClock) -> None:
+    """Whoever catches up finds the first parts forgotten, and puts the others to them."""
+    ads = new_campaign(store, budget=100)
+    backend, record = store.backend, store.backend.find("ads")
+    ledger = Ledger(ads._settings, record.origin, record.identity)
+    ledger.advance(SECOND)
+    [one, two, three] = ledger.ask(3, key="three")
+    parts = ledger.unsaved
+    divided = Ledger(ads._settings, record.origin, record.identity)
+    for entry in parts[:2]:
+        divided.apply(entry)
+        divided.unsaved.append(entry)
+    divided._now = divided._time
+    snapshot = divided.take_snapshot()
+    last = parts[2]._replace(number=4)
+    divided.apply(last)
+    divided.unsaved.append(last)
+    with backend.writing(record.id) as transaction:
+        transaction.append(divided.unsaved, totals_of(divided), snapshot)
+    with bb.open_store(url, clock=clock) as again:
+        assert again.open("ads").ask(n=3, key="three") == [one, two, three]
+        again.open("ads").verify()
