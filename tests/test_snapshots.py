@@ -18,6 +18,7 @@ from budgetbandits.campaigns.journal import Entry, Journal, Kind, Snapshot
 from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.pulls import State
 from budgetbandits.campaigns.snapshots import SnapshotDamaged
+from budgetbandits.campaigns.sql import database
 from budgetbandits.campaigns.sql.database import SqlBackend, SqlJournal
 from budgetbandits.errors import BudgetBanditsError, HistoryLost, JournalDamaged, PullAlreadySettled
 from budgetbandits.testing import HandClock, PostgresqlServer, new_campaign
@@ -424,3 +425,16 @@ def test_an_answer_that_a_snapshot_divides(store: bb.Store, url: str, clock: Han
     with bb.open_store(url, clock=clock) as again:
         assert again.open("ads").ask(n=3, key="three") == [one, two, three]
         again.open("ads").verify()
+
+
+@pytest.mark.parametrize("name", ["_OF_PULL", "_OF_KEY", "_SNAPSHOT_BEFORE", "_SNAPSHOT_WITH"])
+def test_sqlite_finds_what_it_looks_for_without_reading_all(tmp_path: Path, name: str) -> None:
+    with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
+        assert isinstance(store.backend, SqlBackend)
+        statement = getattr(database, name).compile(dialect=store.backend.engine.dialect)
+        values = ("x",) * len(statement.positiontup)
+        with store.backend.engine.connect() as connection:
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
+    searches = [str(step[-1]) for step in plan if "SEARCH" in step[-1]]
+    assert searches
+    assert all(" AND " in search for search in searches), plan  # not by the campaign alone

@@ -13,7 +13,7 @@ import pytest
 
 from budgetbandits.campaigns.backend import Backend, Totals
 from budgetbandits.campaigns.campaign import Campaign
-from budgetbandits.campaigns.journal import Entry, Kind
+from budgetbandits.campaigns.journal import Entry, Kind, Snapshot
 from budgetbandits.campaigns.store import Store
 from budgetbandits.core.books import SKIP
 from budgetbandits.core.resources import Money
@@ -900,6 +900,42 @@ class StoreContract(ABC):
                 assert [entry.number for entry in transaction.entries(3, 10)] == [4, 5]
                 assert abs(transaction.time() - backend.time()) < 60_000_000
 
+    def test_entries_of_a_pull_and_of_a_key(self, ads: Campaign, tmp_path: Path) -> None:
+        ads.ask(n=2, key="two")
+        ads.tell(1, 0.5)
+        ads.ask(key="one")
+        with contextlib.closing(self.open_backend(tmp_path)) as backend:
+            campaign = backend.find("ads").id
+            with backend.writing(campaign) as transaction:
+                for journal in (transaction, backend.journal(campaign)):
+                    assert [[each.number for each in journal.of_pull(pull)] for pull in (1, 2, 3, 4)] == [
+                        [1, 3],
+                        [2],
+                        [4],
+                        [],
+                    ]
+                    assert [[each.number for each in journal.of_key(key)] for key in ("two", "one", "no")] == [
+                        [1, 2],
+                        [4],
+                        [],
+                    ]
+
+    def test_snapshots_are_kept_with_the_entries(self, ads: Campaign, tmp_path: Path) -> None:
+        snapshots = [Snapshot(1, 1, "{}"), Snapshot(2, 1, "[1]"), Snapshot(3, 4, "[2]")]
+        with contextlib.closing(self.open_backend(tmp_path)) as backend:
+            campaign = backend.find("ads").id
+            with pytest.raises(ZeroDivisionError):
+                append_and_fail(backend, campaign, snapshots[1])
+            assert backend.journal(campaign).snapshot_before(9) is None
+            for number, snapshot in enumerate(snapshots, start=1):
+                with backend.writing(campaign) as transaction:
+                    transaction.append([asked(number)], Totals(number, 0, 10 * number, budget=1000), snapshot)
+            one, two, three = snapshots
+            with backend.writing(campaign) as transaction:
+                for journal in (transaction, backend.journal(campaign)):
+                    assert [journal.snapshot_before(number) for number in (1, 2, 3, 9)] == [None, one, two, three]
+                    assert [journal.snapshot_with(pull) for pull in (1, 2, 4, 5)] == [one, three, three, None]
+
 
 def new_campaign(store: Store, name: str = "ads", **changed: Any) -> Campaign:
     """Create a campaign of three arms."""
@@ -936,8 +972,8 @@ def asked(number: int) -> Entry:
     return Entry(number, 10**15, Kind.ASKED, pull=number, arm=0, amount=10)
 
 
-def append_and_fail(backend: Backend, campaign: int) -> None:
+def append_and_fail(backend: Backend, campaign: int, snapshot: Snapshot | None = None) -> None:
     """Leave a transaction by an exception."""
     with backend.writing(campaign) as transaction:
-        transaction.append([asked(2)], Totals(2, 0, 20, budget=1000))
+        transaction.append([asked(2)], Totals(2, 0, 20, budget=1000), snapshot)
         raise ZeroDivisionError

@@ -39,10 +39,12 @@ __all__ = ["SqlBackend"]
 # Statements are built once: that takes SQLAlchemy longer than SQLite needs to run them.
 _RECORD = select(campaigns)
 _TOTALS = select(*(campaigns.c[name] for name in Totals._fields)).where(campaigns.c.id == bindparam("campaign"))
-_ENTRIES = select(*list(entries.c)[1:]).where(entries.c.campaign == bindparam("campaign")).order_by(entries.c.number)
-_PAGE = _ENTRIES.where(entries.c.number > bindparam("after")).limit(bindparam("most"))
-_OF_PULL = _ENTRIES.where(entries.c.pull == bindparam("pull"))
-_OF_KEY = _ENTRIES.where(entries.c.key == bindparam("key"))
+_ENTRIES = select(*list(entries.c)[1:]).where(entries.c.campaign == bindparam("campaign"))
+_PAGE = _ENTRIES.where(entries.c.number > bindparam("after")).order_by(entries.c.number).limit(bindparam("most"))
+# Numbers first: SQLite would rather read through the whole journal than look up whole entries by an index.
+_NUMBERS = select(entries.c.number).where(entries.c.campaign == bindparam("campaign"))
+_OF_PULL = _ENTRIES.where(entries.c.number.in_(_NUMBERS.where(entries.c.pull == bindparam("pull"))))
+_OF_KEY = _ENTRIES.where(entries.c.number.in_(_NUMBERS.where(entries.c.key == bindparam("key"))))
 _SNAPSHOT = select(*list(snapshots.c)[1:]).where(snapshots.c.campaign == bindparam("campaign")).limit(1)
 _SNAPSHOT_BEFORE = _SNAPSHOT.where(snapshots.c.number < bindparam("number")).order_by(snapshots.c.number.desc())
 _SNAPSHOT_WITH = _SNAPSHOT.where(snapshots.c.asked >= bindparam("pull")).order_by(snapshots.c.asked, snapshots.c.number)
@@ -75,6 +77,7 @@ class SqlBackend(Backend):
         self._read_only = read_only
         # Passed to the driver directly: SQLAlchemy takes longer to bind the values than the database to store them.
         self.append_statement = str(insert(entries).compile(dialect=engine.dialect))
+        self.key_statement = str(_NUMBERS.where(entries.c.key == bindparam("key")).compile(dialect=engine.dialect))
         self._process = os.getpid()
         self._is_closed = False
 
@@ -143,7 +146,7 @@ class SqlBackend(Backend):
 
     def journal(self, campaign: int) -> Journal:
         """Return the journal of a campaign; each look at it takes a connection for itself."""
-        return SqlJournal(campaign, self._reading)
+        return SqlJournal(self, campaign, self._reading)
 
     @contextmanager
     def writing(self, campaign: int) -> Iterator[Transaction]:
@@ -222,13 +225,18 @@ class SqlJournal(Journal):
 
     Parameters
     ----------
+    backend
+        The database.
     campaign
         The id of the campaign.
     connected
         Yields a connection to read with.
     """
 
-    def __init__(self, campaign: int, connected: Callable[[], AbstractContextManager[Connection]]) -> None:
+    def __init__(
+        self, backend: SqlBackend, campaign: int, connected: Callable[[], AbstractContextManager[Connection]]
+    ) -> None:
+        self._backend = backend
         self._campaign = campaign
         self._connected = connected
 
@@ -238,11 +246,17 @@ class SqlJournal(Journal):
 
     def of_pull(self, pull: int) -> Sequence[Entry]:
         """Return the entries about a pull."""
-        return self._entries(_OF_PULL, pull=pull)
+        return sorted(self._entries(_OF_PULL, pull=pull))
 
     def of_key(self, key: str) -> Sequence[Entry]:
         """Return the asks with a key."""
-        return self._entries(_OF_KEY, key=key)
+        return sorted(self._entries(_OF_KEY, key=key)) if self._is_known(key) else []
+
+    @undisturbed
+    def _is_known(self, key: str) -> bool:
+        # Every ask with a new key of a long journal comes this way: see `SqlBackend.append_statement`.
+        with self._connected() as connection:
+            return connection.exec_driver_sql(self._backend.key_statement, (self._campaign, key)).first() is not None
 
     def snapshot_before(self, number: int) -> Snapshot | None:
         """Return the last snapshot whose number is less than this one."""
@@ -274,8 +288,7 @@ class SqlTransaction(SqlJournal, Transaction):
     """A transaction on the journal of one campaign."""
 
     def __init__(self, backend: SqlBackend, connection: Connection, campaign: int) -> None:
-        super().__init__(campaign, lambda: nullcontext(connection))
-        self._backend = backend
+        super().__init__(backend, campaign, lambda: nullcontext(connection))
         self._connection = connection
         totals = connection.execute(_TOTALS, {"campaign": campaign}).one_or_none()
         if totals is None:
