@@ -908,17 +908,9 @@ class StoreContract(ABC):
             campaign = backend.find("ads").id
             with backend.writing(campaign) as transaction:
                 for journal in (transaction, backend.journal(campaign)):
-                    assert [[each.number for each in journal.of_pull(pull)] for pull in (1, 2, 3, 4)] == [
-                        [1, 3],
-                        [2],
-                        [4],
-                        [],
-                    ]
-                    assert [[each.number for each in journal.of_key(key)] for key in ("two", "one", "no")] == [
-                        [1, 2],
-                        [4],
-                        [],
-                    ]
+                    of_pulls = [[each.number for each in journal.of_pull(pull)] for pull in (1, 2, 3, 4)]
+                    of_keys = [[each.number for each in journal.of_key(key)] for key in ("two", "one", "no")]
+                    assert (of_pulls, of_keys) == ([[1, 3], [2], [4], []], [[1, 2], [4], []])
 
     def test_snapshots_are_kept_with_the_entries(self, ads: Campaign, tmp_path: Path) -> None:
         snapshots = [Snapshot(1, 1, "{}"), Snapshot(2, 1, "[1]"), Snapshot(3, 4, "[2]")]
