@@ -18,7 +18,7 @@ from budgetbandits.core import specs
 from budgetbandits.errors import InvalidInput
 from budgetbandits.testing import new_campaign
 
-PLAIN_COLUMNS = ("number", "time", "kind", "pull", "arm", "amount", "reward", "key", "note")
+PLAIN_COLUMNS = ("number", "time", "kind", "pull", "arm", "amount", "reward", "key", "note", "terms")
 
 
 @pytest.fixture
@@ -158,6 +158,33 @@ def test_deposit_withdraw_pause_resume_and_close(url: str, tmp_path: Path, capsy
     assert not (tmp_path / "none.db").exists()
 
 
+def test_add_reprice_limit_and_retire_arms(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = [
+        ["add-arm", url, "spring", "d", "0.05..0.40", "--limit", "3"],
+        ["reprice", url, "spring", "b", "0.50"],
+        ["limit", url, "spring", "a", "9"],
+        ["limit", url, "spring", "a", "none"],
+        ["retire", url, "spring", "c"],
+        ["retire", url, "empty", "1"],
+    ]
+    for command in commands[:-1]:
+        for _ in range(2):
+            assert main(["campaign", *command]) == 0
+    capsys.readouterr()
+    assert "the campaign is closed, and pulls no arm" in refused(capsys, *commands[-1])
+    assert main(["campaign", "show", url, "spring"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "retired: c" in lines
+    assert [line.split()[:3] for line in lines if line[:2] in ("b ", "d ")] == [["b", "0.5", "0"], ["d", "0.05", "0"]]
+    with bb.open_store(url) as store:
+        kinds = [row.kind for row in store.open("spring").history()]
+        assert kinds[5:] == ["added", "repriced", "limited", "limited", "retired"]
+    assert "limit is 'few': give a number of pulls, or none" in refused(capsys, "limit", url, "spring", "a", "few")
+    assert "there is no arm 7" in refused(capsys, "retire", url, "spring", "7")
+    assert "there is an arm 'd' already" in refused(capsys, "add-arm", url, "spring", "d", "1")
+    assert main(["campaign", "verify", url]) == 0
+
+
 def test_deposits_of_several_resources(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with bb.open_store(url) as store:
         new_campaign(store, "jobs", costs={"a": {"usd": 1, "s": 1}}, budget={"usd": 10, "s": 10})
@@ -219,8 +246,7 @@ def test_export_parquet(url: str, tmp_path: Path) -> None:
         history = list(store.open("spring").history())
     rows = pq.read_table(file).to_pylist()
     assert [tuple(row.values()) for row in rows] == [
-        (row.number, row.time, row.kind, row.pull, row.arm, row.amount, row.reward, row.key, row.note)
-        for row in history
+        tuple(getattr(row, column) for column in PLAIN_COLUMNS) for row in history
     ]
     assert all(tuple(row) == PLAIN_COLUMNS for row in rows)
     assert rows[0]["amount"] == Decimal("0.10")

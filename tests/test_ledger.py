@@ -84,6 +84,10 @@ def busy_ledger(**changed: Any) -> Ledger:
     ledger.pause()
     ledger.resume()
     ledger.withdraw(2, "invoice 2")
+    ledger.add_arm("d", ("0.50", 2), limit=5)
+    ledger.reprice("b", ("0.15", "0.30"))
+    ledger.set_limit("a", 9)
+    ledger.retire("c")
     ledger.close()
     ledger.tell(renewed, 0)
     ledger.take_snapshot()
@@ -127,7 +131,7 @@ class TestDecisions:
 
     def test_a_replayed_journal_gives_the_same_ledger_that_goes_on_the_same(self) -> None:
         ledger = busy_ledger()
-        again = replay(ledger.settings, ledger.unsaved, with_choices=True)
+        again = replay(new_settings(), ledger.unsaved, with_choices=True)
         assert state(again) == state(ledger)
         assert again.unsaved == []
         for one in (again, ledger):
@@ -138,7 +142,7 @@ class TestDecisions:
 
     def test_a_key_gives_the_same_answer_also_when_it_is_told_closed_and_replayed(self) -> None:
         ledger = busy_ledger()
-        for one in (ledger, replay(ledger.settings, ledger.unsaved)):
+        for one in (ledger, replay(new_settings(), ledger.unsaved)):
             before = one.entries
             assert [pull.id for pull in one.ask(4, key="four")] == [1, 2, 3, 4]
             assert [pull.id for pull in one.ask(1, key="last")] == [7]
@@ -201,7 +205,7 @@ class TestDecisions:
             (PullAlreadySettled, lambda: anyhow.cancel(1), "pull 1 was told before"),
             (PullAlreadySettled, lambda: anyhow.tell(3, 0.5), "pull 3 was cancelled before"),
             (PullAlreadySettled, lambda: anyhow.renew(3), "only a running lease can be renewed"),
-            (InvalidInput, lambda: anyhow.ask(arm="d"), "there is no arm 'd': give the name of an arm, such as 'a'"),
+            (InvalidInput, lambda: anyhow.ask(arm="e"), "there is no arm 'e': give the name of an arm, such as 'a'"),
             (InvalidInput, lambda: anyhow.ask(0), "n is 0: ask for 1 to 10000 pulls at a time"),
             (InvalidInput, lambda: anyhow.ask(1.0), "n is 1.0"),
             (InvalidInput, lambda: anyhow.ask(1, ""), "key is '': give a printable text of 1 to 255 characters"),
@@ -223,7 +227,7 @@ class TestDecisions:
             with pytest.raises(error, match=message):
                 act()
             assert state(ledger) == before
-        assert state(replay(ledger.settings, ledger.unsaved)) == before
+        assert state(replay(new_settings(), ledger.unsaved)) == before
 
     def test_a_policy_that_fails_changes_nothing(self) -> None:
         for policy in (Fixed("a"), Fixed(5)):
@@ -448,6 +452,34 @@ class TestJournalsThatCannotBe:
             (22, {"kind": Kind.PAUSED}),
             (23, {"amount": 1200}),
             (23, {"key": "invoice 1"}),
+            (24, {"arm": 2}),
+            (24, {"arm": 4}),
+            (24, {"amount": 50}),
+            (24, {"amount": -200}),
+            (24, {"further": "5"}),
+            (24, {"terms": None}),
+            (24, {"terms": '{"name":"a"}'}),
+            (24, {"terms": '{"name": "d"}'}),
+            (24, {"terms": '{"name":["d"]}'}),
+            (24, {"terms": '{"name":"d","limit":0}'}),
+            (24, {"terms": '{"name":"d","least":[-1]}'}),
+            (24, {"terms": '{"name":"d","least":[null]}'}),
+            (24, {"terms": '{"name":"d","least":[50,50]}'}),
+            (24, {"terms": '{"price":5}'}),
+            (24, {"terms": "d"}),
+            (24, {"terms": "[" * 100_000}),
+            (25, {"arm": None}),
+            (25, {"arm": 4}),
+            (25, {"amount": 25, "terms": None}),
+            (25, {"amount": 0}),
+            (25, {"terms": '{"name":"b"}'}),
+            (26, {"terms": None}),
+            (26, {"terms": '{"limit":0}'}),
+            (26, {"terms": '{"limit":9,"least":[5]}'}),
+            (26, {"arm": -1}),
+            (27, {"arm": 7}),
+            (27, {"terms": '{"limit":9}'}),
+            (27, {"kind": Kind.LIMITED}),
             (0, {"amount": 0}),
             (0, {"amount": -11}),
             (0, {"amount": 1}),
@@ -463,7 +495,7 @@ class TestJournalsThatCannotBe:
         assert entries[number - 1]._replace(**changes) != entries[number - 1]
         entries[number - 1] = entries[number - 1]._replace(**changes)
         with pytest.raises(JournalDamaged, match=r"entry \d+ of the journal \(.*\) cannot be: "):
-            replay(ledger.settings, entries, with_choices=False)
+            replay(new_settings(), entries, with_choices=False)
 
     def test_left_out_or_put_in(self) -> None:
         entries = busy_ledger().unsaved

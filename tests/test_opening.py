@@ -220,7 +220,7 @@ class TestSqlite:
         backend.close()
         before = (tmp_path / "a.db").read_bytes()
         message = refused(url, WrongStore)
-        assert "has the schema version '9999', and this package knows versions up to '0004': upgrade" in message
+        assert "has the schema version '9999', and this package knows versions up to '0005': upgrade" in message
         assert (tmp_path / "a.db").read_bytes() == before
 
     def test_many_processes_may_set_it_up_at_once(self, tmp_path: Path, journal: str) -> None:

@@ -176,7 +176,7 @@ def test_the_tournament_is_the_same_in_plain_python() -> None:
 
 
 def live_story(policy: bb.Policy) -> list[object]:
-    """Return what a learner says who is told late, cancelled and restored."""
+    """Return what a learner says who is told late, cancelled, restored and changed."""
     chance = Random(5)
     learner = bb.Learner(policy, bb.paper_problem("moderate", arms=60, seed=4).costs, 1500, (0, 1), seed=2)
     told: list[object] = []
@@ -189,8 +189,14 @@ def live_story(policy: bb.Policy) -> list[object]:
                 learner.tell(pull, chance.random())
         else:
             told.append(learner.ask())
+        if step == 200:
+            learner.deposit(100)
+            learner.reprice(0, 3)
+            learner.add_arm("new", 2)
         if step == 400:
             learner = bb.Learner.from_json(learner.to_json())
+        if step == 800:
+            learner.retire("new")
     return [*told, learner.to_json()]
 
 

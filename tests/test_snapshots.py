@@ -51,7 +51,12 @@ class ListedJournal(Journal):
         return next((snapshot for snapshot in self.snapshots if snapshot.asked >= pull), None)
 
 
-STEPS = (*("ask",) * 4, *("tell",) * 5, "expire", "adjust", "cancel", "renew", "deposit", "withdraw", "pause")
+STEPS = (
+    *("ask",) * 8,
+    *("tell",) * 10,
+    *("expire", "adjust", "cancel", "renew", "deposit", "withdraw", "pause") * 2,
+    *("add_arm", "reprice", "limit", "retire"),
+)
 
 
 def act(ledger: Ledger, steps: int, chance: random.Random) -> None:
@@ -62,9 +67,7 @@ def act(ledger: Ledger, steps: int, chance: random.Random) -> None:
             ledger.resume()
         number, cost = chance.randint(1, ledger.player.books.asked + 1), chance.choice([None, "0.05", "0.30"])
         costs = cost if cost is None or ledger.settings.money.name is None else {"usd": cost}
-        step = chance.choice(
-            ["ask"] * 4 + ["tell"] * 5 + ["expire", "adjust", "cancel", "renew", "deposit", "withdraw", "pause"]
-        )
+        step = chance.choice(STEPS)
         try:
             if step == "ask":
                 ledger.ask(chance.choice([None, 3]), key=f"k{chance.randrange(3 * steps)}")
@@ -82,12 +85,25 @@ def act(ledger: Ledger, steps: int, chance: random.Random) -> None:
                 ledger.withdraw(costs or number, f"k{chance.randrange(3 * steps)}")
             elif step == "pause":
                 ledger.pause()
+            elif step == "add_arm":
+                ledger.add_arm(f"new {chance.randrange(9)}", some_cost(ledger, chance), chance.choice([None, 5]))
+            elif step == "reprice":
+                ledger.reprice(chance.choice(ledger.settings.names), some_cost(ledger, chance))
+            elif step == "limit":
+                ledger.set_limit(chance.choice(ledger.settings.names), chance.choice([None, 10]))
+            elif step == "retire":
+                ledger.retire(chance.choice(ledger.settings.names))
             else:
                 ledger.renew(number)
         except JournalDamaged:
             raise
         except BudgetBanditsError:
             pass
+
+
+def some_cost(ledger: Ledger, chance: random.Random) -> Any:
+    cost = chance.choice(["0.10", "0.20", ("0.03", "0.10")])
+    return cost if ledger.settings.money.name is None else {"usd": "0.10", "s": chance.choice([1, (0, 3)])}
 
 
 def store_unsaved(ledger: Ledger, journal: ListedJournal) -> None:
@@ -109,7 +125,20 @@ def insides(thing: Any) -> Any:
 
 
 WORKED_OUT = {
-    *("journal", "unsaved", "_ends", "_now", "_folds", "_last", "_prices", "_costs", "_numbers", "_chooser", "_draws"),
+    *(
+        "journal",
+        "unsaved",
+        "_ends",
+        "_now",
+        "_folds",
+        "_last",
+        "_prices",
+        "_terms",
+        "_costs",
+        "_numbers",
+        "_chooser",
+        "_draws",
+    ),
     *("resource_names", "_lasting_fallback", "_snapshot_number", "_snapshot_size"),
 }
 

@@ -33,6 +33,7 @@ from budgetbandits.errors import (
     CampaignClosed,
     CampaignPaused,
     InvalidAmount,
+    InvalidInput,
     InvalidReward,
     KeyReused,
     PullAlreadySettled,
@@ -57,6 +58,7 @@ class ModelPull:
 
     arm: str
     until: float
+    price: Amounts
     held: Amounts
     state: str = "outstanding"
     told: tuple[float, Amounts] | None = None
@@ -112,6 +114,7 @@ class Comparison(RuleBasedStateMachine):
         self.requests = requests if isinstance(requests, int) else None
         self.prices = {arm: tuple(map(Decimal, costs[:count])) for arm, costs in COSTS.items()}
         self.prices[bb.SKIP] = (Decimal(0),) * count
+        self.limits: dict[str, int | None] = dict.fromkeys(COSTS)
         self.budgets = tuple(map(Decimal, budgets[:count]))
         self.kept_each = self.fallback(self.requests or 0)
         self.open_stores()
@@ -165,8 +168,17 @@ class Comparison(RuleBasedStateMachine):
     @property
     def counted(self) -> int:
         """How many pulls answer a request: not those given back, unless they were made after all."""
+        return sum(map(self.counts, self.pulls.values()))
+
+    def counts(self, pull: ModelPull) -> bool:
         back = ("cancelled",) if self.on_expire == "charge" else ("cancelled", "expired")
-        return sum(pull.state not in back or pull.is_settled for pull in self.pulls.values())
+        return pull.state not in back or pull.is_settled
+
+    def pulls_left(self, arm: str) -> float:
+        """Return how many more pulls the limit of an arm allows; a retired arm has the limit 0."""
+        limit = self.limits[arm]
+        made = sum(pull.arm == arm and self.counts(pull) for pull in self.pulls.values())
+        return math.inf if limit is None else limit - made
 
     def requests_left(self, asked: int = 1) -> int | None:
         """Return how many requests are left, if so many pulls are asked for now, or how many are to be expected."""
@@ -189,7 +201,9 @@ class Comparison(RuleBasedStateMachine):
         shares = {
             arm: max(Fraction(price) / Fraction(amount or 1) for price, amount in zip(prices, amounts, strict=True))
             for arm, prices in self.prices.items()
-            if arm != bb.SKIP and all(requests * price <= amount for price, amount in zip(prices, amounts, strict=True))
+            if arm != bb.SKIP
+            and self.pulls_left(arm) >= requests
+            and all(requests * price <= amount for price, amount in zip(prices, amounts, strict=True))
         }
         return sorted(shares, key=shares.__getitem__)
 
@@ -200,12 +214,17 @@ class Comparison(RuleBasedStateMachine):
     def fallback(self, requests_left: int) -> Amounts:
         """Return what the arm costs that is kept for the requests to come, as things are now."""
         if len(self.budgets) == 1:
-            return min(self.prices[arm] for arm in COSTS)
+            needed = math.inf if self.arrivals else requests_left  # of which there may be more than are expected
+            return min(
+                (self.prices[arm] for arm in self.limits if self.pulls_left(arm) >= needed), default=(Decimal(0),)
+            )
         lasting = self.lasting_arms(requests_left, self.left())
         return self.prices[lasting[0]] if lasting else self.nothing()
 
     def can_pay(self, arm: str, asked: int) -> bool:
         """Tell whether what is left pays an arm, and what has to be kept for every request still to come."""
+        if self.pulls_left(arm) <= 0:
+            return False
         requests_left = self.requests_left(asked)
         kept = self.nothing() if requests_left is None or self.skip else self.kept(requests_left)
         later = max((requests_left or 0) - 1, 0)
@@ -264,7 +283,7 @@ class Comparison(RuleBasedStateMachine):
                 self.enter(pull)
             if (missing := n - len(answer)) > 0 and self.requests_left() != 0:
                 assert not self.skip
-                assert not any(self.can_pay(arm, missing) for arm in COSTS)
+                assert not any(self.can_pay(arm, missing) for arm in self.limits)
             if key is not None and answer:
                 self.keys[key] = (n, answer)
 
@@ -275,7 +294,7 @@ class Comparison(RuleBasedStateMachine):
         assert pull.arm != bb.SKIP or self.skip
         prices = self.prices[str(pull.arm)]
         assert (pull.cost, pull.costs) == (prices[0], self.given(prices) if self.names else {})
-        self.pulls[pull.id] = ModelPull(str(pull.arm), self.moment() + LEASE, prices)
+        self.pulls[pull.id] = ModelPull(str(pull.arm), self.moment() + LEASE, prices, prices)
         self.last = self.moment()
 
     @precondition(lambda self: self.skip)
@@ -302,7 +321,7 @@ class Comparison(RuleBasedStateMachine):
         self.notice_time()
         number = self.pick(which)
         pull = self.pulls[number]
-        cost = self.prices[pull.arm] if units is None else self.amounts(units)
+        cost = pull.price if units is None else self.amounts(units)
         can_be = self.can_have_cost(pull, cost)
         answer = self.all_of_them("tell", number, reward, None if units is None else self.given(cost))
         is_settled = pull.state not in ("outstanding", "expired")
@@ -330,10 +349,10 @@ class Comparison(RuleBasedStateMachine):
 
     def can_have_cost(self, pull: ModelPull, cost: Amounts) -> bool:
         may_overrun = self.may_overrun and pull.arm != bb.SKIP
-        return may_overrun or all(amount <= price for amount, price in zip(cost, self.prices[pull.arm], strict=True))
+        return may_overrun or all(amount <= price for amount, price in zip(cost, pull.price, strict=True))
 
     def charge(self, pull: ModelPull, cost: Amounts) -> None:
-        for place, (amount, price) in enumerate(zip(cost, self.prices[pull.arm], strict=True)):
+        for place, (amount, price) in enumerate(zip(cost, pull.price, strict=True)):
             self.overruns[place] += max(amount - price, Decimal(0))
         pull.held = cost
 
@@ -374,7 +393,7 @@ class Comparison(RuleBasedStateMachine):
     def correct(self, pull: ModelPull, cost: Amounts) -> None:
         """A refund takes back overruns first. What is added is an overrun above the price, or where nothing is left."""
         left = self.left()
-        for place, (before, after, price) in enumerate(zip(pull.held, cost, self.prices[pull.arm], strict=True)):
+        for place, (before, after, price) in enumerate(zip(pull.held, cost, pull.price, strict=True)):
             if after < before:
                 self.overruns[place] = max(self.overruns[place] - (before - after), Decimal(0))
             else:
@@ -433,8 +452,54 @@ class Comparison(RuleBasedStateMachine):
             assert answer is InvalidAmount
         else:
             assert answer is None
-            self.budgets, self.funds[key], self.last = budgets, (verb, amounts), self.moment()
-            self.kept_each = self.fallback(self.requests_left() or 0)
+            self.budgets, self.funds[key] = budgets, (verb, amounts)
+            self.note_change()
+
+    def note_change(self) -> None:
+        """What is kept for the requests to come is reckoned anew with every change."""
+        self.last = self.moment()
+        self.kept_each = self.fallback(self.requests_left() or 0)
+
+    @rule(
+        verb=st.sampled_from(["add_arm", "reprice"]),
+        arm=st.sampled_from(["a", "c", "d", "e"]),
+        units=st.tuples(st.integers(0, 40), st.integers(0, 3), st.integers(0, 2)),
+        limit=st.sampled_from([None, 4]),
+    )
+    def price(self, verb: str, arm: str, units: tuple[int, ...], limit: int | None) -> None:
+        self.notice_time()
+        prices, adds, is_there = self.amounts(units), verb == "add_arm", arm in self.limits
+        answer = self.all_of_them(verb, arm, self.given(prices), **({"limit": limit} if adds else {}))
+        is_same = is_there and self.prices[arm] == prices and (not adds or self.limits[arm] == limit)
+        if not adds and not is_there:
+            assert answer is InvalidInput
+        elif not any(prices) and self.requests is None and self.arrivals is None:
+            assert answer is InvalidAmount
+        elif adds and is_there and not is_same:
+            assert answer is InvalidInput
+        elif self.is_closed and not is_same:
+            assert answer is CampaignClosed
+        else:
+            assert answer is None
+            if not is_same:
+                self.prices[arm] = prices
+                self.limits[arm] = limit if adds else self.limits[arm]
+                self.note_change()
+
+    @rule(arm=st.sampled_from(["a", "b", "c", "d"]), limit=st.sampled_from([None, None, 0, 1, 5]))
+    def limit(self, arm: str, limit: int | None) -> None:
+        self.notice_time()
+        answer = self.all_of_them("retire", arm) if limit == 0 else self.all_of_them("set_limit", arm, limit)
+        if arm not in self.limits:
+            assert answer is InvalidInput
+        elif self.limits[arm] == limit:
+            assert answer is None
+        elif self.is_closed:
+            assert answer is CampaignClosed
+        else:
+            assert answer is None
+            self.limits[arm] = limit
+            self.note_change()
 
     @rule(pauses=st.booleans())
     def pause_or_resume(self, pauses: bool) -> None:

@@ -1,7 +1,7 @@
 """A campaign: a budget that many workers spend, durably."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -12,12 +12,12 @@ from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.chain import checked_heads
 from budgetbandits.campaigns.clerk import Clerk, totals_of
-from budgetbandits.campaigns.journal import Entry, Journal, Kind
+from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind
 from budgetbandits.campaigns.ledger import Lease, Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.times import Clock, moment, span
-from budgetbandits.core.books import Pull, Reservation
-from budgetbandits.core.checks import ArmName, OnOverrun
+from budgetbandits.core.books import SKIP, Pull, Reservation
+from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun
 from budgetbandits.core.money import Unit
 from budgetbandits.core.resources import Account, Amounts, Money
 from budgetbandits.core.tables import Table
@@ -68,18 +68,21 @@ class HistoryRow:
     kind
         asked, directed (asked for by the name of an arm), told, cancelled, expired, settled (at a cost without a
         reward), adjusted (a correction of its cost) or extended (its lease was renewed); or of the campaign: deposited,
-        withdrawn, paused, resumed, closed or snapshot.
+        withdrawn, paused, resumed, closed or snapshot; or of an arm: added, repriced, limited or retired.
     pull, arm
         The pull that it is about, and its arm.
     amount
-        What was reserved, if it was asked, deposited or withdrawn; what was spent, if not, less than nothing where that
-        corrects an amount. With several resources, of the first.
+        What was reserved, if it was asked, deposited or withdrawn; what an arm costs; and else what was spent, less
+        than nothing where that corrects an amount. With several resources, of the first.
     reward
         The reward that was told.
     key
         The client's key for an ask, a deposit or a withdrawal.
     note
         Why an amount was corrected, deposited or withdrawn; the digest of a snapshot.
+    terms
+        What was said of an arm that was added, repriced or limited, as JSON text: its name, its limit, and what it
+        costs at least in each resource, in whole units.
     amounts
         The amount of each resource by its name; empty where the budget is a plain number.
     """
@@ -93,6 +96,7 @@ class HistoryRow:
     reward: float | None
     key: str | None
     note: str | None = None
+    terms: str | None = None
     amounts: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
 
 
@@ -309,6 +313,66 @@ class Campaign:
         """
         self._clerk.act(lambda ledger: ledger.withdraw(amount, key, reason))
 
+    def add_arm(self, name: ArmName, cost: CostOrCosts, *, limit: int | None = None) -> None:
+        """Add an arm. The policy has not tried it yet. The same again changes nothing.
+
+        Parameters
+        ----------
+        name
+            A name of its own.
+        cost
+            What a pull costs, as in `Store.create`, in whole units of the campaign.
+        limit
+            How often it may be pulled at most; None for as often as there is money.
+
+        Raises
+        ------
+        InvalidInput
+            If there is another arm of that name, or a value breaks a rule.
+        CampaignClosed
+            If the campaign was closed.
+        """
+        self._clerk.act(lambda ledger: ledger.add_arm(name, cost, limit))
+
+    def reprice(self, arm: ArmName, cost: CostOrCosts) -> None:
+        """Let pulls of an arm cost something else from now on; those outstanding keep their price.
+
+        What was learned of its rewards stays. What was learned of a random cost moves with its range: where all prices
+        are halved, so is the mean.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such arm, or the cost breaks a rule.
+        CampaignClosed
+            If the campaign was closed.
+        """
+        self._clerk.act(lambda ledger: ledger.reprice(arm, cost))
+
+    def set_limit(self, arm: ArmName, limit: int | None) -> None:
+        """Let an arm be pulled so often in all, pulls so far included; None for as often as there is money.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such arm, or it is no limit.
+        CampaignClosed
+            If the campaign was closed.
+        """
+        self._clerk.act(lambda ledger: ledger.set_limit(arm, limit))
+
+    def retire(self, arm: ArmName) -> None:
+        """Let an arm be pulled no more; pulls that are outstanding can be told. A new limit brings it back.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such arm.
+        CampaignClosed
+            If the campaign was closed.
+        """
+        self._clerk.act(lambda ledger: ledger.retire(arm))
+
     def pause(self) -> None:
         """Hand out no pulls until `resume`; those outstanding can be settled, and their leases run on.
 
@@ -444,6 +508,13 @@ class Campaign:
         """The arms: name, cost, pulls, mean, upper bound and density."""
         return self._clerk.look(lambda ledger: arms_of(ledger.player))
 
+    @property
+    def retired(self) -> tuple[ArmName, ...]:
+        """The arms that are pulled no more."""
+        limits = self._clerk.look(lambda ledger: ledger.settings.limits)
+        names = self._clerk.settings_seen.names
+        return tuple(name for name, limit in zip(names, limits or (), strict=False) if limit == 0)
+
     def best_set(self) -> Table[Choice]:
         """Return the present solution of the policy's oracle: the arms that may be pulled next, the likeliest first."""
         return self._clerk.look(lambda ledger: best_set_of(ledger.player))
@@ -459,11 +530,15 @@ class Campaign:
     def leases(self) -> Table[LeaseRow]:
         """The outstanding pulls with their age and the end of their lease, the oldest first."""
         now = self._clerk.time()
-        return self._clerk.look(lambda ledger: Table(self._lease_row(*each, now) for each in ledger.leases()))
+        return self._clerk.look(lambda ledger: Table(_lease_row(ledger, *each, now) for each in ledger.leases()))
 
     def history(self) -> Iterator[HistoryRow]:
         """Return the journal, entry by entry, from the beginning."""
-        return map(self._history_row, self.journal())
+        names = list(self._settings.names)  # as they are known at each entry
+        for entry in self.journal():
+            if entry.kind is Kind.ADDED:
+                names.append(_name_in(entry))
+            yield self._history_row(entry, names)
 
     def journal(self) -> Iterator[Entry]:
         """Return the journal as it is stored, in whole units of money and microseconds."""
@@ -543,13 +618,8 @@ class Campaign:
             f"{'' if settings.arrivals is None else f' expected until {moment(settings.arrivals.until)}'}>"
         )
 
-    def _lease_row(self, pull: Reservation, lease: Lease, now: int) -> LeaseRow:
-        name, cost = self._settings.name(pull.arm), self._settings.money.unit.decimal(pull.prices[0])
-        until = None if lease.until is None else moment(lease.until)
-        return LeaseRow(pull.number, name, cost, span(max(now - lease.asked, 0)), until)
-
-    def _history_row(self, entry: Entry) -> HistoryRow:
-        if entry.arm is not None and not 0 <= entry.arm < self._settings.arm_count:
+    def _history_row(self, entry: Entry, names: Sequence[ArmName]) -> HistoryRow:
+        if entry.arm is not None and not 0 <= entry.arm < len(names) + self._settings.skip:
             raise JournalDamaged(
                 f"entry {entry.number} of the journal is about arm number {entry.arm}, which there is not"
             )
@@ -558,11 +628,12 @@ class Campaign:
             moment(entry.time),
             str(entry.kind),
             entry.pull,
-            None if entry.arm is None else self._settings.name(entry.arm),
+            None if entry.arm is None else SKIP if entry.arm == len(names) else names[entry.arm],
             self._settings.money.unit.decimal(entry.amount),
             entry.reward,
             entry.key,
             entry.note,
+            entry.terms,
             self._amounts(entry),
         )
 
@@ -572,6 +643,24 @@ class Campaign:
         # An entry that moves nothing, such as a cancellation, says 0 of the first and nothing of the others.
         pairs = zip(self._settings.resources, chain(entry.amounts, repeat(0)), strict=False)
         return {str(resource.name): resource.unit.decimal(amount) for resource, amount in pairs}
+
+
+def _lease_row(ledger: Ledger, pull: Reservation, lease: Lease, now: int) -> LeaseRow:
+    books = ledger.player.books
+    name, cost = books.name(pull.arm), books.first.bill.unit.decimal(pull.prices[0])
+    until = None if lease.until is None else moment(lease.until)
+    return LeaseRow(pull.number, name, cost, span(max(now - lease.asked, 0)), until)
+
+
+def _name_in(entry: Entry) -> ArmName:
+    """Return the name of an arm that was added."""
+    try:
+        name = ArmTerms.from_json(entry.terms).name
+    except (TypeError, ValueError):
+        name = None
+    if name is None:
+        raise JournalDamaged(f"entry {entry.number} of the journal adds an arm without a name")
+    return name
 
 
 def _warn_if_rounded(said: str | None) -> None:

@@ -78,6 +78,7 @@ def _write_parquet(campaign: Campaign, file: IO[bytes]) -> int:
         "reward": pa.float64(),
         "key": pa.string(),
         "note": pa.string(),
+        "terms": pa.string(),
     }
     types |= {f"amount_{name}": decimals(money) for name, money in campaign.resources.items()}
     schema = pa.schema(types)

@@ -1,13 +1,15 @@
 """The journal of a campaign: what an entry is, and what can be read."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from budgetbandits.campaigns.chain import digest
+from budgetbandits.core.checks import ArmName, is_whole
 
-__all__ = ["Entry", "Journal", "Kind", "Snapshot", "written"]
+__all__ = ["ArmTerms", "Entry", "Journal", "Kind", "Snapshot", "written"]
 
 
 class Kind(StrEnum):
@@ -15,7 +17,8 @@ class Kind(StrEnum):
 
     `DIRECTED` is an ask for an arm that the client chose, not the policy; `SETTLED` a cost without a reward; `ADJUSTED`
     a correction of what a pull has cost. `DEPOSITED` and `WITHDRAWN` change the budget; `PAUSED` and `RESUMED` say
-    whether pulls are handed out; `SNAPSHOT` that the ledger was kept as it stands there, see `Snapshot`.
+    whether pulls are handed out. `ADDED`, `REPRICED`, `LIMITED` and `RETIRED` are about an arm. `SNAPSHOT` says that
+    the ledger was kept as it stands there, see `Snapshot`.
     """
 
     ASKED = "asked"
@@ -32,6 +35,10 @@ class Kind(StrEnum):
     PAUSED = "paused"
     RESUMED = "resumed"
     SNAPSHOT = "snapshot"
+    ADDED = "added"
+    REPRICED = "repriced"
+    LIMITED = "limited"
+    RETIRED = "retired"
 
 
 class Entry(NamedTuple):
@@ -52,8 +59,8 @@ class Entry(NamedTuple):
     arm
         The number of the arm.
     amount
-        Whole units of money: what was reserved by an ask, deposited or withdrawn, and what was spent by all others,
-        less than nothing where that corrects an amount. With several resources, of the first.
+        Whole units of money: what was reserved by an ask, deposited or withdrawn; the price of an arm; and what was
+        spent by all others, less than nothing where that corrects an amount. With several resources, of the first.
     reward
         The reward that was told.
     until
@@ -66,6 +73,8 @@ class Entry(NamedTuple):
         The amounts of the further resources, in their order, separated by spaces; None if there is one resource.
     note
         Why an amount was corrected, deposited or withdrawn; the digest of a snapshot.
+    terms
+        What else there is to say about an arm that is added, repriced or limited, as JSON text, see `ArmTerms`.
     """
 
     number: int
@@ -81,6 +90,7 @@ class Entry(NamedTuple):
     wanted: int = 1
     further: str | None = None
     note: str | None = None
+    terms: str | None = None
 
     @property
     def amounts(self) -> tuple[int, ...]:
@@ -102,6 +112,7 @@ class Entry(NamedTuple):
 
 _ASK: Final = {"pull", "arm", "amount", "until", "key", "part", "wanted", "further"}
 _FUND: Final = {"amount", "further", "key", "note"}
+_PRICE: Final = {"arm", "amount", "further", "terms"}
 _USED: Final = {
     Kind.ASKED: _ASK,
     Kind.DIRECTED: _ASK,
@@ -117,6 +128,10 @@ _USED: Final = {
     Kind.PAUSED: set[str](),
     Kind.RESUMED: set[str](),
     Kind.SNAPSHOT: {"note"},
+    Kind.ADDED: _PRICE,
+    Kind.REPRICED: _PRICE,
+    Kind.LIMITED: {"arm", "terms"},
+    Kind.RETIRED: {"arm"},
 }
 _UNUSED: Final[Mapping[Kind, list[tuple[str, object]]]] = {
     kind: [(name, default) for name, default in Entry._field_defaults.items() if name not in used]
@@ -172,6 +187,50 @@ class Journal(ABC):
     @abstractmethod
     def snapshot_with(self, pull: int) -> Snapshot | None:
         """Return the first snapshot before which this pull was asked for."""
+
+
+class ArmTerms(NamedTuple):
+    """What an entry says about an arm beside its price.
+
+    Attributes
+    ----------
+    name
+        Its name, if it is added.
+    limit
+        How often it may be pulled; None for as often as there is money.
+    least
+        What a pull takes at least of each resource; None where that is known, or if all of that is.
+
+    Examples
+    --------
+    >>> text = ArmTerms("d", least=[5, None]).to_json()
+    >>> text
+    '{"name":"d","least":[5,null]}'
+    >>> ArmTerms.from_json(text)
+    ArmTerms(name='d', limit=None, least=[5, None])
+    """
+
+    name: ArmName | None = None
+    limit: int | None = None
+    least: Sequence[int | None] | None = None
+
+    def to_json(self) -> str | None:
+        """Return it as it stands in an entry; None if there is nothing to say."""
+        said = {name: value for name, value in self._asdict().items() if value is not None}
+        return json.dumps(said, separators=(",", ":")) if said else None
+
+    @classmethod
+    def from_json(cls, text: str | None) -> Self:
+        """Return what `to_json` wrote, or raise a ValueError or TypeError."""
+        try:
+            terms = cls() if text is None else cls(**json.loads(text))
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+        numbers = [terms.limit, *(terms.least or ())]
+        is_sound = all(number is None or (is_whole(number) and number >= 0) for number in numbers)
+        if not is_sound or terms.to_json() != text:
+            raise ValueError(f"{text!r} says nothing about an arm")
+        return terms
 
 
 def written(amounts: Sequence[int]) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 It is plain Python in memory, without a database and without a clock. `Ledger.apply` takes an entry of the journal in;
 `ask`, `tell`, `expire`, `adjust`, `cancel` and `renew` decide about pulls, `deposit`, `withdraw`, `pause`, `resume` and
-`close` about the campaign, and put what they decided into `Ledger.unsaved` as entries. A decision changes the ledger in
-no other way than by folding its own entry in, so that a ledger restored from a journal is the one that wrote it. Money,
-pulls, choices and what is learned are left to a `Player`, as in a `budgetbandits.Learner`: a campaign decides exactly
-as a learner does. What the ledger adds is time (leases), and what was told of each pull, so that the same request again
-changes nothing.
+`close` about the campaign, `add_arm`, `reprice`, `set_limit` and `retire` about arms, and put what they decided into
+`Ledger.unsaved` as entries. A decision changes the ledger in no other way than by folding its own entry in, so that a
+ledger restored from a journal is the one that wrote it. Money, pulls, choices and what is learned are left to a
+`Player`, as in a `budgetbandits.Learner`: a campaign decides exactly as a learner does. What the ledger adds is time
+(leases), and what was told of each pull, so that the same request again changes nothing.
 
 A long journal is not read from its beginning, nor are settled pulls kept for ever: `Ledger.take_snapshot` writes the
 ledger down, bound to the chain by an entry, `Ledger.restored` goes on from there, and `Ledger.forget_settled` lets go
@@ -21,12 +21,14 @@ from functools import partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from budgetbandits.campaigns.chain import canonical, linked
-from budgetbandits.campaigns.journal import Entry, Journal, Kind, Snapshot, written
+from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind, Snapshot, written
 from budgetbandits.campaigns.pulls import PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.snapshots import SnapshotDamaged, fact_of, runs_of
-from budgetbandits.core.books import Pull, PullState, Reservation, check_wanted
-from budgetbandits.core.checks import ArmName, is_whole
+from budgetbandits.core.arrays import UNLIMITED
+from budgetbandits.core.books import Pull, PullState, Reservation, Terms, check_wanted
+from budgetbandits.core.changes import NewArm, check_new_name, money_given, new_arm, new_limit, new_terms, to_retire
+from budgetbandits.core.checks import ArmName, CostOrCosts, check_limit, is_whole
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import (
     BudgetBanditsError,
@@ -45,6 +47,7 @@ from budgetbandits.live.saving import restore_state, saved_state
 __all__ = ["Lease", "Ledger", "TornLedger", "is_bound", "replay"]
 
 Answer = TypeVar("Answer")
+Least = tuple[int | None, ...] | None
 
 _LONGEST_REASON: Final = 1000
 _FUNDING: Final = {Kind.DEPOSITED: "deposit", Kind.WITHDRAWN: "withdrawal"}
@@ -79,7 +82,7 @@ class Ledger:
     Attributes
     ----------
     settings
-        What it is made of now: budgets may have changed since it was created.
+        What it is made of now: budgets and arms may have changed since it was created.
     player
         Keeps the books, chooses and learns. To be looked at, not to be changed.
     entries, head
@@ -124,6 +127,8 @@ class Ledger:
         self._pulls: dict[int, PullRecord] = {}  # those that are not forgotten
         self._forgotten = 0  # of the pulls up to this one, those that were settled may be forgotten
         self._snapshot_number = self._snapshot_asked = self._snapshot_size = 0  # of the last one
+        self._added: list[int] = []  # how many pulls there were whenever an arm was added
+        self._repriced: list[tuple[int, int, Least]] = []  # and whenever one got another price, with its least before
         self._leases: dict[int, Lease] = {}  # of the outstanding pulls
         self._ends: list[tuple[int, int]] = []  # a heap of (end of lease, pull); an end before a renewal stays in it
         self._folds: dict[Kind, Callable[[Entry], None]] = {
@@ -141,6 +146,10 @@ class Ledger:
             Kind.PAUSED: self._fold_paused,
             Kind.RESUMED: self._fold_resumed,
             Kind.SNAPSHOT: self._fold_snapshot,
+            Kind.ADDED: self._fold_added,
+            Kind.REPRICED: self._fold_repriced,
+            Kind.LIMITED: self._fold_limited,
+            Kind.RETIRED: self._fold_limited,
         }
 
     # Decisions
@@ -292,12 +301,12 @@ class Ledger:
     def _fund(self, kind: Kind, amount: Amounts, key: str, reason: str | None) -> None:
         if reason is not None:
             _check_reason(reason)
-        units = self._books.units_of(amount, _FUNDING[kind])
+        units = money_given(self._books, amount, _FUNDING[kind])
         self._recall_answer(key)
         if self._books.is_repeated(key, self._said_of_funding(kind, units)):
             return
-        if self.is_closed and kind is Kind.DEPOSITED:
-            raise CampaignClosed("the campaign is closed, and can spend no deposit: create another one")
+        if kind is Kind.DEPOSITED:
+            self._check_open("can spend no deposit")
         self._write(kind, key=key, note=reason, **written(units))
 
     def _said_of_funding(self, kind: Kind, units: tuple[int, ...]) -> str:
@@ -312,6 +321,38 @@ class Ledger:
         """Hand out pulls again. The same again changes nothing."""
         if self.is_paused:
             self._write(Kind.RESUMED)
+
+    def add_arm(self, name: ArmName, cost: CostOrCosts, limit: int | None = None) -> None:
+        """Add an arm. The same again changes nothing."""
+        if arm := new_arm(self._books, name, cost, limit):
+            self._check_open("needs no more arms")
+            said = ArmTerms(name, limit, arm.terms.least).to_json()
+            self._write(Kind.ADDED, arm=len(self._books.names), terms=said, **written(arm.terms.prices))
+
+    def reprice(self, arm: ArmName, cost: CostOrCosts) -> None:
+        """Let pulls of an arm cost something else from now on. The same again changes nothing."""
+        if new := new_terms(self._books, arm, cost):
+            number, terms = new
+            self._check_open("needs no prices")
+            said = ArmTerms(least=terms.least).to_json()
+            self._write(Kind.REPRICED, arm=number, terms=said, **written(terms.prices))
+
+    def set_limit(self, arm: ArmName, limit: int | None) -> None:
+        """Let an arm be pulled so often in all, None for as often as there is money. The same again changes nothing."""
+        if new := new_limit(self._books, arm, limit):
+            self._check_open("needs no limits")
+            self._write(Kind.LIMITED, arm=new[0], terms=ArmTerms(limit=limit).to_json())
+
+    def retire(self, arm: ArmName) -> None:
+        """Let an arm be pulled no more. The same again changes nothing."""
+        number = to_retire(self._books, arm)
+        if number is not None:
+            self._check_open("pulls no arm")
+            self._write(Kind.RETIRED, arm=number)
+
+    def _check_open(self, why: str) -> None:
+        if self.is_closed:
+            raise CampaignClosed(f"the campaign is closed, and {why}: create another one")
 
     def is_snapshot_due(self) -> bool:
         """Tell whether so much has happened since the last snapshot that it is worth another one."""
@@ -381,7 +422,7 @@ class Ledger:
     def _reservation(self, number: int) -> Reservation:
         """Return a pull as it was asked for, whatever became of it."""
         record = self._record(number)
-        return Reservation(number, record.arm, record.place, record.prices)
+        return Reservation(number, record.arm, record.place, record.prices, record.least)
 
     # Forgetting
 
@@ -401,6 +442,8 @@ class Ledger:
             "player": saved_state(self.player, expects=self.settings.arrivals is not None),
             "pulls": {"first": first, "runs": runs_of(first, map(self._pulls.__getitem__, range(first, asked + 1)))},
         }
+        contents |= {"added": self._added} if self._added else {}
+        contents |= {"repriced": self._repriced} if self._repriced else {}
         return Snapshot(self.entries + 1, asked, canonical(contents))
 
     @classmethod
@@ -429,8 +472,9 @@ class Ledger:
         self.entries, self.head, self._time = data["entries"], data["head"], data["time"]
         self.is_closed, self.is_paused = data["is_closed"], data["is_paused"]
         restore_state(self.player, data["player"])
-        for number, arm, place, prices in self._books.outstanding.values():
-            self._pulls[number] = PullRecord(arm, prices, place, self.player.decisions[number].learns)
+        self._added, self._repriced = data.get("added", []), data.get("repriced", [])
+        for number, arm, place, prices, least in self._books.outstanding.values():
+            self._pulls[number] = PullRecord(arm, prices, place, self.player.decisions[number].learns, least)
         for number, asked, until in data["leases"]:
             self._note_lease(number, Lease(asked, until))
 
@@ -459,9 +503,24 @@ class Ledger:
             raise SnapshotDamaged(f"the snapshot after pull {number} is missing, or is not the one that was taken")
         entries = [entry for entry in journal.of_pull(number) if entry.number <= self.entries]
         try:
-            return PullRecord.recalled(entries, *fact_of(number, snapshot))
+            record = PullRecord.recalled(entries, *fact_of(number, snapshot))
         except ValueError as error:
             raise JournalDamaged(f"the entries about pull {number} cannot be: {error}") from error
+        record.arm = self._arm_now(number, record.arm)
+        record.least = self._least_then(number, record.arm)
+        return record
+
+    def _arm_now(self, number: int, arm: int) -> int:
+        """Return an arm as it is numbered now; a declined request comes after the arms that there were then."""
+        arms_then = len(self._books.names) - sum(asked >= number for asked in self._added)
+        return self._books.skip_arm if arm == arms_then else arm
+
+    def _least_then(self, number: int, arm: int) -> tuple[int | None, ...] | None:
+        """Return what a pull cost at least when it was asked for."""
+        for asked, repriced, least in self._repriced:
+            if repriced == arm and number <= asked:
+                return None if least is None else tuple(least)
+        return self._books.terms(arm).least
 
     def _forgotten_in(self, number: int) -> Journal:
         if self.journal is None or not 1 <= number <= self._forgotten:
@@ -531,7 +590,7 @@ class Ledger:
                 "the budget left does not pay this arm, or it or the requests have reached their limit or end"
             )
         learns = self.player.decisions[pull.number].learns
-        self._pulls[pull.number] = PullRecord(arm, pull.prices, pull.place, learns)
+        self._pulls[pull.number] = PullRecord(arm, pull.prices, pull.place, learns, pull.least)
         self._note_lease(pull.number, Lease(entry.time, entry.until))
         if entry.key is not None:
             self._books.note_answer(entry.key, entry.wanted, pull)
@@ -556,17 +615,10 @@ class Ledger:
         is_late = pull.number in self._books.expired
         if is_late and entry.amounts != self._nothing():
             raise JournalDamaged("the pull was not outstanding, and no more money can be spent on it")
-        if not is_late and not self._can_have_cost(pull, entry.amounts):
+        if not is_late and not self._books.can_have_cost(pull, entry.amounts):
             raise JournalDamaged("its amount is not what the pull can have cost")
         self._policy_says(partial(self.player.tell, pull, reward, entry.amounts))
         self._leases.pop(pull.number, None)
-
-    def _can_have_cost(self, pull: Reservation, amounts: tuple[int, ...]) -> bool:
-        accounts, may_overrun = self._books.accounts, self._books.may_overrun
-        return len(amounts) == len(accounts) and all(
-            account.can_have_taken(pull.arm, amount, may_overrun=may_overrun)
-            for account, amount in zip(accounts, amounts, strict=True)
-        )
 
     def _fold_cancelled(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))
@@ -587,7 +639,7 @@ class Ledger:
     def _fold_settled(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))
         self._check_arm(entry, pull)
-        if not self._can_have_cost(pull, entry.amounts):
+        if not self._books.can_have_cost(pull, entry.amounts):
             raise JournalDamaged("its amount is not what the pull can have cost")
         self.player.expire(pull, release=False, prices=entry.amounts)
         del self._leases[pull.number]
@@ -599,15 +651,12 @@ class Ledger:
         reservation, before = self._reservation(number), self._record(number).charged
         self._check_arm(entry, reservation)
         after = tuple(old + change for old, change in zip(before, entry.amounts, strict=True))
-        most = reservation.prices if self._is_bounded(reservation.arm) else (math.inf,) * len(after)
+        may_overrun = self._books.may_overrun_of(reservation.arm)
+        most = (math.inf,) * len(after) if may_overrun else reservation.prices
         is_possible = all(0 <= price <= bound for price, bound in zip(after, most, strict=True))
         if not entry.note or after == before or not is_possible:
             raise JournalDamaged("its reason is missing, or the pull cannot have cost that")
         self._books.adjust(reservation, before, after)
-
-    def _is_bounded(self, arm: int) -> bool:
-        """Tell whether a pull of an arm never costs more than was reserved."""
-        return not self._books.may_overrun or arm == self._books.skip_arm
 
     def _fold_renewed(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))
@@ -631,6 +680,63 @@ class Ledger:
         self.player.fund(units if is_deposit else [-each for each in units])
         self._books.changes[key] = said
         self._take_over_settings()
+
+    def _fold_added(self, entry: Entry) -> None:
+        said, arms = ArmTerms.from_json(entry.terms), len(self._books.names)
+        name = said.name
+        if name is None or entry.arm != arms or self.is_closed:
+            raise JournalDamaged(f"it should be arm number {arms} of a campaign that is open, with a name")
+        check_new_name(self._books, name)
+        limit = UNLIMITED if said.limit is None else check_limit(name, said.limit)
+        self.player.add_arm(NewArm(name, self._checked_terms(entry, said), limit))
+        self._added.append(self._books.asked)
+        for record in self._pulls.values():
+            if record.arm == arms:  # declined requests come after the last arm
+                record.arm = arms + 1
+        self._take_over_settings()
+
+    def _fold_repriced(self, entry: Entry) -> None:
+        said, arm = ArmTerms.from_json(entry.terms), self._arm_to_change(entry)
+        terms = self._checked_terms(entry, said)
+        if said != ArmTerms(least=said.least) or terms == self._books.terms(arm):
+            raise JournalDamaged("it should say another price")
+        least = self._books.terms(arm).least
+        self.player.reprice(arm, terms)
+        self._repriced.append((self._books.asked, arm, least))
+        self._take_over_settings()
+
+    def _checked_terms(self, entry: Entry, said: ArmTerms) -> Terms:
+        """Return what a pull costs by an entry, or raise if no user could have said that."""
+        prices, least = entry.amounts, None if said.least is None else tuple(said.least)
+        lows = least or (None,) * len(prices)
+        is_possible = (
+            len(prices) == len(lows) == len(self._books.accounts)
+            and all(
+                0 <= price <= account.bill.unit.most
+                for price, account in zip(prices, self._books.accounts, strict=True)
+            )
+            and all(low is None or low < price for low, price in zip(lows, prices, strict=True))
+            and (self.settings.requests is not None or any(prices))
+        )
+        if not is_possible or (least is not None and least.count(None) == len(least)):
+            raise JournalDamaged("a pull cannot cost that")
+        return Terms(prices, least)
+
+    def _fold_limited(self, entry: Entry) -> None:
+        said, arm = ArmTerms.from_json(entry.terms), self._arm_to_change(entry)
+        limit = UNLIMITED if said.limit is None else check_limit(self._books.names[arm], said.limit)
+        if entry.kind is Kind.RETIRED:
+            limit = 0
+        if limit == self._books.limits[arm] or said != ArmTerms(limit=said.limit):
+            raise JournalDamaged("it should say another limit")
+        self.player.limit(arm, limit)
+        self._take_over_settings()
+
+    def _arm_to_change(self, entry: Entry) -> int:
+        arm = _present(entry.arm)
+        if not 0 <= arm < len(self._books.names) or self.is_closed:
+            raise JournalDamaged("it should be about an arm that there is, of a campaign that is open")
+        return arm
 
     def _take_over_settings(self) -> None:
         """Let the settings be what the books say now."""

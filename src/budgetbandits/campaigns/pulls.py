@@ -49,6 +49,8 @@ class PullRecord:
         Its place among the pulls that count, as it was when it was handed out.
     learns
         Whether its reward will be learned from.
+    least
+        What it may cost at least, see `Terms`.
     state
         What became of it.
     told
@@ -70,6 +72,7 @@ class PullRecord:
     prices: tuple[int, ...]
     place: int
     learns: bool
+    least: tuple[int | None, ...] | None = None
     state: State = State.OPEN
     told: Told | None = None
     charged: tuple[int, ...] = ()

@@ -9,7 +9,7 @@ import numpy as np
 
 from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.times import Duration, duration, span
-from budgetbandits.core.arrays import UNLIMITED
+from budgetbandits.core.arrays import UNLIMITED, Counts
 from budgetbandits.core.books import SKIP, Books
 from budgetbandits.core.checks import (
     ArmName,
@@ -101,7 +101,7 @@ class ResourceSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class CampaignSettings:
-    """Everything that a campaign is created with; budgets may change later, by entries of the journal.
+    """Everything that a campaign is created with; budgets and arms may change later, by entries of the journal.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class CampaignSettings:
             check_whole(data["seed"], "the seed", SEED_BITS),
             None if data["lease"] is None else duration(span(check_whole(data["lease"], "the lease", 63)), "the lease"),
             data["on_expire"],
-            _limits(data.get("limits"), data["names"]),
+            _limits(data.get("limits"), data["names"], least=0),  # 0 for one that is retired
             check_requests(data.get("requests"), data.get("skip", False), data["names"]),
             data.get("skip", False),
             Arrivals.restored(data["arrivals"]) if "arrivals" in data else None,
@@ -299,9 +299,9 @@ class CampaignSettings:
         return SKIP if arm == len(self.names) else self.names[arm]
 
     def as_in(self, books: Books) -> Self:
-        """Return the same with the budgets that the books have."""
+        """Return the same with the arms, prices, budgets and limits that the books have."""
         resources = tuple(ResourceSettings.of(account.bill, account.name) for account in books.accounts)
-        return replace(self, resources=resources)
+        return replace(self, names=tuple(books.names), resources=resources, limits=_as_limits(books.limits))
 
     @property
     def money(self) -> ResourceSettings:
@@ -316,7 +316,7 @@ class CampaignSettings:
 
     def player(self) -> Player:
         """Return a player that has not asked yet."""
-        limits = limits_of(self.limits, self.names)
+        limits = limits_of(self.limits, self.names, least=0)
         return Player(
             self.policy,
             self.names,
@@ -330,8 +330,12 @@ class CampaignSettings:
         )
 
 
-def _limits(given: Limits | None, names: Sequence[ArmName]) -> tuple[int | None, ...] | None:
-    limits = tuple(None if limit == UNLIMITED else limit for limit in limits_of(given, names).tolist())
+def _limits(given: Limits | None, names: Sequence[ArmName], least: int = 1) -> tuple[int | None, ...] | None:
+    return _as_limits(limits_of(given, names, least))
+
+
+def _as_limits(counts: Counts) -> tuple[int | None, ...] | None:
+    limits = tuple(None if limit == UNLIMITED else limit for limit in counts.tolist())
     return None if limits.count(None) == len(limits) else limits
 
 

@@ -123,11 +123,36 @@ def _add_changes(verbs: Any) -> None:
         )
         parser.add_argument("--key", required=True, help="what makes it repeatable, such as the number of an invoice")
         parser.add_argument("--reason", help="why, for the journal")
+    _add_arm_changes(verbs)
     pause = "Hand out no pulls until the campaign is resumed. Pulls that are outstanding can be told."
     _add_change(verbs, "pause", _changed_by("pause"), "hand out no pulls for now", pause)
     _add_change(verbs, "resume", _changed_by("resume"), "hand out pulls again", "Hand out pulls again after a pause.")
     close = "Hand out no more pulls, for ever. Pulls that are outstanding can be told."
     _add_change(verbs, "close", _changed_by("close"), "hand out no more pulls", close)
+
+
+_ARM_COST = (
+    "what a pull costs, such as 0.10, or 0.05..0.25 if that is known afterwards; of resources with names, such as "
+    "usd=0.10 gpu_s=5..20"
+)
+
+
+def _add_arm_changes(verbs: Any) -> None:
+    add = "Add an arm to a campaign. Its policy has not tried it yet."
+    parser = _add_change(verbs, "add-arm", _add_arm, "add an arm", add)
+    parser.add_argument("arm", help="its name")
+    parser.add_argument("cost", nargs="+", help=_ARM_COST)
+    parser.add_argument("--limit", type=int, help="how often it may be pulled; as often as there is money by default")
+    reprice = "Let pulls of an arm cost something else from now on. Those that are outstanding keep their price."
+    parser = _add_change(verbs, "reprice", _reprice, "change what an arm costs", reprice)
+    parser.add_argument("arm", help="its name")
+    parser.add_argument("cost", nargs="+", help=_ARM_COST)
+    limit = "Let an arm be pulled so often in all, pulls so far included. That brings back one that was retired."
+    parser = _add_change(verbs, "limit", _limit, "limit the pulls of an arm", limit)
+    parser.add_argument("arm", help="its name")
+    parser.add_argument("limit", help="the number of pulls, or none for as often as there is money")
+    retire = "Let an arm be pulled no more. Its pulls that are outstanding can be told."
+    _add_change(verbs, "retire", _retire, "pull an arm no more", retire).add_argument("arm", help="its name")
 
 
 def _add_change(verbs: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, description: str) -> Any:
@@ -160,6 +185,44 @@ def _deposit(options: argparse.Namespace) -> int:
 
 def _withdraw(options: argparse.Namespace) -> int:
     return _change(options, lambda ads: ads.withdraw(_amounts(options.amount), key=options.key, reason=options.reason))
+
+
+def _add_arm(options: argparse.Namespace) -> int:
+    return _change(options, lambda ads: ads.add_arm(options.arm, _cost(options.cost), limit=options.limit))
+
+
+def _reprice(options: argparse.Namespace) -> int:
+    return _change(options, lambda ads: ads.reprice(_arm(ads, options.arm), _cost(options.cost)))
+
+
+def _limit(options: argparse.Namespace) -> int:
+    from budgetbandits.errors import InvalidInput
+
+    if options.limit != "none" and not options.limit.isdecimal():
+        raise InvalidInput(f"limit is {options.limit!r}: give a number of pulls, or none")
+    limit = None if options.limit == "none" else int(options.limit)
+    return _change(options, lambda ads: ads.set_limit(_arm(ads, options.arm), limit))
+
+
+def _retire(options: argparse.Namespace) -> int:
+    return _change(options, lambda ads: ads.retire(_arm(ads, options.arm)))
+
+
+def _arm(ads: "Campaign", given: str) -> str | int:
+    """Return the name of an arm, which may be a number."""
+    names = [row.name for row in ads.arms]
+    return int(given) if given.isdecimal() and given not in names else given
+
+
+def _cost(given: list[str]) -> Any:
+    """Return a cost, or one in each resource by its name; text such as "5..20" is a range."""
+    amounts = _amounts(given)
+    return _ends(amounts) if isinstance(amounts, str) else {name: _ends(cost) for name, cost in amounts.items()}
+
+
+def _ends(cost: str) -> str | tuple[str, str]:
+    least, dots, greatest = cost.partition("..")
+    return (least, greatest) if dots else cost
 
 
 def _amounts(given: list[str]) -> str | dict[str, str]:
@@ -213,6 +276,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     from budgetbandits.campaigns.times import in_words
+    from budgetbandits.core.tables import cell_text
 
     with _open(options) as store:
         ads = store.open(options.name)
@@ -230,6 +294,8 @@ def _show(options: argparse.Namespace) -> int:
             of = "".join(f" {name}" for name in list(ads.resources)[:1])
             print(f"refilled every {in_words(ads.refill)}: {ads.available}{of} available")
         print(f"{ads.pulls} pulls, rewards of {ads.reward_total:g}\n\n{ads.arms}\n")
+        if ads.retired:
+            print(f"retired: {', '.join(map(cell_text, ads.retired))}")
         print(f"pending pulls: {len(leases)}")
         if leases:
             print(leases)

@@ -45,6 +45,7 @@ __all__ = [
     "Pull",
     "PullState",
     "Reservation",
+    "Terms",
     "check_wanted",
     "fallback_of",
     "warn_if_tight",
@@ -100,6 +101,21 @@ class Pull:
     campaign: str | None = field(default=None, compare=False, repr=False)
 
 
+class Terms(NamedTuple):
+    """What a pull of an arm costs; a pull keeps the terms under which it was asked for.
+
+    Attributes
+    ----------
+    prices
+        What is reserved for it of each resource, in whole units.
+    least
+        What it costs at least, None of those resources in which that is known before; None if it is in all of them.
+    """
+
+    prices: tuple[int, ...]
+    least: tuple[int | None, ...] | None = None
+
+
 class Reservation(NamedTuple):
     """A pull as the books have it.
 
@@ -111,14 +127,20 @@ class Reservation(NamedTuple):
         The number of the arm.
     place
         t, its place among the pulls that count, when it was asked for.
-    prices
-        What is reserved for it of each resource, in whole units.
+    prices, least
+        What is reserved for it, and what it may cost at least, see `Terms`.
     """
 
     number: int
     arm: int
     place: int
     prices: tuple[int, ...]
+    least: tuple[int | None, ...] | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """At which prices it was asked for."""
+        return Terms(self.prices, self.least)
 
 
 class Expired(NamedTuple):
@@ -251,7 +273,7 @@ class Books:
         self.changes: dict[str, str] = {}
         self.owner: str | None = None
         # To find these takes longer than all else about a pull.
-        self._prices: dict[int, tuple[int, ...]] = {}
+        self._terms: dict[int, Terms] = {}
         self._costs: dict[tuple[int, ...], tuple[Decimal, ...]] = {}
         self._last: Pull | None = None
 
@@ -268,7 +290,7 @@ class Books:
         self.has_random_costs = any(bill.least is not None for bill in self.bills)
         self.pulls_left = limits.copy()
         self.pulls_left[: len(pulled)] -= np.where(limits[: len(pulled)] == UNLIMITED, 0, pulled)
-        self._prices.clear()
+        self._terms.clear()
         for cached in ("_numbers", "_lasting_fallback"):
             self.__dict__.pop(cached, None)
         left = None if self.requests is None else int(self.requests_left)
@@ -312,22 +334,33 @@ class Books:
     def _numbers(self) -> dict[ArmName, int]:
         return {name: number for number, name in enumerate(self.names)}
 
+    def known(self, arm: ArmName) -> int | None:
+        """Return the number of an arm by its name; None if there is none."""
+        # True and 1.0 would find the arm named 1.
+        return self._numbers.get(arm) if isinstance(arm, str) or is_whole(arm) else None
+
     def number_of(self, arm: ArmName) -> int:
         """Return the number of an arm by its name, or raise."""
         if self.skip and arm == SKIP:
             return self.skip_arm
-        # True and 1.0 would find the arm named 1.
-        number = self._numbers.get(arm) if isinstance(arm, str) or is_whole(arm) else None
+        number = self.known(arm)
         if number is None:
             raise InvalidInput(f"there is no arm {arm!r}: give the name of an arm, such as {self.names[0]!r}")
         return number
 
     def prices(self, arm: int) -> tuple[int, ...]:
         """Return what a pull of an arm takes of each resource, at most if that is random, in whole units."""
-        prices = self._prices.get(arm)
-        if prices is None:
-            prices = self._prices[arm] = tuple(account.price(arm) for account in self.accounts)
-        return prices
+        return self.terms(arm).prices
+
+    def terms(self, arm: int) -> Terms:
+        """Return what a pull of an arm costs now."""
+        terms = self._terms.get(arm)
+        if terms is None:
+            least = [account.price_low(arm) if account.is_random(arm) else None for account in self.accounts]
+            is_known = least.count(None) == len(least)
+            prices = tuple(account.price(arm) for account in self.accounts)
+            terms = self._terms[arm] = Terms(prices, None if is_known else tuple(least))
+        return terms
 
     def has_random_cost(self, arm: int) -> bool:
         """Tell whether what a pull of an arm costs is known only afterwards, in any resource."""
@@ -353,7 +386,7 @@ class Books:
 
     def pull(self, reservation: Reservation, state: PullState = PullState.OPEN) -> Pull:
         """Return a pull as it is handed out."""
-        number, arm, place, prices = reservation
+        number, arm, place, prices, _ = reservation
         costs = self._costs.get(prices)
         if costs is None:
             costs = self._costs[prices] = tuple(
@@ -368,6 +401,15 @@ class Books:
         """The names of the resources; none for a plain budget."""
         return tuple(account.name for account in self.accounts if account.name is not None)
 
+    @property
+    def bill(self) -> Bill:
+        """What a pull of each arm costs, and the budget, of one resource or of each by its name."""
+        return self.bill_of(self.bills)
+
+    def bill_of(self, bills: Sequence[PriceList]) -> Bill:
+        """Return what stands for each resource as one bill."""
+        return bills[0] if self.first.name is None else dict(zip(self.resource_names, bills, strict=True))
+
     def name(self, arm: int) -> ArmName:
         """Return the name of an arm."""
         return SKIP if arm == self.skip_arm else self.names[arm]
@@ -377,11 +419,11 @@ class Books:
     def reserve(self, arm: int) -> Reservation:
         """Reserve the price of an arm that `can_pull`, and return the pull."""
         self.asked += 1
-        prices = self.prices(arm)
+        terms = self.terms(arm)
         self._count(arm, 1)
-        for account, price in zip(self.accounts, prices, strict=True):
+        for account, price in zip(self.accounts, terms.prices, strict=True):
             account.reserved += price
-        reservation = Reservation(self.asked, arm, self.pulls, prices)
+        reservation = Reservation(self.asked, arm, self.pulls, *terms)
         self.outstanding[self.asked] = reservation
         return reservation
 
@@ -464,57 +506,6 @@ class Books:
         elif self.limits[arm] != UNLIMITED:
             self.pulls_left[arm] -= pulls  # below 0 where a released pull counts after all
 
-    # Changes
-
-    @property
-    def bill(self) -> Bill:
-        """What a pull of each arm costs, and the budget, of one resource or of each by its name."""
-        return self._bill([account.bill for account in self.accounts])
-
-    def _bill(self, bills: Sequence[PriceList]) -> Bill:
-        return bills[0] if self.first.name is None else dict(zip(self.resource_names, bills, strict=True))
-
-    def units_of(self, amounts: Amounts, what: str) -> tuple[int, ...]:
-        """Return an amount of money to deposit or to withdraw, of each resource, in whole units, or raise."""
-        if self.first.name is None and isinstance(amounts, Mapping):
-            raise InvalidAmount(f"{what} is {amounts!r}: the budget is a plain number, and so is what is added to it")
-        given: list[Any] = [amounts] if self.first.name is None else self._by_resource(amounts, what)
-        units = tuple(
-            0 if amount is None else account.bill.unit.units_exactly(amount, self._in_resource(what, account))
-            for account, amount in zip(self.accounts, given, strict=True)
-        )
-        if not any(units):
-            raise InvalidAmount(f"{what} is {amounts!r}: give an amount greater than 0")
-        return units
-
-    def _by_resource(self, amounts: Amounts, what: str) -> list[Any]:
-        named = self._costs_by_resource(amounts, what)
-        return [named.get(name) for name in self.resource_names]
-
-    @staticmethod
-    def _in_resource(what: str, account: Account) -> str:
-        return what if account.name is None else f"{what} in {account.name!r}"
-
-    def with_budgets_changed(self, units: Sequence[int]) -> Bill:
-        """Return the bill with so much more, or less, in each budget, or raise: what is spent or reserved stays."""
-        pairs = list(zip(self.accounts, units, strict=True))
-        for account, change in pairs:
-            unit, free = account.bill.unit, account.bill.budget - account.spent - account.reserved
-            of = "" if account.name is None else f" of {account.name!r}"
-            if account.bill.budget + change > unit.most:
-                raise InvalidAmount(
-                    f"a deposit{of} of {unit.shown(change)} would make the budget more than {unit.shown(unit.most)}, "
-                    "and no more than that can be counted exactly"
-                )
-            if change < 0 and -change > free:
-                raise InvalidAmount(
-                    f"a withdrawal{of} of {unit.shown(-change)} is more than is left, {unit.shown(max(free, 0))}: what "
-                    "is spent or reserved stays; withdraw less, or wait until pulls are settled"
-                )
-            if account.name is not None and account.bill.budget + change == 0:
-                raise InvalidAmount(f"a withdrawal{of} of {unit.shown(-change)} would leave no budget: leave something")
-        return self._bill([replace(account.bill, budget=account.bill.budget + change) for account, change in pairs])
-
     # Checks
 
     def told_prices(self, reservation: Reservation, cost: Amounts | None, *, is_late: bool = False) -> tuple[int, ...]:
@@ -522,24 +513,38 @@ class Books:
 
         A random cost has to be told, unless the pull has expired (is_late), since no money moves then.
         """
-        if cost is None and not self.has_random_costs:
+        if cost is None and reservation.least is None:
             return reservation.prices
-        return tuple(
-            self._told_price(reservation.arm, *told, is_late=is_late) for told in self._told_of_each(reservation, cost)
-        )
+        least = reservation.least or (None,) * len(self.accounts)
+        told = zip(self._told_of_each(reservation, cost), least, strict=True)
+        return tuple(self._told_price(reservation.arm, *each, low, is_late=is_late) for each, low in told)
 
-    def _told_price(self, arm: int, account: Account, reserved: int, cost: Any, what: str, *, is_late: bool) -> int:
+    def _told_price(
+        self, arm: int, account: Account, reserved: int, cost: Any, what: str, least: int | None, *, is_late: bool
+    ) -> int:
         if cost is not None:
-            return account.told_price(cost, arm, reserved, what, may_overrun=self.may_overrun)
-        if account.is_random(arm) and not is_late:
+            return account.told_price(cost, reserved, least, what, may_overrun=self.may_overrun_of(arm))
+        if least is not None and not is_late:
             raise InvalidAmount(f"{what} is missing: arm {self.names[arm]!r} has a random cost; tell what it was")
         return reserved
 
+    def may_overrun_of(self, arm: int) -> bool:
+        """Tell whether a pull of an arm may have cost more than was reserved; to decline a request costs nothing."""
+        return self.may_overrun and arm != self.skip_arm
+
+    def can_have_cost(self, reservation: Reservation, prices: Sequence[int]) -> bool:
+        """Tell whether a pull can have cost so much of each resource."""
+        least = reservation.least or (None,) * len(self.accounts)
+        return len(prices) == len(self.accounts) and all(
+            account.can_have_taken(price, reserved, low, may_overrun=self.may_overrun_of(reservation.arm))
+            for account, price, reserved, low in zip(self.accounts, prices, reservation.prices, least, strict=True)
+        )
+
     def adjusted_prices(self, reservation: Reservation, before: tuple[int, ...], cost: Amounts) -> tuple[int, ...]:
         """Return what a pull cost after all, in whole units, or raise; where nothing is said, what it cost before."""
-        arm, may_overrun = reservation.arm, self.may_overrun
+        may_overrun = self.may_overrun_of(reservation.arm)
         return tuple(
-            price if cost is None else account.adjusted_price(cost, arm, reserved, what, may_overrun=may_overrun)
+            price if cost is None else account.adjusted_price(cost, reserved, what, may_overrun=may_overrun)
             for price, (account, reserved, cost, what) in zip(
                 before, self._told_of_each(reservation, cost), strict=True
             )
@@ -560,13 +565,14 @@ class Books:
             if isinstance(cost, Mapping):
                 raise InvalidAmount(f"{what} is {cost!r}: the budget is a plain number, and so are costs")
             return [(self.first, reservation.prices[0], cost, what)]
-        costs = self._costs_by_resource(cost, what)
+        costs = self.by_resource(cost, what)
         return [
             (account, reserved, costs.get(str(account.name)), f"{what} in {account.name!r}")
             for account, reserved in zip(self.accounts, reservation.prices, strict=True)
         ]
 
-    def _costs_by_resource(self, cost: Amounts | None, what: str) -> Mapping[str, Any]:
+    def by_resource(self, cost: Amounts | None, what: str) -> Mapping[str, Any]:
+        """Return amounts by the names of resources that there are, or raise."""
         if cost is None:
             return {}
         if not isinstance(cost, Mapping):

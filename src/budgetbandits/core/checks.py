@@ -16,9 +16,11 @@ __all__ = [
     "SKIP",
     "ArmName",
     "Cost",
+    "CostOrCosts",
     "Costs",
     "Limits",
     "OnOverrun",
+    "check_limit",
     "check_names",
     "check_on_overrun",
     "check_pulls",
@@ -118,8 +120,8 @@ Limits = Mapping[Any, int | None] | Sequence[int | None] | Counts
 """How often arms may be pulled: by name, those left out being without a limit, or one for each; None for no limit."""
 
 
-def limits_of(limits: Limits | None, names: Sequence[ArmName]) -> Counts:
-    """Return the limit of each arm as an array, or raise.
+def limits_of(limits: Limits | None, names: Sequence[ArmName], least: int = 1) -> Counts:
+    """Return the limit of each arm as an array, or raise; 0 is for arms that were retired.
 
     >>> limits_of({"b": 100}, ["a", "b"]).tolist()
     [4611686018427387904, 100]
@@ -142,12 +144,13 @@ def limits_of(limits: Limits | None, names: Sequence[ArmName]) -> Counts:
         raise InvalidInput(f"{len(names)} costs and {len(given)} limits: give one for each arm, or names with limits")
     for arm, (name, limit) in enumerate(zip(names, given, strict=True)):
         if limit is not None:
-            checked[arm] = _checked_limit(name, limit)
+            checked[arm] = check_limit(name, limit, least)
     return checked
 
 
-def _checked_limit(name: ArmName, limit: object) -> int:
-    if not is_whole(limit) or not 1 <= limit <= UNLIMITED:
+def check_limit(name: ArmName, limit: object, least: int = 1) -> int:
+    """Return the limit of an arm, or raise."""
+    if not is_whole(limit) or not least <= limit <= UNLIMITED:
         raise InvalidInput(
             f"limit of arm {name!r} is {limit!r}: give a whole number of pulls from 1 to 2^62; an arm without a limit "
             "is left out of the limits, and one that must not be pulled out of the arms"

@@ -248,6 +248,20 @@ class PriceList:
     budget: int
     least: NDArray[np.float64] | None = None
 
+    def with_price(self, arm: int, price: int, least: int | None) -> "PriceList":
+        """Return the same with another price of an arm, or of one more: so many units, and at least so many if random.
+
+        >>> bill = PriceList(Unit(10, 2), np.array([10.0]), 500)
+        >>> bill.with_price(1, 40, 5)
+        PriceList(unit=Unit(base=10, exponent=2), prices=array([10., 40.]), budget=500, least=array([10.,  5.]))
+        """
+        prices, lows = (
+            np.append(each, 0.0) if arm == len(each) else each.copy()
+            for each in (self.prices, self.prices if self.least is None else self.least)
+        )
+        prices[arm], lows[arm] = self.unit.price(price), self.unit.price(price if least is None else least)
+        return replace(self, prices=prices, least=None if np.array_equal(prices, lows) else lows)
+
     def owned(self) -> "PriceList":
         """Return the same with read-only arrays of its own: the budget depends on them."""
         prices, least = self.prices.copy(), None if self.least is None else self.least.copy()

@@ -160,28 +160,26 @@ class Account:
             return False
         return bool(self.bill.least[arm] < self.bill.prices[arm])
 
-    def can_have_taken(self, arm: int, price: int, *, may_overrun: bool) -> bool:
-        """Tell whether a pull of an arm can have taken so much."""
-        least = self.price_low(arm) if self.is_random(arm) else 0
-        return least <= price <= self._most_to_take(arm, self.price(arm), may_overrun=may_overrun)
+    def can_have_taken(self, price: int, reserved: int, least: int | None, *, may_overrun: bool) -> bool:
+        """Tell whether a pull can have taken so much; `least` is None if it was known how much it would take."""
+        return (least or 0) <= price <= self._most_to_take(reserved, may_overrun=may_overrun)
 
-    def _most_to_take(self, arm: int, reserved: int, *, may_overrun: bool) -> int:
-        is_skip = arm == len(self.bill.prices)  # to decline a request costs nothing
-        return max(self.bill.unit.most - self.spent, reserved) if may_overrun and not is_skip else reserved
+    def _most_to_take(self, reserved: int, *, may_overrun: bool) -> int:
+        return max(self.bill.unit.most - self.spent, reserved) if may_overrun else reserved
 
-    def told_price(self, cost: Amount, arm: int, reserved: int, what: str, *, may_overrun: bool) -> int:
+    def told_price(self, cost: Amount, reserved: int, least: int | None, what: str, *, may_overrun: bool) -> int:
         """Return what a pull took, as it is told, or raise; what is finer than the unit is rounded up."""
-        units = self.adjusted_price(cost, arm, reserved, what, may_overrun=may_overrun)
-        if self.is_random(arm) and units < self.price_low(arm):
-            least = self.bill.unit.decimal(self.price_low(arm))
-            raise InvalidAmount(f"{what} is {cost}: it must be at least {least}, the least that was declared")
+        units = self.adjusted_price(cost, reserved, what, may_overrun=may_overrun)
+        if least is not None and units < least:
+            lowest = self.bill.unit.decimal(least)
+            raise InvalidAmount(f"{what} is {cost}: it must be at least {lowest}, the least that was declared")
         return units
 
-    def adjusted_price(self, cost: Amount, arm: int, reserved: int, what: str, *, may_overrun: bool) -> int:
+    def adjusted_price(self, cost: Amount, reserved: int, what: str, *, may_overrun: bool) -> int:
         """Return what a pull took after all, or raise: that may be less than the least that was declared."""
         unit = self.bill.unit
         units = unit.units_at_least(cost, what)
-        most_units = self._most_to_take(arm, reserved, may_overrun=may_overrun)
+        most_units = self._most_to_take(reserved, may_overrun=may_overrun)
         if units > most_units:
             most = unit.decimal(most_units)
             rule = "which was reserved for it" if most_units == reserved else "what can be counted exactly"

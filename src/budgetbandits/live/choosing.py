@@ -107,6 +107,8 @@ class Chooser:
 
     def _obstacle(self, arm: int) -> str:
         books = self._books
+        if books.limits[arm] == 0:
+            return "is retired"
         if books.pulls_left[arm] <= 0:
             return f"has reached its limit of {books.limits[arm]} pulls"
         short = next((account for account in books.accounts if account.price(arm) > account.left), None)

@@ -15,7 +15,8 @@ import warnings
 from typing import Any, Self, overload
 
 from budgetbandits.core.books import Pull, PullState, Reservation, check_wanted, warn_if_tight
-from budgetbandits.core.checks import ArmName, Costs, Limits, OnOverrun, check_on_overrun, limits_of
+from budgetbandits.core.changes import money_given, new_arm, new_limit, new_terms, to_retire
+from budgetbandits.core.checks import ArmName, CostOrCosts, Costs, Limits, OnOverrun, check_on_overrun, limits_of
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import BudgetBanditsError, InvalidInput, RoundedCostWarning
@@ -436,7 +437,7 @@ class Learner:
     def _fund(self, amount: Amounts, sign: int, key: str | None) -> None:
         with self._lock:
             books, what = self._player.books, "deposit" if sign > 0 else "withdrawal"
-            units = books.units_of(amount, what)
+            units = money_given(books, amount, what)
             said = f"a {what} of {books.shown(units)}"
             if key is not None and books.is_repeated(key, said):
                 return
@@ -444,6 +445,67 @@ class Learner:
                 self._player.fund([sign * each for each in units])
                 if key is not None:
                     books.changes[key] = said
+
+    def add_arm(self, name: ArmName, cost: CostOrCosts, *, limit: int | None = None) -> None:
+        """Add an arm. The policy has not tried it yet. The same again changes nothing.
+
+        Parameters
+        ----------
+        name
+            A name of its own.
+        cost
+            What a pull costs, as where the learner is made; no finer than its unit.
+        limit
+            How often it may be pulled at most; None for as often as there is money.
+
+        Raises
+        ------
+        InvalidInput
+            If there is another arm of that name, or a value breaks a rule.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> learner = bb.Learner(bb.recommended(), costs={"a": "0.50"}, budget=100, reward_range=(0, 1), seed=7)
+        >>> learner.tell(learner.ask(), reward=0.3)
+        >>> learner.add_arm("b", "0.20")
+        >>> learner.ask().arm
+        'b'
+        >>> learner.reprice("b", "0.30")
+        >>> learner.retire("a")
+        >>> learner.ask(arm="a") is None, learner.ask().cost
+        (True, Decimal('0.30'))
+        """
+        with self._lock:
+            if arm := new_arm(self._player.books, name, cost, limit):
+                self._player.add_arm(arm)
+
+    def reprice(self, arm: ArmName, cost: CostOrCosts) -> None:
+        """Let pulls of an arm cost something else from now on; those outstanding keep their price.
+
+        What was learned of its rewards stays. What was learned of a random cost moves with its range.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such arm, or the cost breaks a rule.
+        """
+        with self._lock:
+            if new := new_terms(self._player.books, arm, cost):
+                self._player.reprice(*new)
+
+    def set_limit(self, arm: ArmName, limit: int | None) -> None:
+        """Let an arm be pulled so often in all, pulls so far included; None for as often as there is money."""
+        with self._lock:
+            if new := new_limit(self._player.books, arm, limit):
+                self._player.limit(*new)
+
+    def retire(self, arm: ArmName) -> None:
+        """Let an arm be pulled no more; pulls that are outstanding can be told. A new limit brings it back."""
+        with self._lock:
+            number = to_retire(self._player.books, arm)
+            if number is not None:
+                self._player.limit(number, 0)
 
     # What it shows
 

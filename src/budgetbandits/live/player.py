@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts
-from budgetbandits.core.books import Books, Expired, Fallback, Reservation
+from budgetbandits.core.books import Books, Expired, Fallback, Reservation, Terms
+from budgetbandits.core.changes import NewArm, with_budgets_changed, with_terms
 from budgetbandits.core.checks import ArmName, check_range, check_requests, check_whole
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.streams import CHOICE, Draws, uniform
@@ -102,7 +103,23 @@ class Player:
 
     def fund(self, units: Sequence[int]) -> None:
         """Add so much to each budget, or take it away; raise if that is spent or reserved."""
-        self._change(self.books.names, self.books.with_budgets_changed(units), self.books.limits)
+        self._change(self.books.names, with_budgets_changed(self.books, units), self.books.limits)
+
+    def add_arm(self, arm: NewArm) -> None:
+        """Add an arm, untried."""
+        books = self.books
+        bill = with_terms(books, len(books.names), arm.terms)
+        self._change([*books.names, arm.name], bill, np.append(books.limits, np.int64(arm.limit)))
+
+    def reprice(self, arm: int, terms: Terms) -> None:
+        """Let pulls of an arm cost something else from now on."""
+        self._change(self.books.names, with_terms(self.books, arm, terms), self.books.limits)
+
+    def limit(self, arm: int, limit: int) -> None:
+        """Let an arm be pulled so often in all; 0 retires it."""
+        limits = self.books.limits.copy()
+        limits[arm] = limit
+        self._change(self.books.names, self.books.bill, limits)
 
     def _change(self, names: Sequence[ArmName], bill: Bill, limits: Counts) -> None:
         with Uninterrupted():
@@ -177,7 +194,9 @@ class Player:
         """Settle a pull, outstanding or expired, with its checked reward and prices; an expired one moves no money."""
         is_late = pull.number in self.books.expired
         learns, draw = self.decisions[pull.number]
-        lesson = self.learning.lesson(pull.arm, reward, None if is_late else prices, draw) if learns else None
+        # What it cost says nothing about costs if it came too late, or the arm has another price by now.
+        says_cost = not is_late and pull.terms == self.books.terms(pull.arm)
+        lesson = self.learning.lesson(pull.arm, reward, prices if says_cost else None, draw) if learns else None
         with Uninterrupted():
             if is_late:
                 self._settle_late(pull)

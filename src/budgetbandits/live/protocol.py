@@ -3,7 +3,7 @@
 from typing import Protocol, overload, runtime_checkable
 
 from budgetbandits.core.books import Pull
-from budgetbandits.core.checks import ArmName
+from budgetbandits.core.checks import ArmName, CostOrCosts
 from budgetbandits.core.resources import Amounts, Money
 from budgetbandits.core.tables import Table
 from budgetbandits.live.views import ArmRow, Choice
@@ -64,6 +64,18 @@ class AskTell(Protocol):
 
     def withdraw(self, amount: Amounts, *, key: str) -> None:
         """Take money out of the budget that is neither spent nor reserved. The same again changes nothing."""
+
+    def add_arm(self, name: ArmName, cost: CostOrCosts, *, limit: int | None = None) -> None:
+        """Add an arm, untried. The same again changes nothing."""
+
+    def reprice(self, arm: ArmName, cost: CostOrCosts) -> None:
+        """Let pulls of an arm cost something else from now on; those outstanding keep their price."""
+
+    def set_limit(self, arm: ArmName, limit: int | None) -> None:
+        """Let an arm be pulled so often in all; None for as often as there is money."""
+
+    def retire(self, arm: ArmName) -> None:
+        """Let an arm be pulled no more; pulls that are outstanding can be told. A new limit brings it back."""
 
     @property
     def policy(self) -> Policy:

@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Floats
-from budgetbandits.core.books import Answer, Expired, Fallback, Reservation, fallback_of
+from budgetbandits.core.books import Answer, Books, Expired, Fallback, Reservation, Terms, fallback_of
 from budgetbandits.core.checks import check_whole, is_whole, limits_of, named_costs
 from budgetbandits.core.money import Amount, PriceList, Unit
 from budgetbandits.core.resources import Account, Bill, check_none_is_free
@@ -29,7 +29,7 @@ _CHANGED: Final = 6
 def to_json(player: Player) -> str:
     """Return everything about a player as JSON text."""
     books = player.books
-    money, changed = _saved_account(books.first), _saved_where_changed(player)
+    money, changed = _saved_account(books.first), _saved_where_changed(player, _remembered_pulls(books))
     return json.dumps(
         {
             "format": _FORMAT,
@@ -96,11 +96,20 @@ def _saved_where_used(player: Player) -> dict[str, Any]:
     return used
 
 
-def _saved_where_changed(player: Player) -> dict[str, Any]:
-    """Return what does not follow from the prices and budgets of now, where these have changed on the way."""
+def _remembered_pulls(books: Books) -> list[Reservation]:
+    answered = [pull for answer in books.answers.values() for pull in answer.pulls]
+    return [*books.outstanding.values(), *(each.reservation for each in books.expired.values()), *answered]
+
+
+def _saved_where_changed(player: Player, pulls: Iterable[Reservation]) -> dict[str, Any]:
+    """Return what does not follow from the prices and budgets of now, of these pulls, where they changed on the way."""
     books, changed = player.books, dict[str, Any]()
     if books.changes:
         changed["changes"] = books.changes
+    if terms := {str(pull.number): list(pull.terms) for pull in pulls if pull.terms != books.terms(pull.arm)}:
+        changed["terms"] = terms
+    if any(account.saved + account.overrun < 0 for account in books.accounts):
+        changed["repriced"] = True
     if books.fallback != fallback_of(books.bills, books.limits, books.requests, skip=books.skip):
         changed["fallback"] = list(books.fallback)
     return changed
@@ -159,7 +168,7 @@ def _restored(data: dict[str, Any]) -> Player:
         Policy.from_data(data["policy"]),
         names,
         _restored_bills(data, prices),
-        limits_of(data["limits"], names),
+        limits_of(data["limits"], names, least=0),  # 0 for one that is retired
         data["reward_range"],
         data["seed"],
         data["run"],
@@ -170,7 +179,7 @@ def _restored(data: dict[str, Any]) -> Player:
     player.books.restore_pulls(player.books.skip_arm, check_whole(data.get("declined", 0), "the declined requests", 53))
     _restore_arms(player, data)
     _restore_pulls(player, data)
-    _restore_answers(player, data.get("answers", {}))
+    _restore_answers(player, data)
     _restore_changes(player, data)
     if any(account.left + account.overrun < 0 for account in player.books.accounts):
         raise InvalidState("the saved learner is damaged: it spent more than its budget")
@@ -321,28 +330,45 @@ def _restore_pulls(player: Player, data: dict[str, Any]) -> None:
     for account, saved in zip(books.accounts, (data, *data.get("resources", {}).values()), strict=True):
         account.spent = check_whole(saved["spent"], "the money spent", 107)
         account.overrun = check_whole(saved.get("overrun", 0), "the overrun", 107)
-        # Overruns are savings below nothing.
-        account.saved = check_whole(saved["saved"] + account.overrun, "the money saved", 108) - account.overrun
+        # Overruns are savings below nothing, and so are prices that were higher before.
+        below = 1 << 107 if data.get("repriced") else account.overrun
+        account.saved = check_whole(saved["saved"] + below, "the money saved", 108) - below
     books.cancelled = {check_whole(number, "a cancelled pull", 56) for number in data["cancelled"]}
     player.reward_total = float(data["reward_total"])
     for *saved, learns in data["pending"]:
-        pull = _restored_pull(player, *saved)
+        pull = _restored_pull(player, data, *saved)
         books.restore_outstanding(pull)
         player.decisions[pull.number] = Decision(bool(learns), player.draw_of(pull.number))
     for *saved, learns, is_released in data["expired"]:
-        pull = _restored_pull(player, *saved)
+        pull = _restored_pull(player, data, *saved)
         books.expired[pull.number] = Expired(pull, bool(is_released))
         player.decisions[pull.number] = Decision(bool(learns), player.draw_of(pull.number))
     _check_pulls(player, [saved[0] for saved in (*data["pending"], *data["expired"])] + data["cancelled"])
 
 
-def _restored_pull(player: Player, number: int, arm: int, place: int) -> Reservation:
+def _restored_pull(player: Player, data: dict[str, Any], number: int, arm: int, place: int) -> Reservation:
     check_whole(number, "the id of a pull", 56)
     check_whole(arm, "the arm of a pull", 32)
     check_whole(place, "the number of a pull", 56)
     if arm == player.books.skip_arm and not player.books.skip:
         raise InvalidState(f"the saved learner is damaged: pull {number} is of an arm that there is not")
-    return Reservation(number, arm, place, player.books.prices(arm))
+    terms = player.books.terms(arm)
+    if saved := data.get("terms", {}).get(str(number)):
+        terms = _restored_terms(saved, len(terms.prices))
+    return Reservation(number, arm, place, *terms)
+
+
+def _restored_terms(saved: list[Any], resources: int) -> Terms:
+    """Return under which terms a pull was asked for that are not those of its arm any more."""
+    prices, least = saved
+    prices = tuple(check_whole(price, "a price", 107) for price in prices)
+    lows = least or (None,) * resources
+    for low, price in zip(lows, prices, strict=True):
+        if low is not None and check_whole(low, "a least price", 107) >= price:
+            raise InvalidState("the saved learner is damaged: its pulls cannot have cost that")
+    if len(prices) != resources:
+        raise InvalidState("the saved learner is damaged: its pulls have another number of prices")
+    return Terms(prices, None if least is None else tuple(least))
 
 
 def _check_pulls(player: Player, ids: list[int]) -> None:
@@ -356,7 +382,7 @@ def _check_pulls(player: Player, ids: list[int]) -> None:
     told = books.pulls - len(books.outstanding) - len(charged)
     if (
         books.asked != told + len(ids)
-        or not all(_adds_up(account, place, arms, charged) for place, account in enumerate(books.accounts))
+        or not all(_adds_up(account, arms, books.outstanding.values(), charged) for account in books.accounts)
         or (told_or_not > arms.pulls).any()
         or len(ids) != len(set(ids))
         or not all(1 <= number <= books.asked for number in ids)
@@ -365,18 +391,18 @@ def _check_pulls(player: Player, ids: list[int]) -> None:
         raise InvalidState("the saved learner is damaged: its pulls do not add up")
 
 
-def _adds_up(account: Account, place: int, arms: Arms, charged: list[Reservation]) -> bool:
+def _adds_up(account: Account, arms: Arms, open_pulls: Iterable[Reservation], charged: list[Reservation]) -> bool:
     cost_of_pulls = sum(int(arms.pulls[arm]) * account.price(int(arm)) for arm in np.flatnonzero(arms.pulls))
     is_whole = cost_of_pulls == account.spent + account.reserved + account.saved
     is_possible = account.overrun <= account.spent
-    charged_most = account.spent + account.saved + account.overrun
-    return is_whole and is_possible and sum(pull.prices[place] for pull in charged) <= charged_most
+    unsettled, settled = (sum(account.price(pull.arm) for pull in pulls) for pulls in (open_pulls, charged))
+    return is_whole and is_possible and unsettled + settled <= cost_of_pulls
 
 
-def _restore_answers(player: Player, answers: dict[str, Any]) -> None:
+def _restore_answers(player: Player, data: dict[str, Any]) -> None:
     books = player.books
-    for key, (wanted, saved) in answers.items():
-        pulls = [_restored_pull(player, *pull) for pull in saved]
+    for key, (wanted, saved) in data.get("answers", {}).items():
+        pulls = [_restored_pull(player, data, *pull) for pull in saved]
         check_whole(wanted, f"the number of pulls wanted with {key!r}", 16)
         if not 1 <= len(pulls) <= wanted or not all(1 <= pull.number <= books.asked for pull in pulls):
             raise InvalidState(f"the saved learner is damaged: its answer to {key!r} makes no sense")
@@ -391,7 +417,8 @@ def saved_state(player: Player, *, expects: bool) -> dict[str, Any]:
 
     What it expects of the future (`Player.expect`) is left out, too.
     """
-    books, changed = player.books, _saved_where_changed(player)
+    books = player.books
+    changed = _saved_where_changed(player, books.outstanding.values())
     if expects:
         changed.pop("fallback", None)
     return (
@@ -402,7 +429,7 @@ def saved_state(player: Player, *, expects: bool) -> dict[str, Any]:
             "declined": books.declined,
             "accounts": [[account.spent, account.saved, account.overrun] for account in books.accounts],
             "reward_total": player.reward_total,
-            "pending": [[*_saved_pull(player, pull), *pull.prices] for pull in books.outstanding.values()],
+            "pending": [_saved_pull(player, pull) for pull in books.outstanding.values()],
         }
     )
 
@@ -415,7 +442,8 @@ def restore_state(player: Player, data: dict[str, Any]) -> None:
     books.asked, player.reward_total = data["asked"], data["reward_total"]
     for account, (spent, saved, overrun) in zip(books.accounts, data["accounts"], strict=True):
         account.spent, account.saved, account.overrun = spent, saved, overrun
-    for number, arm, place, learns, *prices in data["pending"]:
-        books.restore_outstanding(Reservation(number, arm, place, tuple(prices)))
-        player.decisions[number] = Decision(learns, player.draw_of(number))
+    for *saved, learns in data["pending"]:
+        pull = _restored_pull(player, data, *saved)
+        books.restore_outstanding(pull)
+        player.decisions[pull.number] = Decision(learns, player.draw_of(pull.number))
     _restore_changes(player, data)

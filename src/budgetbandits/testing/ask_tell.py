@@ -161,6 +161,21 @@ class AskTellContract(ABC):
             arms.ask(key="in")
         assert _amounts(arms) == ("2.0", "6.0", "0.0")
 
+    def test_arms_come_and_go_and_cost_something_else(self, arms: AskTell) -> None:
+        before = _asked(arms, arm="b", key="k")
+        for _ in range(2):
+            arms.add_arm("d", ("0.05", "0.20"), limit=2)
+            arms.reprice("b", "0.50")
+            arms.retire("c")
+        assert [row.name for row in arms.arms] == ["a", "b", "c", "d"]
+        assert _asked(arms, arm="b", key="k") == before
+        assert (_asked(arms, arm="b").cost, arms.ask(arm="c")) == (Decimal("0.50"), None)
+        assert {pull.arm for pull in arms.ask(n=5)} == {"a", "d"}  # a first, and then what is left to be tried
+        arms.tell(before, 0.5)
+        assert (arms.money.spent, len(arms.ask(arm="d", n=9))) == (Decimal("0.25"), 1)
+        arms.set_limit("c", None)
+        assert _asked(arms, arm="c").cost == 1
+
     def test_several_pulls_at_once_are_those_that_come_one_by_one(self, arms: AskTell) -> None:
         other = self.start(kube(), COSTS, 10)
         assert arms.ask(n=4) == [_asked(other) for _ in range(4)]

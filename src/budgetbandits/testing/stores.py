@@ -257,6 +257,48 @@ class StoreContract(ABC):
             again.open("ads").tell(pull, 0.5, {"gpu_s": 1}) if pull else None
         ads.verify()
 
+    def test_arms_are_added_repriced_limited_and_retired_for_everyone(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, requests=50, skip=True)
+        old, declined = ads.ask(arm="b"), ads.ask(arm=SKIP)
+        assert old is not None
+        assert declined is not None
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            assert other.pulls == 2
+            for campaign in (ads, other):
+                campaign.add_arm("d\0", ("0.05", "0.40"), limit=3)
+                campaign.reprice("b", "0.50")
+                campaign.set_limit("a", 9)
+                campaign.retire("c")
+            assert other.arms == ads.arms
+            assert (ads.retired, other.retired) == (("c",), ("c",))
+            assert [pull.arm for pull in other.ask(arm="d\0", n=9)] == ["d\0"] * 3
+            new = other.ask(arm="b")
+            assert new is not None
+            assert [lease.cost for lease in ads.leases if lease.arm == "b"] == [Decimal("0.25"), Decimal("0.50")]
+            other.tell(old, 0.5)
+            ads.tell(declined, 0)
+            ads.tell(3, 0.5, "0.07")
+            assert ads.money.spent == Decimal("0.32")
+            ads.adjust(old, "0.30", reason="the bill")
+        rows = [(row.kind, row.arm, row.amount, row.terms) for row in ads.history()]
+        assert rows[:6] == [
+            ("directed", "b", Decimal("0.25"), None),
+            ("directed", SKIP, Decimal(0), None),
+            ("added", "d\0", Decimal("0.40"), '{"name":"d\\u0000","limit":3,"least":[5]}'),
+            ("repriced", "b", Decimal("0.50"), None),
+            ("limited", "a", Decimal(0), '{"limit":9}'),
+            ("retired", "c", Decimal(0), None),
+        ]
+        assert [row[1] for row in rows[-4:]] == ["b", SKIP, "d\0", "b"]
+        ads.ask(n=9)
+        ads.verify()
+        ads.close()
+        with pytest.raises(CampaignClosed, match="the campaign is closed, and needs no more arms: create another"):
+            ads.add_arm("e", 1)
+
     def test_a_paused_campaign_hands_out_nothing_and_settles_what_is_outstanding(
         self, ads: Campaign, tmp_path: Path, clock: HandClock
     ) -> None:

@@ -39,7 +39,7 @@ __all__ = [
     "version_of",
 ]
 
-NEWEST: Final = "0004"
+NEWEST: Final = "0005"
 VERSION_TABLE: Final = "schema_version"
 _AMOUNTS: Final = re.compile(r"-?\d{1,16}( -?\d{1,16})*", re.ASCII)  # what `journal.written` writes
 
@@ -81,6 +81,7 @@ entries = Table(
     Column("wanted", Integer, nullable=False),
     Column("further", Text),
     Column("note", Text),
+    Column("terms", Text),
 )
 
 # NULL differs from NULL in both databases, so entries without a key do not clash.
@@ -121,7 +122,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
         all(isinstance(number, int) for number in (entry.number, entry.time, entry.amount, entry.part, entry.wanted))
         and all(number is None or isinstance(number, int) for number in numbers)
         and (entry.reward is None or isinstance(entry.reward, float))
-        and all(text is None or isinstance(text, str) for text in (entry.key, entry.further, entry.note))
+        and all(text is None or isinstance(text, str) for text in (entry.key, entry.further, entry.note, entry.terms))
         and (entry.further is None or _AMOUNTS.fullmatch(entry.further) is not None)
         and is_moment(entry.time)
         and (entry.until is None or is_moment(entry.until))
