@@ -25,7 +25,7 @@ run: setup  ## reproduce the paper's experiments: claims on the terminal, report
 	$(BIN)/budgetbandits reproduce
 
 test: setup  ## run all tests, doctests and examples
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2
 
 check: format lint types imports test  ## everything that must pass before a commit
 

@@ -7,9 +7,11 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from budgetbandits.testing import PostgresqlServer
 from old_sqlite import pretend_old_sqlite
@@ -19,27 +21,42 @@ settings.register_profile("wide", deadline=None, max_examples=2000)
 settings.load_profile("workshop")
 
 
-# The files that take longest. A process that has compiled one policy has much of the next one's machine code already.
-# So they stand in such an order that of two workers one gets most of what compiles, the first of each line, while the
-# other one does the rest of the line.
-LONGEST = [
+# A process that has compiled one policy has much of the next one's machine code already. So all files that compile much
+# go to one worker, one after the other, while the others do the rest: first what takes long and needs no machine code.
+COMPILING = (
+    *("test_play.py", "test_ceilings.py", "test_memory.py", "test_random_costs.py", "test_study.py"),
+    *("test_requests_study.py", "studies.md", "regret.py", "test_requested_policies.py", "test_resources_simulated.py"),
+    *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
+    *("test_indices.py", "test_tournament.py"),
+)
+LONGEST = tuple(
     f"test_{name}.py"
     for name in (
-        *("play", "crowds", "contract_random_costs"),
-        *("ceilings", "contract", "state_machine"),
-        *("memory", "faults", "stores"),
-        *("random_costs", "package", "compiler"),
-        *("requests_study", "contract_index_policy", "ask_tell"),
-        *("oracles", "knapsack", "disasters", "opening"),
-        *("study", "reproduction", "own_laws", "cluster"),
-        *("resources_simulated", "examples", "changing", "own_study", "limits"),
+        *("crowds", "contract_random_costs", "state_machine", "faults", "stores", "contract", "package", "cuda"),
+        *("ask_tell", "contract_index_policy", "compiler", "changing", "index_values", "knapsack", "disasters"),
+        *("opening", "figures", "chain", "reproduction", "cluster", "examples"),
     )
-]
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker has such a one left when the others are done."""
-    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+    order = {name: place for place, name in enumerate(COMPILING + LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
+
+class CompilingTogether(LoadFileScheduling):
+    """Gives one worker all files that compile, and each of the others a file at a time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "compiling" if Path(file).name in COMPILING else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> CompilingTogether:
+    """Say which worker gets which tests."""
+    return CompilingTogether(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:

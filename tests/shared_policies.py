@@ -12,6 +12,6 @@ BY_CEILINGS = bb.recommended()
 BY_SCAN = bb.thompson()
 WITH_A_PLAN = bb.epsilon_first(0.2)  # what it does depends on the whole budget
 
-# A window with the oracle DensityGreedy takes five times as long as with another: test_memory alone has KUBE with one.
+# A window with the oracle DensityGreedy takes five times as long as with another: test_memory has that in Python.
 WINDOWED = bb.Forgetful(bb.recommended(), bb.memories.Window(40))
 DISCOUNTED = bb.Forgetful(bb.thompson(), bb.memories.Discount(0.95))

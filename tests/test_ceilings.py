@@ -202,6 +202,7 @@ def test_so_is_one_that_breaks_it_for_arms_never_tried() -> None:
         assert outcome.pulls.tolist() == [row.pulls for row in played_live(problem, policy, 200, 7, run).arms]
 
 
+@pytest.mark.usefixtures("in_python")
 def test_nan_is_refused_for_arms_never_tried() -> None:
     policy = bb.IndexPolicy(Odd(unsure_after=0), bb.oracles.Fractional(), lazy=True)
     problem = bb.paper_problem("moderate", arms=2, seed=1)

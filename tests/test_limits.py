@@ -386,6 +386,7 @@ class TestOptimum:
             with pytest.raises(InvalidInput, match="this problem has limits"):
                 bound(self.problem, 100)
 
+    @pytest.mark.usefixtures("in_python")
     def test_all_limits_together_may_end_a_run(self) -> None:
         problem = bb.Problem([1, 1], [bb.Bernoulli(0.5)] * 2, limits=[3, 4])
         runs = bb.simulate(problem, {"KUBE": bb.kube(), "POKER": bb.policies.poker()}, [100], runs=2, seed=1)

@@ -20,7 +20,8 @@ from budgetbandits.studies.report import to_markdown
 
 PROBLEM = bb.Problem({"small": 1, "large": 4}, [bb.Bernoulli(0.5), bb.Bernoulli(0.9)])
 FAMILY = bb.families.BernoulliFamily(arms=5)
-POLICIES: dict[str, bb.Policy] = {"wide": bb.fractional_kube(), "narrow": bb.fractional_kube(0.25)}
+# Those that the documentation has compiled already, wide and narrow.
+POLICIES: dict[str, bb.Policy] = {"wide": bb.policies.learned_range_kl_ucb(a=1.0), "narrow": bb.recommended()}
 
 
 def played(**changes: Any) -> bb.Runs:
@@ -168,8 +169,8 @@ STUDY = """
 runs = 2
 budgets = [1600, 400]
 problem = { family = "bernoulli", arms = 5 }
-policies.wide = { policy = "fractional_kube" }
-policies.narrow = { policy = "fractional_kube", width = 0.25 }
+policies.wide = { policy = "learned_range_kl_ucb", a = 1.0 }
+policies.narrow = { policy = "recommended" }
 """
 
 
