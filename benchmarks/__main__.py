@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from unittest import mock
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from benchmarks.campaigns import campaigns
 from benchmarks.cuda import cuda
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
 from budgetbandits.core.registry import Definition
+from budgetbandits.simulation import simulate as simulation
 from budgetbandits.studies.leaderboard.suite import read_suite
 
 LITERAL = 1 / 40
@@ -164,6 +166,29 @@ def policies() -> None:
         print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
 
 
+def short() -> None:
+    print("\nShort runs in simulate, optimum and rows included: together, one by one, and how many times faster")
+    family = bb.paper_family("moderate", 10)
+    for budget in (100, 1000):
+        for name in ("kube", "fractional_kube", "recommended"):
+            policy = bb.policies.POLICIES[name].example()
+            together, alone = run_time(policy, family, budget, 10_000), run_time(policy, family, budget, 500, 1)
+            row(f"{name}, K = 10, B = {budget}, {1 / together:,.0f} runs a second", together, alone, 5, 1e6, "us")
+
+
+def run_time(
+    policy: bb.Policy, family: bb.families.Family, budget: float, runs: int, together: int | None = None
+) -> float:
+    """Return the CPU time of a run among many, of which so many are played together at most."""
+    with mock.patch.object(simulation, "_RUNS_PER_BATCH", together or simulation._RUNS_PER_BATCH):
+
+        def work() -> None:
+            bb.simulate(family, policy, budget, runs=runs, seed=1, workers=1, progress=False)
+
+        work()  # compile, or load what was compiled
+        return cpu_seconds(work, 3) / runs
+
+
 def random_costs() -> None:
     print("\nPulls a second where costs are random, one core, RandomCostFamily, K = 100, B = 1e3")
     for name, entrant in read_suite(costs="random").policies.items():
@@ -238,6 +263,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "numpy": against_numpy,
     "growth": growth,
     "policies": policies,
+    "short": short,
     "random_costs": random_costs,
     "live": live,
     "requests": requests,

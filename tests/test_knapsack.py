@@ -15,6 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.errors import InvalidAmount, InvalidInput, KnapsackTooHard
 from budgetbandits.policies import knapsack
 from budgetbandits.policies.knapsack import Solution, exact, fractional, greedy
@@ -328,12 +329,30 @@ class TestBadInput:
             solve([], [], 10)
 
 
-def test_a_puzzle_that_is_too_hard_is_given_up_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knapsack, "_STATES_MAX", 1000)
+def hard_puzzle(items: int) -> tuple[list[float], list[float]]:
+    """Return values and costs all of one density: a subset sum of real numbers."""
     chance = random.Random(4)
-    costs = [chance.uniform(1, 2) for _ in range(30)]  # all of one density: a subset sum of real numbers
+    costs = [chance.uniform(1, 2) for _ in range(items)]
+    return [2 * cost for cost in costs], costs
+
+
+def test_a_puzzle_that_is_too_hard_is_given_up_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knapsack, "SETS_MOST", 1000)
     with pytest.raises(KnapsackTooHard, match="use the fractional bound"):
-        exact([2 * cost for cost in costs], costs, 100)
+        exact(*hard_puzzle(30), 100)
+
+
+@pytest.mark.parametrize("limit", [2, UNLIMITED])
+def test_what_is_given_up_comes_with_a_gap_that_holds(limit: int) -> None:
+    values, costs = map(np.array, hard_puzzle(8))
+    solution, settled = knapsack.best_counts(values, costs, 20.05, np.full(8, limit))
+    optimum = solution @ values
+    assert settled == 0
+    for sets in (2, 10, 50):
+        counts, gap = knapsack.best_counts(values, costs, 20.05, np.full(8, limit), sets)
+        assert counts @ costs <= 20.05
+        assert gap > 0
+        assert counts @ values <= optimum <= counts @ values + gap
 
 
 @given(st.integers(1, 2**53), st.integers(1, 2**53))

@@ -20,7 +20,7 @@ import budgetbandits as bb
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.errors import InvalidInput, JournalDamaged, PolicyError
 from budgetbandits.policies.knapsack import exact, fractional, greedy, relaxation
-from budgetbandits.simulation.engine.dispatch import play_run, solve_exactly
+from budgetbandits.simulation.engine.dispatch import play_run, solve_compiled
 from shared_policies import BY_CEILINGS, BY_SCAN, KUBE, WITH_A_PLAN
 from states import asked
 from test_play import GO_ON, NO_MARKS, assert_equal, scanned, some_budget, some_problem, world_of
@@ -116,7 +116,8 @@ def test_compiled_it_is_the_same() -> None:
     for _ in range(50):
         values, costs, budget, limits = random_instance(chance, is_whole=chance.random() < 0.5)
         bounds = np.array([UNLIMITED if limit is None else limit for limit in limits])
-        counts = solve_exactly(np.array(values), np.array(costs), budget, bounds)
+        counts, gap = solve_compiled(np.array(values), np.array(costs), budget, bounds)
+        assert gap == 0
         assert counts.tolist() == exact(values, costs, budget, limits).counts.tolist()
 
 

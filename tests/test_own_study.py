@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.errors import InvalidInput, InvalidState, KnapsackTooHard, OutputError
+from budgetbandits.errors import InvalidInput, InvalidState, OutputError
 from budgetbandits.studies import study
 from budgetbandits.studies.own_study.run import run_study
 from budgetbandits.studies.study import Machine
@@ -220,17 +220,6 @@ def test_a_mistake_in_the_file_writes_nothing(change: tuple[str, str], file: Pat
     with pytest.raises(InvalidInput, match="runs is 0"):
         run_study(EXAMPLES / "study.toml", tmp_path / "out", QUIET, runs=0)
     assert not (tmp_path / "out").exists()
-
-
-def test_an_optimum_that_cannot_be_found_says_what_to_write(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def simulate(*_: Any, **__: Any) -> bb.Runs:
-        raise KnapsackTooHard("too hard")
-
-    monkeypatch.setattr(study, "simulate", simulate)
-    with pytest.raises(KnapsackTooHard, match=r'mine\.toml that is against = "fractional"'):
-        run_study(file, tmp_path / "out", QUIET)
 
 
 def test_a_single_arm_has_no_regret_and_odd_names_are_shown_as_they_are(tmp_path: Path) -> None:

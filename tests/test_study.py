@@ -1,5 +1,6 @@
 """Simulations as a user runs them: rows, workers, interruptions, bad use, and what is computed from the rows."""
 
+import functools
 import json
 import os
 import re
@@ -21,8 +22,9 @@ import budgetbandits as bb
 from budgetbandits.analysis.intervals import Interval, mean_interval, ratio_interval
 from budgetbandits.analysis.regret import regrets
 from budgetbandits.core.arrays import Counts
-from budgetbandits.errors import InvalidInput, InvalidState, PolicyError, SlowPolicyWarning
-from budgetbandits.simulation.engine import play_runs
+from budgetbandits.errors import InvalidInput, InvalidState, PolicyError, SlowPolicyWarning, UnsettledOptimumWarning
+from budgetbandits.policies.knapsack import best_counts
+from budgetbandits.simulation.engine import dispatch, play_runs
 from budgetbandits.simulation.engine.dispatch import _place
 from budgetbandits.simulation.engine.world import World
 from budgetbandits.simulation.simulate import Batch, Plan, play_runs_of_plan
@@ -30,7 +32,7 @@ from budgetbandits.simulation.simulate import Batch, Plan, play_runs_of_plan
 FAMILY = bb.paper_family("moderate", arms=20)
 POLICIES: dict[str, bb.Policy] = {"KUBE": bb.kube(1 / 40), "eps-first": bb.epsilon_first(0.1)}
 COLUMNS = ["run", "policy", "budget", "reward", "expected_reward", "pulls", "spent"]
-COLUMNS += ["optimum", "fractional_optimum", "cost_min"]
+COLUMNS += ["optimum", "optimum_gap", "fractional_optimum", "cost_min"]
 
 
 def study(**changes: Any) -> bb.Runs:
@@ -366,6 +368,29 @@ def test_each_of_several_policies_has_a_number_while_it_is_compiled(monkeypatch:
     said.clear()
     bb.simulate(FAMILY, POLICIES["KUBE"], 200, runs=1, seed=1)
     assert said == [""]
+
+
+def test_an_optimum_that_is_too_hard_ends_no_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(4)
+    costs = chance.uniform(1, 2, 30)  # all of one density: two million sets settle nothing
+    problem = bb.Problem(costs, [bb.Bernoulli(cost / 2) for cost in costs.tolist()])
+    # As hard for fewer sets, which need not be compiled.
+    monkeypatch.setattr(dispatch, "_is_at_hand", lambda: False)
+    monkeypatch.setattr(dispatch, "_SETS_IN_PYTHON", 100)
+    monkeypatch.setattr(dispatch, "solve_compiled", functools.partial(best_counts, sets_most=1000))
+    with pytest.warns(UnsettledOptimumWarning, match=r"gave up in 4 of 4 rows: .* of it at most") as warned:
+        runs = bb.simulate(problem, POLICIES, 100, runs=2)
+    assert len(warned) == 1
+    assert (runs["optimum_gap"] > 0).all()
+    assert (runs["optimum"] + runs["optimum_gap"] <= runs["fractional_optimum"] * (1 + 1e-12)).all()
+    assert [row.mean > 0 for row in bb.regret(runs)] == [True, True]
+
+
+def test_runs_of_older_files_have_no_gap() -> None:
+    runs = study()
+    old = bb.Runs.from_arrow(runs.to_arrow().drop_columns(["optimum_gap"]))
+    assert old["optimum_gap"].tolist() == [0.0] * len(runs)
+    assert len(old + study(first_run=6)) == 2 * len(runs)
 
 
 # Regret

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import budgetbandits as bb
 from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.policies import whole_pulls
 from budgetbandits.policies.relaxation import relaxed_pulls
@@ -99,3 +100,18 @@ def test_what_is_too_hard_is_given_up_with_a_word(monkeypatch: pytest.MonkeyPatc
     costs = [chance.uniform(1, 2) for _ in range(20)]
     with pytest.raises(KnapsackTooHard, match="use the fractional bound"):
         exact_pulls(*with_requests([2 * cost for cost in costs], costs, 100.0, 70.0))
+
+
+def test_the_gap_of_an_optimum_that_is_given_up_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(1)
+    costs = [round(chance.uniform(1, 2), 3) for _ in range(6)]
+    problem = bb.Problem(costs, [bb.Bernoulli(round(cost / 2 * chance.uniform(0.9, 1), 3)) for cost in costs])
+    bill = problem.tables.bill("13.37")
+    requests = problem.tables.requests(bill, 9, skip=False)
+    optimum, settled = problem.tables.best_optimum(bill, requests)
+    monkeypatch.setattr(whole_pulls, "_NODES_MAX", 3)
+    found, gap = problem.tables.best_optimum(bill, requests)
+    assert settled == 0
+    assert found < optimum <= found + gap
+    with pytest.raises(KnapsackTooHard, match="use the fractional bound"):
+        problem.optimum("13.37", requests=9)

@@ -27,8 +27,8 @@
     ├── KnapsackTooHard         the exact knapsack gave up before it could prove an optimum
     └── SimulationInterrupted   (also a KeyboardInterrupt)  Ctrl-C; it carries the runs that were finished
 
-Beside them there are four warnings, `RoundedCostWarning`, `SlowPolicyWarning`, `SlowLawWarning` and
-`TightBudgetWarning`.
+Beside them there are five warnings, `RoundedCostWarning`, `SlowPolicyWarning`, `SlowLawWarning`, `TightBudgetWarning`
+and `UnsettledOptimumWarning`.
 
 Each message names the value, the rule that it breaks and the way out. An operation that raises one of these
 has changed nothing; `OutcomeUnknown` alone cannot promise that.
@@ -68,6 +68,7 @@ __all__ = [
     "StoreUnavailable",
     "TightBudgetWarning",
     "UnknownPull",
+    "UnsettledOptimumWarning",
     "WrongStore",
 ]
 
@@ -178,6 +179,10 @@ class SlowPolicyWarning(UserWarning):
 
 class TightBudgetWarning(UserWarning):
     """A budget cannot pay even the cheapest arm for all requests."""
+
+
+class UnsettledOptimumWarning(UserWarning):
+    """The search for an exact optimum gave up, and what it found may be a little too low."""
 
 
 class SimulationInterrupted(BudgetBanditsError, KeyboardInterrupt):

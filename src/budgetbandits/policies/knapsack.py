@@ -27,7 +27,7 @@ __all__ = ["Solution", "exact", "fractional", "greedy", "relaxation"]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_STATES_MAX: Final = 2_000_000
+SETS_MOST: Final = 2_000_000  # that are looked at for an exact solution
 _TOLERANCE: Final = 2.0**-50  # of the total value: what its float64 sum cannot resolve
 
 
@@ -236,15 +236,31 @@ def relaxed_value(values: Floats, costs: Floats, budget: float, limits: Counts) 
 @allocating
 def exact_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
     """Solve exactly; see `exact`."""
-    for item in range(len(costs)):
-        if costs[item] <= budget and limits[item] < times(budget, costs[item]):
-            return bounded_counts(values, costs, budget, limits)
-    return unbounded_counts(values, costs, budget)
+    counts, gap = best_counts(values, costs, budget, limits, SETS_MOST)
+    if gap > 0.0:
+        raise KnapsackTooHard("two million sets of arms did not settle the exact optimum: use the fractional bound")
+    return counts
 
 
 @allocating
-def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
-    """Solve exactly where a limit counts (Pisinger's expanding core, 2000).
+def best_counts(
+    values: Floats, costs: Floats, budget: float, limits: Counts, sets_most: int = SETS_MOST
+) -> tuple[Counts, float]:
+    """Solve exactly or, if so many sets do not settle it, as well as they do; see `exact`.
+
+    Also return the gap: by how much the optimum can be worth more. It is 0 for an exact solution.
+    """
+    for item in range(len(costs)):
+        if costs[item] <= budget and limits[item] < times(budget, costs[item]):
+            return bounded_counts(values, costs, budget, limits, sets_most)
+    return unbounded_counts(values, costs, budget, sets_most)
+
+
+@allocating
+def bounded_counts(
+    values: Floats, costs: Floats, budget: float, limits: Counts, sets_most: int
+) -> tuple[Counts, float]:
+    """Do as `best_counts` does where a limit counts (Pisinger's expanding core, 2000).
 
     The relaxation takes the densest items as often as they may be taken, down to the one at which the money ends. The
     best solution differs from it mostly in items of nearly that density. So items are looked at in the order in which
@@ -255,7 +271,7 @@ def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
     """
     counts, broken = relaxed_counts(values, costs, budget, limits)
     if broken < 0:
-        return counts
+        return counts, 0.0
     densities = values / costs
     items, copies = changes_of(counts, densities, costs, budget, limits, broken)
     best_to_add, best_to_leave_out = densities_to_come(items, copies, densities)
@@ -270,13 +286,15 @@ def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
     # What was changed to reach each set, and in which set.
     parent, change = np.array([-1]), np.array([-1])
     most, winner = worth, 0
+    ceiling, gap = math.inf, 0.0  # what no set that is left can become worth more than
     for k in range(len(items)):
         heavier, low = pay_often(0.0, 0.0, -costs[items[k]] * np.sign(copies[k]), abs(copies[k]))
         total, error = exact_sums(weight, weight_low, heavier, low)
         parent = np.concatenate((parent, number))
         change = np.concatenate((change, np.full(len(number), k)))
-        if len(parent) > _STATES_MAX:
-            raise KnapsackTooHard("two million sets of arms did not settle the exact optimum: use the fractional bound")
+        if len(parent) > sets_most:
+            gap = ceiling - most
+            break
         number = np.concatenate((number, np.arange(len(parent) - len(number), len(parent))))
         weight, weight_low = np.concatenate((weight, total)), np.concatenate((weight_low, error))
         value = np.concatenate((value, value + copies[k] * values[items[k]]))
@@ -284,7 +302,7 @@ def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
         order = np.argsort(weight_low, kind="mergesort")
         order = order[np.argsort(weight[order], kind="mergesort")]
         keep = np.zeros(len(order), np.bool_)
-        heaviest_value = -1.0
+        heaviest_value, ceiling = -1.0, most
         for i in order:
             space = budget - weight[i] - weight_low[i]
             is_paid = weight[i] < budget or (weight[i] == budget and weight_low[i] <= 0.0)
@@ -293,16 +311,16 @@ def bounded_counts(values: Floats, costs: Floats, budget: float, limits: Counts)
             heaviest_value = value[i]
             if is_paid and value[i] > most:
                 most, winner = value[i], number[i]
-            keep[i] = value[i] + space * (best_to_add[k] if is_paid else best_to_leave_out[k]) > most * (
-                1.0 + _TOLERANCE
-            )
+            bound = value[i] + space * (best_to_add[k] if is_paid else best_to_leave_out[k])
+            keep[i] = bound > most * (1.0 + _TOLERANCE)
+            ceiling = max(ceiling, bound)
         weight, weight_low, value, number = weight[keep], weight_low[keep], value[keep], number[keep]
         if len(number) == 0:
             break
     while winner > 0:
         counts[items[change[winner]]] += copies[change[winner]]
         winner = parent[winner]
-    return counts
+    return counts, gap
 
 
 @allocating
@@ -354,18 +372,18 @@ def densities_to_come(items: Counts, copies: Counts, densities: Floats) -> tuple
 
 
 @allocating
-def unbounded_counts(values: Floats, costs: Floats, budget: float) -> Counts:
-    """Solve exactly without limits.
+def unbounded_counts(values: Floats, costs: Floats, budget: float, sets_most: int) -> tuple[Counts, float]:
+    """Do as `best_counts` does without limits.
 
     A* over sets of items other than the densest one. A set that loses L and leaves the remainder r (what the densest
     item cannot fill up) costs L + density * r in the end; and since item j moves the remainder by its cost modulo
     that of the densest, at a loss of at least `rate` for each unit moved, L + rate * r bounds every set that it is
     part of.
     """
-    counts = np.zeros(len(values), np.int64)
+    counts, gap = np.zeros(len(values), np.int64), 0.0
     best = densest(values / costs, costs, budget)
     if best < 0:
-        return counts
+        return counts, gap
     step = costs[best]
     density = values[best] / step
     items = useful_items(values, costs, budget, best)
@@ -419,14 +437,15 @@ def unbounded_counts(values: Floats, costs: Floats, budget: float) -> Counts:
             heapq.heappush(heap, (loss + rate * left, left, len(parent) - 1))
             if loss + density * left < least:
                 least, winner = loss + density * left, len(parent) - 1
-        if len(parent) > _STATES_MAX:
-            raise KnapsackTooHard("two million sets of arms did not settle the exact optimum: use the fractional bound")
+        if len(parent) > sets_most:
+            gap = max(least - bound, 0.0)  # of what is left, nothing has a lower bound
+            break
 
     counts[best], _ = fill_up(budget, weight[winner], weight_low[winner], step)
     while parent[winner] >= 0:
         counts[items[added[winner]]] += 1
         winner = parent[winner]
-    return counts
+    return counts, gap
 
 
 @allocating

@@ -17,7 +17,7 @@ from budgetbandits.policies.hull import finite
 from budgetbandits.policies.knapsack import densest, take, times
 from budgetbandits.policies.relaxation import mixture_of_two, solved_programme
 
-__all__ = ["exact_pulls", "greedy_pulls"]
+__all__ = ["best_pulls", "exact_pulls", "greedy_pulls"]
 
 _NODES_MAX: Final = 20_000
 _WHOLE: Final = 1e-9  # a number of pulls that is so near to a whole one is meant to be that
@@ -137,24 +137,37 @@ def without(allowance: Allowance, further: Further, arm: int, count: int) -> tup
 @allocating
 def exact_pulls(values: Floats, allowance: Allowance, further: Further) -> Counts:
     """Solve exactly; see `Exact`."""
-    worth = finite(values)
-    if not further.fills or further.requests == math.inf:
-        return best_branch(worth, allowance, further, greedy_pulls(worth, allowance, further))
-    free = further._replace(fills=False)
-    ones = np.ones(len(values))
-    counts = greedy_pulls(worth, allowance, further)
-    if counts.sum() < int(further.requests):
-        counts = best_branch(ones, allowance, free, counts)
-    return best_branch(worth, allowance, further._replace(requests=float(counts.sum())), counts)
+    counts, is_settled = best_pulls(values, allowance, further)
+    if not is_settled:
+        raise KnapsackTooHard("twenty thousand branches did not settle the exact optimum: use the fractional bound")
+    return counts
 
 
 @allocating
-def best_branch(values: Floats, allowance: Allowance, further: Further, counts: Counts) -> Counts:
+def best_pulls(values: Floats, allowance: Allowance, further: Further) -> tuple[Counts, bool]:
+    """Solve exactly or, if twenty thousand branches do not settle it, as well as they do; also return whether they did.
+
+    What was to be answered is answered then as far as that was settled.
+    """
+    worth = finite(values)
+    counts = greedy_pulls(worth, allowance, further)
+    if not further.fills or further.requests == math.inf:
+        return best_branch(worth, allowance, further, counts)
+    is_filled = True
+    if counts.sum() < int(further.requests):
+        counts, is_filled = best_branch(np.ones(len(values)), allowance, further._replace(fills=False), counts)
+    counts, is_settled = best_branch(worth, allowance, further._replace(requests=float(counts.sum())), counts)
+    return counts, is_filled and is_settled
+
+
+@allocating
+def best_branch(values: Floats, allowance: Allowance, further: Further, counts: Counts) -> tuple[Counts, bool]:
     """Improve on a solution until there is none that is worth more: branch and bound, depth first.
 
     A branch is a range of pulls for each arm, and the relaxation says what it can be worth at most. Of the arm whose
     pulls there are farthest from a whole number, one half of the range lies below and the other above. Without `skip`
-    the solution given answers as many requests as there are, and so do all that are looked at.
+    the solution given answers as many requests as there are, and so do all that are looked at. Also return whether
+    all branches were looked at.
     """
     is_whole = bool(np.all(values == np.floor(values)))
     most = worth_of(values, counts)
@@ -164,7 +177,7 @@ def best_branch(values: Floats, allowance: Allowance, further: Further, counts: 
     branches = [(lowest, highest)]
     for _ in range(_NODES_MAX):
         if len(branches) == 0:
-            return counts
+            return counts, True
         low, high = branches.pop()
         pulls, is_open = relaxed_between(values, allowance, further, low, high)
         bound = worth_of(values, pulls)
@@ -188,7 +201,7 @@ def best_branch(values: Floats, allowance: Allowance, further: Further, counts: 
         else:
             branches.append((above, high))
             branches.append((low, below))
-    raise KnapsackTooHard("twenty thousand branches did not settle the exact optimum: use the fractional bound")
+    return counts, len(branches) == 0
 
 
 @allocating

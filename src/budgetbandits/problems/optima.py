@@ -1,6 +1,6 @@
 """What the best policy earns that knows all laws, or what it earns at most.
 
-Where rewards do not change that is a knapsack: `exact_optimum` solves it, and `upper_optimum` is its relaxation, in
+Where rewards do not change that is a knapsack: `best_optimum` solves it, and `upper_optimum` is its relaxation, in
 which pulls may be divided.
 
 Where they change with the pull number, the best that one could do is a hard problem. What it can be at most is not.
@@ -25,12 +25,15 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.policies.allowance import Allowance, Further
-from budgetbandits.policies.knapsack import exact_counts, relaxed_value
+from budgetbandits.policies.knapsack import best_counts, relaxed_value
 from budgetbandits.policies.relaxation import relaxed_pulls
-from budgetbandits.policies.whole_pulls import exact_pulls
+from budgetbandits.policies.whole_pulls import best_pulls
 from budgetbandits.problems.laws.changing import Schedules
 
-__all__ = ["Requests", "changing_optimum", "exact_optimum", "exact_optimum_within", "upper_optimum"]
+__all__ = ["Requests", "Solver", "best_optimum", "best_optimum_within", "changing_optimum", "upper_optimum"]
+
+Solver = Callable[[Floats, Floats, float, Counts], tuple[Counts, float]]
+"""Solves a knapsack as `best_counts` does."""
 
 _ENTRIES: Final = 2**19  # of the table of means, which is what the time goes into
 _POINTS: Final = (2**8, 2**17)  # at which means are looked at, at least and at most
@@ -57,21 +60,23 @@ class Requests(NamedTuple):
     may_wait: bool
 
 
-def exact_optimum(
-    means: Floats, costs: Floats, budget: float, limits: Counts, solve: Callable[..., Counts] = exact_counts
-) -> float:
-    """Return the value of the exact knapsack on the means; `solve` may be a compiled `exact_counts`."""
-    counts = solve(means, costs, budget, limits)
-    return float(counts @ means)
+def best_optimum(
+    means: Floats, costs: Floats, budget: float, limits: Counts, solve: Solver = best_counts
+) -> tuple[float, float]:
+    """Return the value of the exact knapsack on the means, or as much as was found of it, and the gap that is left."""
+    counts, gap = solve(means, costs, budget, limits)
+    return float(counts @ means), float(gap)
 
 
-def exact_optimum_within(
+def best_optimum_within(
     means: Floats, costs: Floats, budgets: Floats, limits: Counts, requests: Requests | None
-) -> float:
-    """Return the value of the exact solution on the means with requests or several resources, a row of costs each."""
+) -> tuple[float, float]:
+    """Do the same with requests or several resources, a row of costs each."""
     further = _further(requests, costs, budgets)
-    counts = exact_pulls(means, Allowance(costs[0], float(budgets[0]), limits, further), further)
-    return float(counts @ means)
+    counts, is_settled = best_pulls(means, Allowance(costs[0], float(budgets[0]), limits, further), further)
+    value = float(counts @ means)
+    bound = value if is_settled else _relaxed_optimum(means, costs, budgets, limits, requests)
+    return value, max(bound - value, 0.0)
 
 
 def upper_optimum(

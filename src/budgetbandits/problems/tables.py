@@ -1,6 +1,6 @@
 """A problem as arrays: what the engine plays and what optima are computed from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,11 +10,11 @@ from budgetbandits.core.books import fallback_of
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.money import Amount, CostRange, PriceList, price_list, price_lists_of
 from budgetbandits.core.resources import Amounts, Bill, price_lists
-from budgetbandits.errors import InvalidAmount
-from budgetbandits.policies.knapsack import exact_counts
+from budgetbandits.errors import InvalidAmount, KnapsackTooHard
+from budgetbandits.policies.knapsack import best_counts
 from budgetbandits.problems.laws.changing import STEADY, Schedules
 from budgetbandits.problems.laws.table import LawTable, OtherLaws
-from budgetbandits.problems.optima import Requests, exact_optimum, exact_optimum_within, upper_optimum
+from budgetbandits.problems.optima import Requests, Solver, best_optimum, best_optimum_within, upper_optimum
 
 __all__ = [
     "ChargeTables",
@@ -177,17 +177,27 @@ class Tables(NamedTuple):
         least = float((prices.prices if prices.least is None else prices.least).min())
         return least if prices.unit.base == 2 else prices.unit.amount(int(least))
 
-    def exact_optimum(
-        self, bill: Bill, requests: Requests | None = None, solve: Callable[..., Counts] = exact_counts
-    ) -> float:
-        """Return what the best policy earns on average; costs have to be known, and rewards steady.
+    def exact_optimum(self, bill: Bill, requests: Requests | None = None) -> float:
+        """Return what the best policy earns on average, or raise; costs have to be known, and rewards steady."""
+        optimum, gap = self.best_optimum(bill, requests)
+        if gap > 0.0:
+            raise KnapsackTooHard(
+                f"what the best policy earns is between {optimum:.6g} and {optimum + gap:.6g}, and the search did not "
+                "settle it: use the fractional bound"
+            )
+        return optimum
 
-        With one resource and without a number of requests `solve` may be a compiled `exact_counts`.
+    def best_optimum(
+        self, bill: Bill, requests: Requests | None = None, solve: Solver = best_counts
+    ) -> tuple[float, float]:
+        """Return what the best policy earns, or as much as was found of it, and by how much it can be more.
+
+        With one resource and without a number of requests, `solve` does the work.
         """
         bills = price_lists(bill)
         if requests is None and len(bills) == 1:
             budget, _ = bills[0].unit.pair(bills[0].budget)
-            return exact_optimum(self.means, bills[0].prices, budget, self.limits, solve)
+            return best_optimum(self.means, bills[0].prices, budget, self.limits, solve)
         costs = np.array([prices.prices for prices in bills])
         budgets = np.array([prices.unit.price(prices.budget) for prices in bills])
         arms = np.full(len(self.means), True)
@@ -196,7 +206,7 @@ class Tables(NamedTuple):
             # Where the money is short, nothing may be pulled that costs more than the cheapest arm.
             if requests.is_answered and requests.number * cheapest > budgets[0]:
                 arms = costs[0] == cheapest
-        return exact_optimum_within(self.means[arms], costs[:, arms], budgets, self.limits[arms], requests)
+        return best_optimum_within(self.means[arms], costs[:, arms], budgets, self.limits[arms], requests)
 
 
 # Several problems at a time

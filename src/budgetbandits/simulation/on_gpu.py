@@ -35,11 +35,12 @@ __all__ = ["games_of", "play_in_batches"]
 _FIRST: Final = 4096  # runs in the first batch: from how long it takes, the size of the next ones follows
 _SECONDS: Final = 2.0  # that a batch should take: progress is shown after it, and Ctrl-C heard
 _LARGEST: Final = 65536
+_TABLES: Final = 512  # made together: arrays of so many runs fit into a processor's cache
 _MEMORY_SHARE: Final = 0.6  # of what is free on the card
 _log: Final = logging.getLogger("budgetbandits")
 
 
-def play_in_batches(plan: "Plan") -> Iterator[tuple[range, "Played"]]:
+def play_in_batches(plan: "Plan") -> Iterator["Played"]:
     """Play the runs of a plan, some at a time; what no kernel plays is left out.
 
     A batch is as large as the card's memory allows, but not so large that nothing is heard of it for long.
@@ -52,17 +53,18 @@ def play_in_batches(plan: "Plan") -> Iterator[tuple[range, "Played"]]:
         begin = time.perf_counter()
         played = _play_runs(plan, runs)
         seconds = time.perf_counter() - begin
-        yield runs, played
+        yield played
         done += len(runs)
         size = max(1, min(largest, int(len(runs) * min(4.0, _SECONDS / seconds))))
 
 
 def _play_runs(plan: "Plan", runs: range) -> "Played":
     """Play what kernels play of some runs, and say what they do not."""
-    from budgetbandits.simulation.simulate import shown_budget
+    from budgetbandits.simulation.simulate import Played, shown_budget
 
-    played: dict[tuple[str, float], tuple[range, Outcomes]] = {}
-    tables = plan.tables_of(runs)
+    played: dict[tuple[str, float], Outcomes] = {}
+    parts = [runs[first : first + _TABLES] for first in range(0, len(runs), _TABLES)]
+    tables = [table for part in parts for table in plan.tables_of(part)]
     in_the_way = obstacle_in(tables, plan.requests is not None)
     for budget in plan.budgets:
         games = games_of(tables, budget) if in_the_way is None else []
@@ -72,8 +74,8 @@ def _play_runs(plan: "Plan", runs: range) -> "Played":
             if outcomes is None:
                 _say(policy, reason or _uncompilable[policy])
             else:
-                played[name, shown_budget(budget)] = runs, outcomes
-    return played
+                played[name, shown_budget(budget)] = outcomes
+    return Played(runs, tables, played)
 
 
 _uncompilable: dict[Policy, str] = {}

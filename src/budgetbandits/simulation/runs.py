@@ -36,9 +36,11 @@ COLUMNS: Final = (
     "pulls",
     "spent",
     "optimum",
+    "optimum_gap",
     "fractional_optimum",
     "cost_min",
 )
+_LATER: Final = "optimum_gap"  # in older files there is none: they have no optimum that is not exact
 _ROWS_SHOWN: Final = 10  # in a notebook
 _OF_A_RESOURCE: Final = "spent_"  # and the name of the resource
 _OF_REQUESTS: Final = ("requests", "declined")
@@ -49,7 +51,8 @@ class Runs:
     """The rows of a simulation, sorted by run, policy and budget; `budgetbandits.simulate` makes them.
 
     The columns are run, policy, budget, reward, expected_reward (the sum of the true means of what was pulled), pulls,
-    spent, optimum (exact), fractional_optimum and cost_min; on request also arm_pulls (the pulls of each arm) and
+    spent, optimum (exact), optimum_gap (0, or by how much the optimum may be too low where the search for it gave up),
+    fractional_optimum and cost_min; on request also arm_pulls (the pulls of each arm) and
     trace_spent with trace_regret (against the best density, along the spending). Where resources have names, spent is
     of the first, and spent_NAME of each. Where there is a number of requests, it is the column requests and, where they
     may be declined, declined says how many were; a trace then has trace_requests, too, along which it goes.
@@ -254,7 +257,7 @@ class Runs:
             raise InvalidState(
                 f"these runs have the format version {facts.get('version')!r}; this package reads {_VERSION}"
             )
-        absent = [name for name in COLUMNS if name not in table.column_names]
+        absent = [name for name in COLUMNS if name not in (*table.column_names, _LATER)]
         if absent or not {"policies", "seed"} <= facts.keys():
             raise InvalidState(f"these runs are damaged: they lack {', '.join(absent) or 'their policies or seed'}")
         columns: dict[str, NDArray[Any]] = {}
@@ -264,6 +267,7 @@ class Runs:
                 columns[name] = _array_of_lists(column)
             else:
                 columns[name] = np.asarray(column.to_pylist() if name == "policy" else column.to_numpy())
+        columns.setdefault(_LATER, 0.0 * columns["optimum"])
         policies = {name: policy_from_data(data) for name, data in facts["policies"].items()}
         return cls(columns, policies, facts["seed"])
 

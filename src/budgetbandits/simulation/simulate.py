@@ -14,6 +14,7 @@ import math
 import os
 import pickle
 import time
+import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -29,9 +30,8 @@ from budgetbandits.core.money import PriceList
 from budgetbandits.core.optional import require
 from budgetbandits.core.progress import Progress, advancing
 from budgetbandits.core.resources import Amounts, Bill, price_lists
-from budgetbandits.errors import InvalidInput, KnapsackTooHard, PolicyError, SimulationInterrupted
+from budgetbandits.errors import InvalidInput, PolicyError, SimulationInterrupted, UnsettledOptimumWarning
 from budgetbandits.policies import Policy
-from budgetbandits.policies.knapsack import exact_counts
 from budgetbandits.problems.optima import Requests
 from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
@@ -47,12 +47,9 @@ if TYPE_CHECKING:
 __all__ = ["simulate", "worker_count"]
 
 Source = Problem | Family
-Played = Mapping[tuple[str, float], tuple[range, "Outcomes"]]
-"""Runs that were played, and what came of them, by the name of the policy and the budget."""
 
 _BYTES_PER_ARM: Final = 400  # of a run in progress
 _BYTES_PER_ROW: Final = 1000  # as Python numbers, before they become columns
-_ARMS_TO_COMPILE: Final = 200_000  # arms in all exact optima: more take longer in Python than compiling the solver
 _RUNS_PER_TASK: Final = 16  # of a cluster, at most
 _RUNS_PER_BATCH: Final = 1024  # of a thread, at most
 _ARMS_PER_BATCH: Final = 50_000  # in all problems of a batch, if it has more than one
@@ -112,7 +109,8 @@ def simulate(
         The number of the first run: more runs can be added later to those that there are.
     exact_optimum
         Whether to solve for the exact optimum; without, and where costs are random or rewards change, that column is
-        NaN, and regret is against the fractional one.
+        NaN, and regret is against the fractional one. Where the search gives up, the column has the best that was
+        found, and optimum_gap says by how much it may be too low.
     requests
         How many pulls there may be in each run; None for as many as the budget pays. One number for all budgets, or one
         for each of them in the same order, such as requests=[100, 1000] with budgets=[250, 2500]. Regret is then
@@ -193,6 +191,22 @@ class Plan:
         return [problem.tables for problem in problems]
 
 
+class Played(NamedTuple):
+    """Runs that were played elsewhere.
+
+    Attributes
+    ----------
+    runs, tables
+        Their numbers, and their problems.
+    outcomes
+        What came of them, by the name of the policy and the budget; what was not played is not there.
+    """
+
+    runs: range
+    tables: list[Tables]
+    outcomes: "Mapping[tuple[str, float], Outcomes]"
+
+
 class Batch(NamedTuple):
     """The rows of some runs."""
 
@@ -210,7 +224,7 @@ class Stake(NamedTuple):
     bills, requests
         Both as each problem has them.
     optima, fractional_optima
-        What the best policy earns; the first is NaN where it is not asked for.
+        What the best policy earns, with the gap (both are NaN where it is not asked for), and at most.
     marks
         When to record the regret, see `World`.
     """
@@ -219,7 +233,7 @@ class Stake(NamedTuple):
     number: int | None
     bills: list[Bill]
     requests: list[Requests | None]
-    optima: list[float]
+    optima: list[tuple[float, float]]
     fractional_optima: list[float]
     marks: Floats
 
@@ -304,12 +318,15 @@ def _check_budgets(plan: Plan) -> None:
         raise InvalidInput(f"trace is {plan.trace} with several resources: give a number of requests, or no trace")
 
 
-def play_runs_of_plan(plan: Plan, runs: range, stop: Counts, played: "Played | None" = None) -> Batch:
+def play_runs_of_plan(plan: Plan, runs: range, stop: Counts, played: Played | None = None) -> Batch:
     """Play all policies and budgets of some runs, but for what was played elsewhere."""
-    tables = plan.tables_of(runs)
+    if played is None:
+        played = Played(runs, plan.tables_of(runs), {})
+    begin = played.runs.index(runs[0])
+    tables = played.tables[begin : begin + len(runs)]
     parts: list[dict[str, NDArray[Any]]] = []
     for first, end in _stretches(tables):
-        parts.append(_play_alike(plan, runs[first:end], tables[first:end], stop, played or {}))
+        parts.append(_play_alike(plan, runs[first:end], tables[first:end], stop, played))
         if stop[0]:  # nobody waits for the rest, and to compile it would take long
             return Batch(runs[:0], {})
     return Batch(runs, _joined(parts))
@@ -324,9 +341,7 @@ def _stretches(tables: Sequence[Tables]) -> Iterator[tuple[int, int]]:
             first = place
 
 
-def _play_alike(
-    plan: Plan, runs: range, tables: list[Tables], stop: Counts, played: "Played"
-) -> dict[str, NDArray[Any]]:
+def _play_alike(plan: Plan, runs: range, tables: list[Tables], stop: Counts, played: Played) -> dict[str, NDArray[Any]]:
     """Return the rows of some runs on problems that are alike."""
     from budgetbandits.simulation.engine import numbered, taken_from
 
@@ -337,9 +352,9 @@ def _play_alike(
     cells: list[dict[str, NDArray[Any]]] = []
     for number, (name, policy) in enumerate(plan.policies, start=1):
         for stake in stakes:
-            of_cell = played.get((name, shown_budget(stake.budget)))
+            of_cell = played.outcomes.get((name, shown_budget(stake.budget)))
             if of_cell is not None:
-                outcomes = taken_from(*of_cell, runs)
+                outcomes = taken_from(of_cell, played.runs.index(runs[0]), len(runs))
             else:
                 with numbered(number, len(plan.policies)):
                     outcomes = _play(plan, name, policy, runs, tables, stake, stop)
@@ -418,7 +433,8 @@ def _rows(
         "expected_reward": outcomes.expected,
         "pulls": outcomes.pulls.sum(axis=1),
         "spent": spent[:, 0],
-        "optimum": of_each(stake.optima),
+        "optimum": of_each([optimum for optimum, _ in stake.optima]),
+        "optimum_gap": of_each([gap for _, gap in stake.optima]),
         "fractional_optimum": of_each(stake.fractional_optima),
         "cost_min": of_each([each.costs[0].means(price_lists(bill)[0]).min() for each, bill in pairs]),
     }
@@ -475,20 +491,15 @@ def _spent_in_all(bills: Sequence[Bill], runs: range, outcomes: "Outcomes") -> F
 
 def _optima(
     plan: Plan, tables: Sequence[Tables], bills: Sequence[Bill], requests: Sequence[Requests | None]
-) -> list[float]:
-    """Return the exact optimum of each problem; NaN if it is not asked for, or cannot be found."""
-    from budgetbandits.simulation.engine import solve_exactly
+) -> list[tuple[float, float]]:
+    """Return the exact optimum of each problem, or as much as was found of it, with the gap; NaN if there is none."""
+    from budgetbandits.simulation.engine import solver_for
 
     if not plan.exact_optimum or tables[0].has_random_costs or is_changing(tables[0]):
-        return [math.nan] * len(tables)
-    solves = len(plan.budgets) * len(plan.runs)
-    solve = solve_exactly if solves * len(tables[0].means) > _ARMS_TO_COMPILE else exact_counts
-    try:
-        return [
-            each.exact_optimum(bill, wanted, solve) for each, bill, wanted in zip(tables, bills, requests, strict=True)
-        ]
-    except KnapsackTooHard as error:
-        raise KnapsackTooHard(f"{error}; simulate(..., exact_optimum=False) does without") from error
+        return [(math.nan, math.nan)] * len(tables)
+    solve = solver_for(len(plan.budgets) * len(plan.runs), len(tables[0].means))
+    each = zip(tables, bills, requests, strict=True)
+    return [problem.best_optimum(bill, wanted, solve) for problem, bill, wanted in each]
 
 
 def even_marks(wholes: Sequence[float], count: int) -> Floats:
@@ -529,7 +540,7 @@ def worker_count(workers: int | None) -> int:
     return workers
 
 
-def _on_threads(plan: Plan, workers: int, played: "Played | None" = None) -> Generator[Batch, None, None]:
+def _on_threads(plan: Plan, workers: int, played: Played | None = None) -> Generator[Batch, None, None]:
     stop = np.zeros(1, np.int64)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="budgetbandits")
 
@@ -566,8 +577,8 @@ def _on_gpu(plan: Plan, workers: int) -> Generator[Batch, None, None]:
     require("cuda")
     from budgetbandits.simulation.on_gpu import play_in_batches
 
-    for runs, played in play_in_batches(plan):
-        yield from _on_threads(replace(plan, runs=runs), workers, played)
+    for played in play_in_batches(plan):
+        yield from _on_threads(replace(plan, runs=played.runs), workers, played)
 
 
 @contextlib.contextmanager
@@ -630,7 +641,23 @@ def _collect(plan: Plan, batches: Generator[Batch, None, None], progress: Progre
         done = sum(len(batch.runs) for batch in finished)
         message = f"stopped after {done} of {len(plan.runs)} runs; they are in this exception's `runs`"
         raise SimulationInterrupted(message, _runs(plan, finished)) from error
-    return _runs(plan, finished)
+    runs = _runs(plan, finished)
+    _warn_of_gaps(runs)
+    return runs
+
+
+def _warn_of_gaps(runs: Runs) -> None:
+    """Say so if some optima are not the exact ones."""
+    is_open = runs["optimum_gap"] > 0.0
+    if is_open.any():
+        share = float((runs["optimum_gap"][is_open] / runs["optimum"][is_open]).max())
+        warnings.warn(
+            f"the search for the exact optimum gave up in {np.count_nonzero(is_open)} of {len(runs)} rows: there "
+            f"optimum is the best that was found, and optimum_gap by how much it may be too low, {share:.2g} of it at "
+            "most; exact_optimum=False does without the search",
+            UnsettledOptimumWarning,
+            stacklevel=4,
+        )
 
 
 def _runs(plan: Plan, batches: list[Batch]) -> Runs:

@@ -6,6 +6,7 @@ its own quantile function.
 
 import functools
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -170,20 +171,16 @@ def stacked(tables: Sequence[LawTable]) -> LawTable:
     >>> [float(draw_from(table, row, 0.9)) for row in range(3)]
     [7.0, 1.8, 9.0]
     """
-    rows: list[Floats] = []
-    data: list[Floats] = []
-    laws: list[SteadyLaw] = []
-    for table in tables:
-        parameters = table.parameters.copy()
-        parameters[table.kinds == _KINDS[Empirical], 0] += sum(map(len, data))
-        others = table.others.laws if isinstance(table.others, LawsInPython) else ()
-        parameters[table.kinds == len(BUILT_IN), 0] += len(laws)
-        rows.append(parameters)
-        data.append(table.data)
-        laws.extend(others)
-    kinds = np.concatenate([table.kinds for table in tables])
-    made_of = LawsInPython(tuple(laws)) if laws else OtherLaws()
-    return _table(kinds, np.concatenate(rows), np.concatenate(data), made_of)
+    kinds, parameters, data = (np.concatenate(arrays) for arrays in zip(*(table[:3] for table in tables), strict=True))
+    sizes = [len(table.kinds) for table in tables]
+    laws = [table.others.laws if isinstance(table.others, LawsInPython) else () for table in tables]
+    # The first number of these laws is a place among those of its own table.
+    for kind, lengths in ((_KINDS[Empirical], [len(table.data) for table in tables]), (len(BUILT_IN), map(len, laws))):
+        begins = np.cumsum([0, *lengths])[:-1]
+        is_of_kind = kinds == kind
+        parameters[is_of_kind, 0] += np.repeat(begins, sizes)[is_of_kind]
+    in_python = tuple(itertools.chain.from_iterable(laws))
+    return _table(kinds, parameters, data, LawsInPython(in_python) if in_python else OtherLaws())
 
 
 def tabulate_alike(law: type[BuiltInLaw], parameters: Floats) -> LawTable:

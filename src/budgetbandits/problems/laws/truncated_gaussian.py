@@ -172,9 +172,10 @@ def _symmetric_cut(deviation: float, reach: float) -> tuple[float, float, float]
 def symmetric_cuts(means: Floats, variances: Floats) -> Floats:
     """Return the parameters of Gaussians cut to [0, twice the mean], a row for each: `TruncatedGaussian.parameters`."""
     deviations = np.sqrt(variances)
-    edges = means / deviations / math.sqrt(2.0)
+    edges = (means / deviations / math.sqrt(2.0)).ravel().tolist()
     below, inside = (
-        np.array(list(map(function, edges.ravel().tolist()))).reshape(edges.shape) for function in (math.erfc, math.erf)
+        np.fromiter(map(function, edges), np.float64, len(edges)).reshape(means.shape)
+        for function in (math.erfc, math.erf)
     )
     return np.stack([means, deviations, 0.5 * below, inside, np.zeros(means.shape), 2 * means], axis=-1)
 

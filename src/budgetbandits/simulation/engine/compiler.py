@@ -52,7 +52,10 @@ __all__ = [
     "classes_of",
     "compile_entry",
     "digest_of_sources",
+    "finder_of",
     "reason_of",
+    "replaced_types",
+    "replaced_values",
     "shortened",
 ]
 
@@ -200,27 +203,40 @@ def _unbox_spec(spec_type: SpecType, instance: Any, context: Any) -> NativeValue
     return NativeValue(context.context.make_tuple(context.builder, spec_type, values), is_error=is_error)
 
 
-class _Replace(AbstractTemplate):
-    """The types of ``named_tuple._replace(field=value, ...)``, which Numba does not know by itself."""
+def replaced_types(named_tuple: Any, args: Any, kws: dict[str, types.Type], signature: Callable[..., Any]) -> Any:
+    """Return the types of ``named_tuple._replace(field=value, ...)``, which Numba does not know by itself.
 
+    Each target has a `signature` of its own.
+    """
+    if args or not set(kws) <= set(named_tuple.fields):
+        return None
+    given = {name: types.unliteral(field) for name, field in kws.items()}
+    fields = [given.get(name, field) for name, field in zip(named_tuple.fields, named_tuple.types, strict=True)]
+    made = named_tuple.instance_class
+    is_uniform = len(set(fields)) == 1
+    result = types.NamedUniTuple(fields[0], len(fields), made) if is_uniform else types.NamedTuple(fields, made)
+    # Lowering sees types without names, so the names travel as an argument that no caller gives.
+    names = types.Omitted(tuple(given))
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=names.value)
+        for name in ("names", *given)
+    ]
+    found = signature(result, names, *given.values(), recvr=named_tuple)
+    return found.replace(pysig=inspect.Signature(parameters))
+
+
+def replaced_values(context: Any, builder: Any, found: Any, values: Any) -> Any:
+    """Write out ``named_tuple._replace(field=value, ...)``."""
+    fields = dict(zip(found.args[0].fields, cgutils.unpack_tuple(builder, values[0]), strict=True))
+    given = fields | dict(zip(found.args[1].value, values[2:], strict=True))
+    return context.make_tuple(builder, found.return_type, list(given.values()))
+
+
+class _Replace(AbstractTemplate):
     key = "NamedTuple._replace"
 
     def generic(self, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Any:
-        if args or not set(kws) <= set(self.this.fields):
-            return None
-        given = {name: types.unliteral(field) for name, field in kws.items()}
-        fields = [given.get(name, field) for name, field in zip(self.this.fields, self.this.types, strict=True)]
-        made = self.this.instance_class
-        is_uniform = len(set(fields)) == 1
-        result = types.NamedUniTuple(fields[0], len(fields), made) if is_uniform else types.NamedTuple(fields, made)
-        # Lowering sees types without names, so the names travel as an argument that no caller gives.
-        names = types.Omitted(tuple(given))
-        parameters = [
-            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=names.value)
-            for name in ("names", *given)
-        ]
-        found = signature(result, names, *given.values(), recvr=self.this)
-        return found.replace(pysig=inspect.Signature(parameters))
+        return replaced_types(self.this, args, kws, signature)
 
 
 @infer_getattr
@@ -233,9 +249,7 @@ class _ReplaceAttribute(AttributeTemplate):
 
 @lower_builtin(_Replace.key, types.BaseNamedTuple, types.VarArg(types.Any))
 def _lower_replace(context: Any, builder: Any, found: Any, values: Any) -> Any:
-    fields = dict(zip(found.args[0].fields, cgutils.unpack_tuple(builder, values[0]), strict=True))
-    given = fields | dict(zip(found.args[1].value, values[2:], strict=True))
-    replaced = context.make_tuple(builder, found.return_type, list(given.values()))
+    replaced = replaced_values(context, builder, found, values)
     return impl_ret_borrowed(context, builder, found.return_type, replaced)
 
 
@@ -259,6 +273,12 @@ def _known_as(name: str, method: Callable[..., Any]) -> str:
 @functools.cache
 def _let_compiled_code_call(name: str, known_as: str, arguments: int, is_written_out: bool) -> None:
     """Teach Numba that ``spec.name(...)`` calls the method that the class of the spec has under that name."""
+    options = _INNER | {"forceinline": is_written_out}
+    overload_method(SpecType, known_as, strict=False, jit_options=options)(finder_of(name, arguments))
+
+
+def finder_of(name: str, arguments: int) -> Callable[..., Any]:
+    """Return what finds the method of a spec's class by its name, for so many arguments."""
 
     def method_of(self: SpecType, *_: types.Type) -> Callable[..., Any]:
         method: Callable[..., Any] = getattr(self.instance_class, name)
@@ -266,10 +286,9 @@ def _let_compiled_code_call(name: str, known_as: str, arguments: int, is_written
 
     # Numba hands arguments on one by one only if the signature names them.
     names = ["self", *(f"argument_{i}" for i in range(1, arguments))]
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
     vars(method_of)["__signature__"] = inspect.Signature(parameters)
-    options = _INNER | {"forceinline": is_written_out}
-    overload_method(SpecType, known_as, strict=False, jit_options=options)(method_of)
+    return method_of
 
 
 _compiling: Final = threading.RLock()

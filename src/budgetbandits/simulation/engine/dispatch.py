@@ -21,11 +21,12 @@ from budgetbandits.core.specs import Spec
 from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
 from budgetbandits.policies.indices import UCB1, Index, LinearIndex, ScalarIndex
-from budgetbandits.policies.knapsack import exact_counts
+from budgetbandits.policies.knapsack import SETS_MOST, best_counts, unbounded_counts
 from budgetbandits.policies.memories import Discount, Everything, Memory
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
 from budgetbandits.policies.state import Arm, Now, first_moment, moment_at
 from budgetbandits.problems.laws.table import LawsInPython
+from budgetbandits.problems.optima import Solver
 from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import (
@@ -43,7 +44,17 @@ from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import grow_many
 from budgetbandits.simulation.engine.world import Outcome, World, is_changing, usual, usual_counts, world_of
 
-__all__ = ["COMPILE_TIME", "SteadyCall", "call", "is_tournament", "numbered", "play_run", "play_runs", "solve_exactly"]
+__all__ = [
+    "COMPILE_TIME",
+    "SteadyCall",
+    "call",
+    "is_tournament",
+    "numbered",
+    "play_run",
+    "play_runs",
+    "solve_compiled",
+    "solver_for",
+]
 
 
 COMPILE_TIME: Final = "5 to 60 seconds"
@@ -53,6 +64,9 @@ _EVERYTHING: Final = Everything()
 _place: Final[ContextVar[str]] = ContextVar("place", default="")  # which of several policies is played
 _log: Final = logging.getLogger("budgetbandits")
 _NAME_LONGEST: Final = 200  # letters of what is compiled, in a log or a warning
+_AS_MANY_ARMS: Final = 20  # take as much time in Python as a knapsack does without any
+_ARMS_TO_COMPILE: Final = 300_000  # in all knapsacks: in Python they take a second, each time
+_SETS_IN_PYTHON: Final = 10_000
 _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
 
@@ -151,10 +165,38 @@ def _loop_by_memory(policy: Policy, memory: Memory, world: World) -> Loop:
     return Loop(play_any, (policy, memory), lambda worlds: ((policy, memory, each) for each in worlds))
 
 
-def solve_exactly(values: Floats, costs: Floats, budget: float, limits: Counts) -> Counts:
-    """Return the counts of an exact knapsack, compiled."""
-    counts: Counts = call(exact_counts, (), usual(values), usual(costs), budget, usual_counts(limits))
-    return counts
+def solver_for(knapsacks: int, arms: int) -> Solver:
+    """Return what solves so many knapsacks with so many arms each: compiled if that is at hand, or worth its time."""
+    is_worth_it = knapsacks * (_AS_MANY_ARMS + arms) >= _ARMS_TO_COMPILE
+    return solve_compiled if is_worth_it or _is_at_hand() else solve_if_easy
+
+
+def solve_compiled(values: Floats, costs: Floats, budget: float, limits: Counts) -> tuple[Counts, float]:
+    """Solve a knapsack as `best_counts` does, compiled."""
+    if limits.min() == UNLIMITED:  # what this takes compiles in half the time
+        solution: tuple[Counts, float] = _unbounded(usual(values), usual(costs), budget, SETS_MOST)
+    else:
+        solution = call(best_counts, (), usual(values), usual(costs), budget, usual_counts(limits), SETS_MOST)
+    return solution
+
+
+def solve_if_easy(values: Floats, costs: Floats, budget: float, limits: Counts) -> tuple[Counts, float]:
+    """Solve a knapsack in plain Python if that takes a few sets only, as it mostly does."""
+    counts, gap = best_counts(values, costs, budget, limits, _SETS_IN_PYTHON)
+    return (counts, gap) if gap == 0.0 else solve_compiled(values, costs, budget, limits)
+
+
+def _is_at_hand() -> bool:
+    """Tell whether the solver was compiled before, in this process or in another one."""
+    entry: Any = compile_entry(unbounded_counts, frozenset())
+    return bool(entry.signatures) or _is_on_disk()
+
+
+@functools.cache
+def _is_on_disk() -> bool:
+    entry: Any = compile_entry(unbounded_counts, frozenset())
+    types = tuple(map(numba.typeof, (np.ones(1), np.ones(1), 1.0, SETS_MOST)))
+    return entry._cache.load_overload(types, entry.targetctx) is not None
 
 
 def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
@@ -345,6 +387,7 @@ class SteadyCall:
 
 
 _slow: set[frozenset[type[Spec]]] = set()
+_unbounded: Final = SteadyCall(unbounded_counts)
 
 
 @contextlib.contextmanager

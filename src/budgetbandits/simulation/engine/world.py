@@ -188,10 +188,9 @@ def outcomes_of(outcomes: Sequence[Outcome]) -> Outcomes:
     return Outcomes._make(map(np.array, zip(*outcomes, strict=True)))
 
 
-def taken_from(played: range, outcomes: Outcomes, runs: range) -> Outcomes:
-    """Return what came of some of the runs that were played."""
-    first = played.index(runs[0])
-    return Outcomes._make(column[first : first + len(runs)] for column in outcomes)
+def taken_from(outcomes: Outcomes, first: int, runs: int) -> Outcomes:
+    """Return what came of so many of the runs, from one on."""
+    return Outcomes._make(column[first : first + runs] for column in outcomes)
 
 
 def world_of(

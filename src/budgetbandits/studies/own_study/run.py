@@ -14,7 +14,6 @@ from budgetbandits.analysis.growth import FEWEST_BUDGETS, Growth, exponent, grow
 from budgetbandits.analysis.plots import curves, regret_axis
 from budgetbandits.analysis.regret import RegretRow, paired_regret, regret, regrets
 from budgetbandits.core.tables import Table, cell_text
-from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.outputs import regret_csv, table_csv, versions, write_page, write_picture
@@ -159,7 +158,7 @@ def run_study(
     # The order of the policies decides no row, but which of them is the first.
     imports = {"imports": dict(file.imports)} if file.imports else {}
     folder = Folder(out, file.study.identity() | {"order": list(file.study.policies)} | imports)
-    played = _played(file, folder, machine)
+    played = play(file.study, folder, file.runs, machine)[CASE]
     results = _results(file, played)
     drawn = _picture(file, played)
     folder.write_text("regret.csv", regret_csv({CASE: played}, file.against))
@@ -167,13 +166,6 @@ def run_study(
     write_picture(folder, "figure", drawn)
     write_page(folder, _document(file, results, drawn, _command(file, folder, runs, seed, requests, skip)))
     return _summary(file, results, folder)
-
-
-def _played(file: StudyFile, folder: Folder, machine: Machine | None) -> Runs:
-    try:
-        return play(file.study, folder, file.runs, machine)[CASE]
-    except KnapsackTooHard as error:
-        raise KnapsackTooHard(f'{error}; in {file.path} that is against = "fractional"') from error
 
 
 # What the runs say

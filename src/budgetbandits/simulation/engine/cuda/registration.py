@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numba.core import cgutils, types
+from numba.core import types
 from numba.cuda import ufuncs
 from numba.cuda.core.imputils import builtin_registry as lowering
 from numba.cuda.core.imputils import impl_ret_borrowed
@@ -22,7 +22,7 @@ from numba.cuda.mathimpl import get_binary_impl_for_fn_and_ty, get_unary_impl_fo
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, builtin_registry, signature
 
 from budgetbandits.core.compiled import MARKED
-from budgetbandits.simulation.engine.compiler import SpecType
+from budgetbandits.simulation.engine.compiler import SpecType, finder_of, replaced_types, replaced_values
 
 __all__ = ["as_on_the_cpu"]
 
@@ -94,17 +94,8 @@ class _Member(AttributeTemplate):
 @functools.cache
 def _let_kernels_call(name: str, arguments: int) -> str:
     """Teach Numba that ``spec.name(...)`` calls the method of the spec's class; return what it knows that by."""
-
-    def method_of(self: SpecType, *_: types.Type) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self.instance_class, name)
-        return method
-
-    # Numba hands arguments on one by one only if the signature names them.
-    names = ["self", *(f"argument_{i}" for i in range(1, arguments))]
-    parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
-    vars(method_of)["__signature__"] = inspect.Signature(parameters)
     known_as = f"{name} of {arguments}, on a GPU"
-    overload_method(SpecType, known_as, strict=False)(method_of)
+    overload_method(SpecType, known_as, strict=False)(finder_of(name, arguments))
     return known_as
 
 
@@ -112,26 +103,10 @@ def _let_kernels_call(name: str, arguments: int) -> str:
 
 
 class _Replace(AbstractTemplate):
-    """The types of ``named_tuple._replace(field=value, ...)``."""
-
     key = "NamedTuple._replace"
 
     def generic(self, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Any:
-        if args or not set(kws) <= set(self.this.fields):
-            return None
-        given = {name: types.unliteral(field) for name, field in kws.items()}
-        fields = [given.get(name, field) for name, field in zip(self.this.fields, self.this.types, strict=True)]
-        made = self.this.instance_class
-        is_uniform = len(set(fields)) == 1
-        result = types.NamedUniTuple(fields[0], len(fields), made) if is_uniform else types.NamedTuple(fields, made)
-        # Lowering sees types without names, so the names travel as an argument that no caller gives.
-        names = types.Omitted(tuple(given))
-        parameters = [
-            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=names.value)
-            for name in ("names", *given)
-        ]
-        found = signature(result, names, *given.values(), recvr=self.this)
-        return found.replace(pysig=inspect.Signature(parameters))
+        return replaced_types(self.this, args, kws, signature)
 
 
 @builtin_registry.register_attr
@@ -144,9 +119,7 @@ class _ReplaceAttribute(AttributeTemplate):
 
 @lowering.lower(_Replace.key, types.BaseNamedTuple, types.VarArg(types.Any))
 def _lower_replace(context: Any, builder: Any, found: Any, values: Any) -> Any:
-    fields = dict(zip(found.args[0].fields, cgutils.unpack_tuple(builder, values[0]), strict=True))
-    given = fields | dict(zip(found.args[1].value, values[2:], strict=True))
-    replaced = context.make_tuple(builder, found.return_type, list(given.values()))
+    replaced = replaced_values(context, builder, found, values)
     return impl_ret_borrowed(context, builder, found.return_type, replaced)
 
 
