@@ -82,8 +82,15 @@ def test_what_is_there_is_not_replaced_nor_followed(url: str, tmp_path: Path) ->
         for name in ("victim", "link.db", "dangling.db"):
             with pytest.raises(InvalidInput, match="is there already: give a new name; a backup replaces nothing"):
                 store.backup(tmp_path / name)
-        with pytest.raises(InvalidInput, match="cannot be written"):
+        with pytest.raises(InvalidInput, match=r"x\.db cannot be written: there is no folder .*none; create it"):
             store.backup(tmp_path / "none" / "x.db")
+        nothing: Any
+        for nothing in (None, "", 5):
+            with pytest.raises(InvalidInput, match="give the name of a new file"):
+                store.backup(nothing)
+        for address in ("sqlite:///x.db", Path("sqlite:///x.db")):
+            with pytest.raises(InvalidInput, match="give the name of a file, not the address of a store"):
+                store.backup(address)
     assert (victim.read_text(), (tmp_path / "nothing").exists()) == ("mine", False)
 
 

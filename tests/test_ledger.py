@@ -174,10 +174,17 @@ class TestDecisions:
         ledger.tell(1, float(Fraction(1, 2)), cost="0.1")
         ledger.tell(2, float(np.float32(0.25)), cost=0.05)
         ledger.tell(4, 0.125)
-        ledger.tell(4, 0.125, cost="0.01")  # it had expired: there is no cost that could differ
+        ledger.tell(4, 0.125, cost="0.10")  # it had expired at that
         ledger.cancel(3)
         ledger.close()
-        others: list[Any] = [(1, 0.6, None), (1, 0.5, "0.09"), (2, 0.25, None), (2, 0.25, "0.06"), (4, 0.5, None)]
+        others: list[Any] = [
+            (1, 0.6, None),
+            (1, 0.5, "0.09"),
+            (2, 0.25, None),
+            (2, 0.25, "0.06"),
+            (4, 0.5, None),
+            (4, 0.125, "0.01"),
+        ]
         for number, reward, cost in others:
             with pytest.raises(PullAlreadySettled, match="was told before, with the reward"):
                 ledger.tell(number, reward, cost)
@@ -309,17 +316,56 @@ class TestRepeatedTells:
         ledger.tell(second, 0.5, cost="0.10")
         assert ledger.player.books.first.spent == 35
 
-    def test_of_one_told_late_the_cost_has_to_be_one_that_could_be(self) -> None:
+    @pytest.mark.parametrize(("on_expire", "charged"), [("charge", 10), ("release", 0)])
+    def test_a_cost_that_is_told_late_is_an_adjustment(self, on_expire: str, charged: int) -> None:
+        ledger = new_ledger(on_expire=on_expire)
+        first, second, third = ledger.ask(3)
+        ledger.advance(99 * SECOND)
+        with pytest.raises(InvalidAmount, match=r"it must be at most 0.10, which was reserved for it"):
+            ledger.tell(first, 0.5, cost="9")
+        spent = ledger.player.books.first.spent
+        ledger.tell(first, 0.5, cost="0.04")
+        assert ledger.player.books.first.spent == spent - charged + 4
+        assert [(str(entry.kind), entry.amount, entry.note) for entry in ledger.unsaved[-2:]] == [
+            ("told", 0, None),
+            ("adjusted", 4 - charged, "told after it had expired"),
+        ]
+        ledger.tell(second, 0.5)
+        ledger.adjust(first, "0.05", "the bill")
+        before = state(ledger)
+        ledger.tell(first, 0.5, cost="0.04")  # the same again, whatever was adjusted since
+        ledger.tell(first, 0.5)
+        ledger.tell(second, 0.5)
+        for number, reward, cost in ((1, 0.5, "0.05"), (1, 0.4, "0.04"), (2, 0.5, "0.07"), (2, 0.4, None)):
+            with pytest.raises(PullAlreadySettled, match="a pull is told once; adjust what it cost"):
+                ledger.tell(number, reward, cost=cost)
+        assert state(ledger) == before
+        ledger.expire(third, None if charged else 0)
+        assert state(replay(ledger.settings, ledger.unsaved)) == before
+
+    def test_an_adjustment_keeps_its_reason_and_says_what_it_rounds(self) -> None:
         ledger = new_ledger()
         [pull] = ledger.ask()
-        ledger.advance(99 * SECOND)
         ledger.tell(pull, 0.5)
+        for reason in ("checked", "checked", "checked again"):
+            assert ledger.adjust(pull, "0.10", reason) is None
+        said = ledger.adjust(pull, "0.0512", "the bill")
+        assert said is not None
+        assert said.startswith("cost of pull 1 is 0.0512 and charged as 0.06: the smallest amount is 0.01")
+        assert [(entry.amount, entry.note) for entry in ledger.unsaved[2:]] == [
+            (0, "checked"),
+            (0, "checked again"),
+            (-4, "the bill"),
+        ]
         before = state(ledger)
-        ledger.tell(pull, 0.5, cost="0.01")
-        for reward, cost in ((0.5, "9"), (0.4, None), (0.4, "0.01")):
-            with pytest.raises(PullAlreadySettled):
-                ledger.tell(pull, reward, cost=cost)
+        for cost, reason in ((None, "why"), ({}, "why"), ("0.05", " "), ("0.05", "\u2003")):
+            anyhow: Any = cost
+            with pytest.raises(InvalidInput):
+                ledger.adjust(pull, anyhow, reason)
+        with pytest.raises(PullAlreadySettled, match="pull 1 was told before: a pull is settled once; adjust what it"):
+            ledger.expire(pull, "0.05")
         assert state(ledger) == before
+        assert state(replay(ledger.settings, ledger.unsaved)) == before
 
 
 class TestLeases:
@@ -330,7 +376,7 @@ class TestLeases:
         assert (ledger.player.books.first.spent, ledger.player.books.first.reserved) == (0, 10)
         ledger.advance(61 * SECOND)
         assert (ledger.player.books.first.spent, ledger.player.books.first.reserved) == (10, 0)
-        ledger.tell(pull, 0.5, cost="0.01")
+        ledger.tell(pull, 0.5)
         assert (ledger.player.books.first.spent, ledger.player.books.first.reserved) == (10, 0)
         assert ledger.player.reward_total == 0.5
 
@@ -480,7 +526,6 @@ class TestJournalsThatCannotBe:
             (27, {"arm": 7}),
             (27, {"terms": '{"limit":9}'}),
             (27, {"kind": Kind.LIMITED}),
-            (0, {"amount": 0}),
             (0, {"amount": -11}),
             (0, {"amount": 1}),
             (0, {"note": None}),
@@ -613,4 +658,4 @@ def test_what_is_told_late_is_checked_like_all_else() -> None:
         ledger.tell(other, 0.5)
     assert len(ledger.unsaved) == before
     ledger.tell(pull, 0.5, cost="0.01")
-    assert ledger.unsaved[-1].amount == 0
+    assert [entry.amount for entry in ledger.unsaved[-2:]] == [0, -9]

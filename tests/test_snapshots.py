@@ -287,7 +287,9 @@ def test_settled_pulls_are_answered_from_the_journal(
             campaign.tell(2, 0.5)
             campaign.tell(4, 0.04, "0.09")
             campaign.adjust(9, "0.10", reason="a bill")
-            with pytest.raises(PullAlreadySettled, match=r"with the reward 0\.5, and now with another"):
+            with pytest.raises(
+                PullAlreadySettled, match=r"with the reward 0\.5 and the cost 0\.00, and now with another"
+            ):
                 campaign.tell(2, 0.75)
             with pytest.raises(PullAlreadySettled, match=r"with the reward 0\.04 and the cost 0\.09, and now"):
                 campaign.tell(4, 0.04, "0.10")

@@ -62,6 +62,7 @@ class ModelPull:
     held: Amounts
     state: str = "outstanding"
     told: tuple[float, Amounts] | None = None
+    reason: str | None = None
     is_settled: bool = False  # by a client, at a cost: then it counts, whatever becomes of expired ones
 
 
@@ -336,13 +337,16 @@ class Comparison(RuleBasedStateMachine):
             self.last = self.moment()
         elif pull.state == "expired":
             assert answer is None
-            pull.state, pull.told = "told late", (reward, cost)
+            if units is not None:
+                pull.reason = "told late" if cost != pull.held else pull.reason
+                self.correct(pull, cost)
+            pull.state, pull.told = "told late", (reward, pull.held if units is None else cost)
             self.last = self.moment()
         else:
-            is_same = pull.told == (reward, cost) or (
-                pull.state == "told late" and pull.told is not None and pull.told[0] == reward and can_be
-            )
-            assert answer is (None if is_same else PullAlreadySettled)
+            is_late = pull.state == "told late" and pull.told is not None and pull.told[0] == reward
+            is_same = pull.told == (reward, cost) or (is_late and (units is None or cost == pull.held))
+            if not (is_late and pull.reason is not None):  # what was adjusted since may be taken for what was told
+                assert answer is (None if is_same else PullAlreadySettled)
 
     def amounts(self, units: tuple[int, ...]) -> Amounts:
         return tuple(count * Decimal(unit) for count, unit, _ in zip(units, UNITS, self.budgets, strict=False))
@@ -387,8 +391,9 @@ class Comparison(RuleBasedStateMachine):
             assert answer is InvalidAmount
         else:
             assert answer is None
-            self.last = self.moment() if pull.held != cost else self.last
+            self.last = self.moment() if pull.held != cost or pull.reason != "a better bill" else self.last
             self.correct(pull, cost)
+            pull.reason = "a better bill"
 
     def correct(self, pull: ModelPull, cost: Amounts) -> None:
         """A refund takes back overruns first. What is added is an overrun above the price, or where nothing is left."""

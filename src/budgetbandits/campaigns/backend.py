@@ -66,6 +66,16 @@ class Totals(NamedTuple):
     head: str = ""
     budget: int = 0
 
+    def unlike(self, journal: "Totals") -> str:
+        """Return in words where these totals are not what a journal adds up to.
+
+        >>> Totals(5, spent=10).unlike(Totals(5, spent=9))
+        "the campaign's row says spent 10, and its entries 9 (in whole units)"
+        """
+        pairs = zip(self._fields, self, journal, strict=True)
+        odd = [f"{name} {mine}, and its entries {theirs}" for name, mine, theirs in pairs if mine != theirs]
+        return f"the campaign's row says {'; '.join(odd)} (in whole units)"
+
 
 class CampaignRecord(NamedTuple):
     """A campaign as it is found in a database.

@@ -181,7 +181,8 @@ class Campaign:
         Parameters
         ----------
         pull
-            The pull, or its id. One that has expired may be told, too: its reward is learned from, and no money moves.
+            The pull, or its id. One that has expired may be told, too: its reward is learned from. No money moves,
+            unless its cost is told as well: then it is adjusted to that.
         reward
             What it paid.
         cost
@@ -203,7 +204,7 @@ class Campaign:
     def expire(self, pull: Pull | int, cost: Amounts | None = None) -> None:
         """Wait no longer for the reward of a pull, and charge its cost. The same again changes nothing.
 
-        A reward that comes after all can be told. It is learned from, and moves no money.
+        A reward that comes after all can be told, and is learned from.
 
         Parameters
         ----------
@@ -242,7 +243,7 @@ class Campaign:
         PullError
             If there is no such pull, or it is outstanding.
         """
-        self._clerk.act(lambda ledger: ledger.adjust(pull, cost, reason))
+        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.adjust(pull, cost, reason)))
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for. The same again changes nothing.
@@ -588,9 +589,7 @@ class Campaign:
             is_growing = before < ledger.entries < record.totals.entries
         totals = totals_of(ledger)
         if totals != record.totals:
-            raise JournalDamaged(
-                f"the journal of {self.name!r} adds up to {totals}, and its totals say {record.totals}"
-            )
+            raise JournalDamaged(f"the journal of {self.name!r} does not add up: {record.totals.unlike(totals)}")
         if missing:
             raise HistoryLost(
                 f"the journal of {self.name!r} never had the head {min(missing)}: it is sound by itself, but not the "

@@ -54,12 +54,13 @@ def linked(head: str, entry: Sequence[Any]) -> str:
 
 
 def checked_heads(given: str | Iterable[str]) -> list[str]:
-    """Return heads that a user gave, one or several, or raise."""
-    heads = [given] if isinstance(given, str) else list(given)
-    for head in heads:
+    """Return heads that a user gave, one or several, or raise; blanks around them and capitals do not matter."""
+    heads: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    plain = [head.strip().lower() if isinstance(head, str) else head for head in heads]
+    for head in plain:
         if not isinstance(head, str) or _HEAD.fullmatch(head) is None:
             raise InvalidInput(f"{head!r} is no head: give what `campaign.head` was, 64 digits and letters from a to f")
-    return heads
+    return plain
 
 
 def digest(text: str) -> str:

@@ -205,7 +205,7 @@ class Clerk:
             if entry.kind is Kind.SNAPSHOT and self._has_snapshots:
                 ledger.forget_settled()
         if totals_of(ledger) != totals:
-            raise JournalDamaged(f"the journal adds up to {totals_of(ledger)}, and the campaign's totals say {totals}")
+            raise JournalDamaged(f"the journal does not add up: {totals.unlike(totals_of(ledger))}")
         return ledger
 
     def _check_seen(self, ledger: Ledger, totals: Totals) -> None:

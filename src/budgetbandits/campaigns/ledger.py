@@ -16,13 +16,13 @@ of what is settled. If a pull is asked about that was forgotten, its entries say
 import heapq
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from budgetbandits.campaigns.chain import canonical, linked
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind, Snapshot, written
-from budgetbandits.campaigns.pulls import PullRecord, State, Told
+from budgetbandits.campaigns.pulls import TOLD_LATE, PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.snapshots import SnapshotDamaged, fact_of, runs_of
 from budgetbandits.core.arrays import UNLIMITED
@@ -221,21 +221,38 @@ class Ledger:
         self.player.expect(requests_left, budgets)
 
     def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> str | None:
-        """Settle a pull; one that has expired is learned from, and moves no money. The same again changes nothing.
+        """Settle a pull. The same again changes nothing.
 
-        If the cost is rounded up noticeably, that is said in return.
+        One that has expired is learned from, and moves no money, unless its cost is told: then it is adjusted. If the
+        cost is rounded up noticeably, that is said in return.
         """
         number = self._identify(pull)
-        reward = self.player.learning.checked_reward(reward, self._record(number).arm)
-        if told := self._record(number).told:
+        record = self._record(number)
+        reward = self.player.learning.checked_reward(reward, record.arm)
+        if told := record.told:
             self._check_repeated(number, told, reward, cost)
             return None
         found = self._books.find_told(number)
-        is_late = number in self._books.expired
-        prices = self._books.told_prices(found, cost, is_late=is_late)
-        amounts = written(self._nothing() if is_late else prices)
-        self._write(Kind.TOLD, pull=number, arm=found.arm, reward=reward, **amounts)
-        return None if is_late else self._books.rounding(found, cost)
+        if record.state is State.EXPIRED:
+            self._tell_late(found, record, reward, cost)
+        else:
+            prices = self._books.told_prices(found, cost)
+            self._write(Kind.TOLD, pull=number, arm=found.arm, reward=reward, **written(prices))
+        return self._books.rounding(found, cost)
+
+    def _tell_late(self, pull: Reservation, record: PullRecord, reward: float, cost: Amounts | None) -> None:
+        prices = self._late_prices(pull, record, cost)
+        self._write(Kind.TOLD, pull=pull.number, arm=pull.arm, reward=reward, **written(self._nothing()))
+        if prices != record.charged:
+            self._write_adjusted(pull, record.charged, prices, TOLD_LATE)
+
+    def _late_prices(self, pull: Reservation, record: PullRecord, cost: Amounts | None) -> tuple[int, ...]:
+        """Return what a pull that has expired cost, as it is told then."""
+        if cost is None:
+            return record.charged
+        self._books.told_prices(pull, cost, is_late=True)  # or raise
+        is_released = record.is_overdue and self.settings.on_expire == "release"
+        return self._books.adjusted_prices(pull, pull.prices if is_released else record.charged, cost)
 
     def expire(self, pull: Pull | int, cost: Amounts | None = None) -> str | None:
         """Settle a pull without a reward, at its cost or at what was reserved. The same again changes nothing.
@@ -246,6 +263,11 @@ class Ledger:
         reservation = self._reservation(number)
         prices = reservation.prices if cost is None else self._books.told_prices(reservation, cost)
         record = self._record(number)
+        if record.state in (State.TOLD, State.CANCELLED):
+            raise PullAlreadySettled(
+                f"pull {number} was {record.shown_state} before: a pull is settled once; adjust what it cost, if that "
+                "has changed"
+            )
         if record.state in (State.EXPIRED, State.TOLD_LATE):
             if prices != record.charged:
                 shown = self._books.shown(record.charged)
@@ -256,17 +278,27 @@ class Ledger:
         self._write(Kind.SETTLED, pull=number, arm=self._books.find(number).arm, **written(prices))
         return self._books.rounding(reservation, cost)
 
-    def adjust(self, pull: Pull | int, cost: Amounts, reason: str) -> None:
-        """Correct what a settled pull has cost. The same again changes nothing."""
+    def adjust(self, pull: Pull | int, cost: Amounts, reason: str) -> str | None:
+        """Correct what a settled pull has cost. The same again changes nothing.
+
+        If the cost is rounded up noticeably, that is said in return.
+        """
         number = self._identify(pull)
         if self._record(number).state is State.OPEN:
             raise PullError(f"pull {number} is outstanding: tell it, or let it expire, with its cost")
         _check_reason(reason)
-        reservation, before = self._reservation(number), self._record(number).charged
-        after = self._books.adjusted_prices(reservation, before, cost)
-        if after != before:
-            change = [new - old for old, new in zip(before, after, strict=True)]
-            self._write(Kind.ADJUSTED, pull=number, arm=reservation.arm, note=reason, **written(change))
+        if cost is None or cost == {}:
+            raise InvalidAmount(f"cost of pull {number} is {cost!r}: say what it cost after all")
+        reservation, record = self._reservation(number), self._record(number)
+        after = self._books.adjusted_prices(reservation, record.charged, cost)
+        if after == record.charged and reason == record.reason:
+            return None
+        self._write_adjusted(reservation, record.charged, after, reason)
+        return self._books.rounding(reservation, cost)
+
+    def _write_adjusted(self, pull: Reservation, before: Sequence[int], after: Sequence[int], reason: str) -> None:
+        change = [new - old for old, new in zip(before, after, strict=True)]
+        self._write(Kind.ADJUSTED, pull=pull.number, arm=pull.arm, note=reason, **written(change))
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back. The same again changes nothing."""
@@ -396,20 +428,20 @@ class Ledger:
         return (0,) * len(self._books.accounts)
 
     def _check_repeated(self, number: int, told: Told, reward: float, cost: Amounts | None) -> None:
-        # The cost of a pull that was told late does not matter, as long as it is possible.
-        is_late = told.prices is None
+        record, pull = self._record(number), self._reservation(number)
+        is_late = record.state is State.TOLD_LATE
+        was = record.charged if told.prices is None else told.prices
         try:
-            prices = self._books.told_prices(self._reservation(number), cost, is_late=is_late)
+            prices = self._late_prices(pull, record, cost) if is_late else self._books.told_prices(pull, cost)
         except InvalidAmount:
             if cost is None:
                 raise
         else:
-            if reward == told.reward and (is_late or prices == told.prices):
+            if reward == told.reward and ((is_late and cost is None) or prices == was):
                 return
-        at_cost = "" if told.prices is None else f" and the cost {self._books.shown(told.prices)}"
         raise PullAlreadySettled(
-            f"pull {number} was told before, with the reward {told.reward!r}{at_cost}, and now with another: "
-            "a pull is told once"
+            f"pull {number} was told before, with the reward {told.reward!r} and the cost {self._books.shown(was)}, "
+            "and now with another: a pull is told once; adjust what it cost, if that has changed"
         )
 
     def _identify(self, pull: Pull | int) -> int:
@@ -654,8 +686,9 @@ class Ledger:
         may_overrun = self._books.may_overrun_of(reservation.arm)
         most = (math.inf,) * len(after) if may_overrun else reservation.prices
         is_possible = all(0 <= price <= bound for price, bound in zip(after, most, strict=True))
-        if not entry.note or after == before or not is_possible:
-            raise JournalDamaged("its reason is missing, or the pull cannot have cost that")
+        is_same = after == before and entry.note == self._record(number).reason
+        if not entry.note or is_same or not is_possible:
+            raise JournalDamaged("its reason is missing or was given before, or the pull cannot have cost that")
         self._books.adjust(reservation, before, after)
 
     def _fold_renewed(self, entry: Entry) -> None:

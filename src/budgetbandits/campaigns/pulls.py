@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.core.books import PullState
 
-__all__ = ["PullRecord", "State", "Told"]
+__all__ = ["TOLD_LATE", "PullRecord", "State", "Told"]
+
+TOLD_LATE: Final = "told after it had expired"
+"""The reason of an adjustment to a cost that is told with a late reward."""
 
 
 class State(IntEnum):
@@ -31,7 +34,7 @@ _SHOWN = {
 
 
 class Told(NamedTuple):
-    """What was told of a pull: its reward, and what it took of each resource; None if it had expired, which is free."""
+    """What was told of a pull: its reward, and what it took of each resource; None if it had expired at that cost."""
 
     reward: float
     prices: tuple[int, ...] | None
@@ -57,6 +60,8 @@ class PullRecord:
         What was told of it, or None if nothing was.
     charged
         What it has cost so far, of each resource.
+    reason
+        Why that was corrected the last time.
     is_overdue
         Whether its lease ended before it was told.
 
@@ -76,6 +81,7 @@ class PullRecord:
     state: State = State.OPEN
     told: Told | None = None
     charged: tuple[int, ...] = ()
+    reason: str | None = None
     is_overdue: bool = False
 
     def __post_init__(self) -> None:
@@ -108,6 +114,9 @@ class PullRecord:
             self.is_overdue = entry.kind is Kind.EXPIRED
         elif entry.kind is Kind.ADJUSTED:
             self.charged = tuple(old + change for old, change in zip(self.charged, entry.amounts, strict=True))
+            self.reason = entry.note
+            if entry.note == TOLD_LATE and self.told is not None and self.told.prices is None:
+                self.told = self.told._replace(prices=self.charged)
 
     def _note_told(self, entry: Entry) -> None:
         if entry.reward is None:

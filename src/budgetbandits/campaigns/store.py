@@ -1,11 +1,12 @@
 """A store: the campaigns in a database."""
 
+import re
 import threading
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Required, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, Required, Self, TypedDict, Unpack
 
 from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.backend import Backend, CampaignRecord
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from sqlalchemy import URL
 
 __all__ = ["CampaignRow", "Store", "open_store"]
+
+_ADDRESS: Final = re.compile(r"[a-z0-9+]{2,}:/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +325,10 @@ class Store:
         InvalidInput
             If the file is there already, or cannot be written; or the store is a server's, which has means of its own.
         """
+        if not isinstance(path, str | Path) or not str(path):
+            raise InvalidInput(f"path is {path!r}: give the name of a new file")
+        if _ADDRESS.match(str(path)):
+            raise InvalidInput(f"path is {str(path)!r}: give the name of a file, not the address of a store")
         self.backend.backup(Path(path))
 
     def close(self) -> None:

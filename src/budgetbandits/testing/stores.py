@@ -408,9 +408,9 @@ class StoreContract(ABC):
         assert [one.age for one in ads.leases] == [timedelta(seconds=59)] * 2
         clock.advance(1)
         ads.tell(pull, 0.5, cost="0.01")
-        assert amounts(ads) == ("0.10", "0.25", "9.65")
+        assert amounts(ads) == ("0.01", "0.25", "9.74")
         assert ads.reward_total == 0.5
-        assert [row.kind for row in ads.history()] == ["asked", "asked", "extended", "expired", "told"]
+        assert [row.kind for row in ads.history()] == ["asked", "asked", "extended", "expired", "told", "adjusted"]
         ads.verify()
 
     def test_or_released_if_one_knows_better(self, store: Store, clock: HandClock) -> None:

@@ -302,7 +302,9 @@ class SqlTransaction(SqlJournal, Transaction):
     def append(self, entries: Sequence[Entry], totals: Totals, snapshot: Snapshot | None = None) -> None:
         """Append entries and set the totals; the budget is checked here and by a constraint of the table."""
         if not 0 <= totals.spent + totals.reserved <= totals.budget:
-            raise JournalDamaged(f"the totals would exceed the budget of the campaign: {totals}")
+            raise JournalDamaged(
+                f"{totals.spent} spent and {totals.reserved} reserved would exceed the budget of {totals.budget}"
+            )
         rows = [(self._campaign, *entry) for entry in entries]  # the columns have the order of the fields
         self._connection.exec_driver_sql(self._backend.append_statement, rows)
         known = {"campaign": self._campaign, "known": self.totals.entries}
@@ -310,7 +312,7 @@ class SqlTransaction(SqlJournal, Transaction):
             _SET_TOTALS, known | {f"new_{name}": value for name, value in totals._asdict().items()}
         )
         if changed.rowcount != 1:
-            raise JournalDamaged(f"the totals of the campaign are not those of its journal: {totals}")
+            raise JournalDamaged(f"the campaign's row no longer says {known['known']} entries, as it did a moment ago")
         self.totals = totals
         if snapshot is not None:
             self._connection.execute(insert(snapshots).values(campaign=self._campaign, **snapshot._asdict()))

@@ -157,6 +157,8 @@ class SqliteBackend(SqlBackend):
     @undisturbed
     def backup(self, path: Path) -> None:
         """Write a copy of the file as it stands at one moment, its log included."""
+        if not path.parent.is_dir():
+            raise InvalidInput(f"{path} cannot be written: there is no folder {path.parent}; create it")
         # A store may be in use by that name, and SQLite would read a log that is left beside it into the copy.
         for taken in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal", "-next"))):
             if os.path.lexists(taken):
