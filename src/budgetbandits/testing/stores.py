@@ -549,7 +549,7 @@ class StoreContract(ABC):
             assert [row.cost for row in again.open("ads").arms] == [0.08, 0.10]
         ads.verify()
 
-    def test_a_random_cost_that_is_told_late_moves_no_money(self, store: Store, clock: HandClock) -> None:
+    def test_a_reward_that_comes_late_without_its_cost_moves_no_money(self, store: Store, clock: HandClock) -> None:
         ads = new_campaign(store, costs={"a": ("0.05", "0.25")}, budget="0.50", unit="0.01")
         first, second = ads.ask(n=2)
         ads.tell(first, 0.5, cost="0.05")
@@ -644,18 +644,18 @@ class StoreContract(ABC):
             other = again.open("ads")
             assert [other.ask(arm=arm, key=arm) for arm in "abc"] == pulls
             assert resources(other) == [("0.75", "0.00", "9.25"), ("3", "0", "57")]
-            other.tell(1, 0.5, {"gpu_s": 1})  # late: it is learned from, and moves nothing
+            other.tell(1, 0.5, {"gpu_s": 1})  # late: it is learned from, and the rest is given back
             other.tell(3, 0.5)
         for _ in range(2):
             ads.tell(1, 0.5)
             ads.tell(2, 0.5, {"gpu_s": 1, "usd": "0.25"})
-        assert resources(ads) == [("0.75", "0.00", "9.25"), ("3", "0", "57")]
+        assert resources(ads) == [("0.75", "0.00", "9.25"), ("2", "0", "58")]
         with pytest.raises(
             PullAlreadySettled, match=r"with the reward 0\.5 and the cost 0\.25 usd, 1 gpu_s, and now with"
         ):
             ads.tell(2, 0.5, {"gpu_s": 2})
         assert (ads.pulls, ads.reward_total) == (3, 1.5)
-        assert [row.amounts["gpu_s"] for row in ads.history()] == [2, 3, 0, 1, 2, 0, 0, 0]
+        assert [row.amounts["gpu_s"] for row in ads.history()] == [2, 3, 0, 1, 2, 0, 0, -1, 0]
         ads.verify()
 
     def test_what_expires_is_released_in_every_resource(self, store: Store, clock: HandClock) -> None:
@@ -665,9 +665,9 @@ class StoreContract(ABC):
         clock.advance(60)
         assert len(ads.ask(arm="a", n=3)) == 2
         assert resources(ads) == [("0.00", "0.20", "9.80"), ("0", "4", "56")]
-        ads.tell(1, 0.5, {"gpu_s": 1})  # it was made after all, and its cost was given back
+        ads.tell(1, 0.5, {"gpu_s": 1})  # it was made after all, and is paid
         ads.tell(3, 0.5, {"gpu_s": 1})
-        assert resources(ads) == [("0.10", "0.10", "9.80"), ("1", "2", "57")]
+        assert resources(ads) == [("0.20", "0.10", "9.70"), ("2", "2", "56")]
         assert (ads.requests_left, ads.ask(arm="a")) == (1, None)
         assert [row.cost for row in ads.arms] == [0.10, 0.25, 0.40]
         ads.verify()
