@@ -429,7 +429,7 @@ def test_a_lost_end_is_noticed_behind_a_snapshot_too(store: bb.Store, url: str, 
         for number in range(2 * EVERY):
             other.ask(key=f"another {number}")
         other.verify()
-    for use in (ads.ask, lambda: ads.arms):
+    for use in (ads.ask, lambda: ads.money, lambda: ads.arms):
         with pytest.raises(HistoryLost):
             use()
 

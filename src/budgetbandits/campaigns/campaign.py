@@ -1,5 +1,6 @@
 """A campaign: a budget that many workers spend, durably."""
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -11,21 +12,31 @@ from typing import Final, overload
 from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.chain import checked_heads
-from budgetbandits.campaigns.clerk import Clerk, totals_of
+from budgetbandits.campaigns.clerk import Clerk, StillClerk, totals_of
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind
-from budgetbandits.campaigns.ledger import Lease, Ledger, replay
+from budgetbandits.campaigns.ledger import Answered, Lease, Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.times import Clock, moment, span
-from budgetbandits.core.books import SKIP, Pull, Reservation
-from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun
-from budgetbandits.core.money import Unit
-from budgetbandits.core.resources import Account, Amounts, Money
+from budgetbandits.core.books import SKIP, Pull, Reservation, check_wanted
+from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, is_whole
+from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import HistoryLost, InvalidInput, JournalDamaged, RoundedCostWarning
+from budgetbandits.errors import (
+    BudgetBanditsError,
+    HistoryLost,
+    InvalidInput,
+    InvalidReward,
+    JournalDamaged,
+    RoundedCostWarning,
+    UnknownPull,
+)
+from budgetbandits.live.learning import plain_reward
 from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
 from budgetbandits.policies import Policy
 
 __all__ = ["Campaign", "HistoryRow", "LeaseRow"]
+
+_ID_BITS: Final = 63
 
 _GIVEN_AS: Final = {
     "names": "costs",
@@ -124,10 +135,13 @@ class Campaign:
     >>> store.close(); folder.cleanup()
     """
 
-    def __init__(self, backend: Backend, record: CampaignRecord, clock: Clock | None) -> None:
+    def __init__(
+        self, backend: Backend, record: CampaignRecord, clock: Clock | None, *, is_still: bool = False
+    ) -> None:
         self._backend = backend
         self._record = record
-        self._clerk = Clerk(backend, record, clock)
+        self._clock = clock
+        self._clerk = (StillClerk if is_still else Clerk)(backend, record, clock)
         self._settings = self._clerk.settings
 
     # Asking and telling
@@ -170,10 +184,25 @@ class Campaign:
         InvalidInput
             If there is no arm of that name.
         """
-        pulls = self._clerk.act(lambda ledger: ledger.ask(n, key, arm))
+        pulls = self._asked(check_wanted(n), key, arm)
         if n is not None:
             return pulls
         return pulls[0] if pulls else None
+
+    def _asked(self, wanted: int, key: str | None, arm: ArmName | None) -> list[Pull]:
+        """Ask for some pulls, in as many transactions as it takes."""
+        pulls, is_cut = self._clerk.act(lambda ledger: ledger.ask_some(wanted, key, arm))
+
+        def go_on(ledger: Ledger) -> Answered:
+            return ledger.ask_some(wanted, key, arm, begun=len(pulls))
+
+        while is_cut:
+            try:
+                more, is_cut = self._clerk.act(go_on)
+            except BudgetBanditsError:  # what was handed out before stands, and is the answer
+                break
+            pulls += more
+        return pulls
 
     def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
         """Settle a pull with the reward that it paid. The same again changes nothing.
@@ -199,7 +228,11 @@ class Campaign:
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was cancelled, or told with another reward or cost.
         """
-        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.tell(pull, reward, cost)))
+        pull, amount = _plain_pull(pull), plain_reward(reward)
+        if math.isnan(amount):
+            raise InvalidReward(f"reward of {_called(pull)} is {reward!r}: it must be a number in the reward range")
+        told = _plain_cost(pull, cost)
+        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.tell(pull, amount, told)))
 
     def expire(self, pull: Pull | int, cost: Amounts | None = None) -> None:
         """Wait no longer for the reward of a pull, and charge its cost. The same again changes nothing.
@@ -220,7 +253,9 @@ class Campaign:
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was told or cancelled, or has expired at another cost: `adjust` that.
         """
-        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.expire(pull, cost)))
+        pull = _plain_pull(pull)
+        told = _plain_cost(pull, cost)
+        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.expire(pull, told)))
 
     def adjust(self, pull: Pull | int, cost: Amounts, *, reason: str) -> None:
         """Correct what a pull has cost that was told, cancelled or has expired: a bill that came later, or a refund.
@@ -243,7 +278,9 @@ class Campaign:
         PullError
             If there is no such pull, or it is outstanding.
         """
-        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.adjust(pull, cost, reason)))
+        pull = _plain_pull(pull)
+        told = plain_amounts(cost, f"cost of {_called(pull)}")
+        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.adjust(pull, told, reason)))
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for. The same again changes nothing.
@@ -253,6 +290,7 @@ class Campaign:
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was told, or has expired.
         """
+        pull = _plain_pull(pull)
         self._clerk.act(lambda ledger: ledger.cancel(pull))
 
     def renew(self, pull: Pull | int) -> datetime | None:
@@ -268,6 +306,7 @@ class Campaign:
         UnknownPull, PullAlreadySettled
             If there is no such pull, or its lease is no longer running.
         """
+        pull = _plain_pull(pull)
         until = self._clerk.act(lambda ledger: ledger.renew(pull))
         return None if until is None else moment(until)
 
@@ -300,7 +339,8 @@ class Campaign:
         CampaignClosed
             If the campaign was closed, and can spend nothing.
         """
-        self._clerk.act(lambda ledger: ledger.deposit(amount, key, reason))
+        plain = plain_amounts(amount, "deposit")
+        self._clerk.act(lambda ledger: ledger.deposit(plain, key, reason))
 
     def withdraw(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
         """Take money out of the budget: no more than is neither spent nor reserved. Parameters are those of `deposit`.
@@ -312,7 +352,8 @@ class Campaign:
         KeyReused
             If the key was used before, for something else.
         """
-        self._clerk.act(lambda ledger: ledger.withdraw(amount, key, reason))
+        plain = plain_amounts(amount, "withdrawal")
+        self._clerk.act(lambda ledger: ledger.withdraw(plain, key, reason))
 
     def add_arm(self, name: ArmName, cost: CostOrCosts, *, limit: int | None = None) -> None:
         """Add an arm. The policy has not tried it yet. The same again changes nothing.
@@ -387,6 +428,25 @@ class Campaign:
 
     # What it shows
 
+    def as_of_now(self) -> "Campaign":
+        """Return the campaign as it stands at this moment: all that it shows belongs together, whatever others do.
+
+        It takes no requests.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
+        >>> ads = store.create("spring", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1), seed=7)
+        >>> before = ads.as_of_now()
+        >>> _ = ads.ask()
+        >>> before.money.left, before.pulls, ads.pulls
+        (Decimal('10'), 0, 1)
+        >>> store.close(); folder.cleanup()
+        """
+        return Campaign(self._backend, self._backend.find(self.name), self._clock, is_still=True)
+
     @property
     def name(self) -> str:
         """The name."""
@@ -430,27 +490,19 @@ class Campaign:
     @property
     def money(self) -> Money:
         """What became of the budget, exactly; with several resources, of the first."""
-        totals = self._clerk.totals()
-        unit = self._settings.money.unit
-        return _money(unit, totals.budget, totals.spent, totals.reserved, totals.overrun)
+        return self._clerk.look(lambda ledger: _money(_accounts(ledger)[0]))
 
     @property
     def resources(self) -> dict[str, Money]:
         """What became of each resource by its name, exactly; empty where the budget is a plain number."""
         if self._settings.money.name is None:
             return {}
-        accounts = self._clerk.look(
-            lambda ledger: [
-                (each.bill.budget, each.spent - each.overrun, each.reserved, each.overrun) for each in _accounts(ledger)
-            ]
-        )
-        pairs = zip(self._settings.resources, accounts, strict=True)
-        return {str(resource.name): _money(resource.unit, *amounts) for resource, amounts in pairs}
+        return self._clerk.look(lambda ledger: {str(each.name): _money(each) for each in _accounts(ledger)})
 
     @property
     def is_closed(self) -> bool:
         """Whether it hands out no more pulls."""
-        return self._clerk.totals().is_closed
+        return self._clerk.look(lambda ledger: ledger.is_closed)
 
     @property
     def is_paused(self) -> bool:
@@ -662,6 +714,26 @@ def _name_in(entry: Entry) -> ArmName:
     return name
 
 
+# What a caller gives becomes plain here, in the thread that gave it: all others wait for what is done on the ledger.
+
+
+def _plain_pull(pull: Pull | int) -> Pull | int:
+    if isinstance(pull, Pull):
+        return pull
+    if is_whole(pull) and int(pull).bit_length() <= _ID_BITS:
+        return int(pull)
+    shown = f"a number of {int(pull).bit_length()} bits" if is_whole(pull) else repr(pull)
+    raise UnknownPull(f"{shown} is no pull that was handed out here: use what ask() returned, or its id")
+
+
+def _plain_cost(pull: Pull | int, cost: Amounts | None) -> Amounts | None:
+    return None if cost is None else plain_amounts(cost, f"cost of {_called(pull)}")
+
+
+def _called(pull: Pull | int) -> str:
+    return f"pull {pull.id if isinstance(pull, Pull) else pull}"
+
+
 def _warn_if_rounded(said: str | None) -> None:
     if said is not None:
         warnings.warn(said, RoundedCostWarning, stacklevel=3)
@@ -671,10 +743,11 @@ def _accounts(ledger: Ledger) -> tuple[Account, ...]:
     return ledger.player.books.accounts
 
 
-def _money(unit: Unit, budget: int, within: int, reserved: int, overrun: int) -> Money:
-    """Return money, of which so much was spent within what was reserved for it, and so much beyond that."""
-    spent = within + overrun
-    return Money(*map(unit.decimal, (budget, spent, reserved, budget - spent - reserved, overrun)))
+def _money(account: Account) -> Money:
+    """Return what became of a budget; what is left may come later, where it is refilled."""
+    budget, spent, reserved = account.bill.budget, account.spent, account.reserved
+    amounts = (budget, spent, reserved, budget - spent - reserved, account.overrun)
+    return Money(*map(account.bill.unit.decimal, amounts))
 
 
 def _shown_budget(settings: CampaignSettings) -> str:

@@ -4,8 +4,10 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
-from typing import Generic, NamedTuple, TypeVar, cast
+from time import monotonic
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, check_process, entries_after
 from budgetbandits.campaigns.group import Group
@@ -13,7 +15,7 @@ from budgetbandits.campaigns.journal import Journal, Kind
 from budgetbandits.campaigns.ledger import Ledger, TornLedger, is_bound
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.snapshots import SnapshotDamaged
-from budgetbandits.campaigns.times import Clock, timestamp
+from budgetbandits.campaigns.times import Clock, SteadyCheck, in_words, moment, timestamp
 from budgetbandits.core.resources import Account
 from budgetbandits.errors import (
     BudgetBanditsError,
@@ -25,9 +27,11 @@ from budgetbandits.errors import (
     StoreUnavailable,
 )
 
-__all__ = ["Clerk", "Request", "totals_of"]
+__all__ = ["Clerk", "Request", "StillClerk", "totals_of"]
 
 Answer = TypeVar("Answer")
+
+_LONGEST: Final = 0.25  # seconds after which a transaction takes no more on: other processes wait for it
 
 
 class Clerk:
@@ -58,6 +62,7 @@ class Clerk:
         self._record = record
         self._seen = Mark(0, record.origin)
         self._clock = clock
+        self._steady = SteadyCheck()
         self._ledger: Ledger | None = None
         self._has_snapshots = True  # until one of them turns out to be damaged
         self._ledger_lock = threading.Lock()
@@ -78,15 +83,6 @@ class Clerk:
         """Return a view of the ledger as the journal stands; nothing is written."""
         self._check_caller()
         return self._alone(lambda: view(self._present_ledger()))
-
-    def totals(self) -> Totals:
-        """Return what the journal adds up to, without reading it; raise if it is not what this clerk has seen."""
-        seen = self._seen  # first: other threads see more meanwhile
-        totals = self._backend.find(self._record.name).totals
-        is_another = totals.entries == seen.entries and totals.head != seen.head
-        if totals.entries < seen.entries or is_another:
-            raise self._lost(totals)
-        return totals
 
     @property
     def settings_seen(self) -> CampaignSettings:
@@ -134,31 +130,34 @@ class Clerk:
         return self._backend.time() if self._clock is None else timestamp(self._clock())
 
     def perform(self, requests: Sequence["Request[object]"]) -> None:
-        """Perform requests in one transaction, in order; each has its answer, or its error, after that."""
+        """Perform requests in order, if possible in one transaction; each has its answer, or its error, after that."""
+        waiting = requests
         try:
-            self._alone(lambda: self._transact_with_or_without_snapshots(requests))
+            while waiting:
+                waiting = waiting[self._alone(partial(self._transact_with_or_without_snapshots, waiting)) :]
         except BaseException as error:  # of any kind: every caller that waits must get an answer
-            for request in requests:
+            for request in waiting:
                 request.fail(error)
 
-    def _transact_with_or_without_snapshots(self, requests: Sequence["Request[object]"]) -> None:
+    def _transact_with_or_without_snapshots(self, requests: Sequence["Request[object]"]) -> int:
         try:
-            self._transact(requests)
+            return self._transact(requests)
         except SnapshotDamaged:  # nothing has changed: the entries say all that it said
             self._has_snapshots = False
-            self._transact(requests)
+            return self._transact(requests)
 
-    def _transact(self, requests: Sequence["Request[object]"]) -> None:
+    def _transact(self, requests: Sequence["Request[object]"]) -> int:
+        """Perform as many requests as there is time for, and return their number."""
         has_begun = is_decided = False
         try:
             if self._ledger is None:
                 self._caught_up_outside()  # a long journal is read first: others wait for a transaction
             with self._backend.writing(self._record.id) as transaction:
-                has_begun = True
+                has_begun, deadline = True, monotonic() + _LONGEST
                 ledger = self._caught_up(transaction, transaction.totals)
-                ledger.advance(transaction.time() if self._clock is None else timestamp(self._clock()))
-                for request in requests:
-                    request.decide(ledger)
+                ledger.has_time = lambda: monotonic() < deadline
+                ledger.advance(self._believed(transaction.time()) if self._clock is None else timestamp(self._clock()))
+                decided = self._decide(requests, ledger)
                 snapshot = ledger.take_snapshot() if ledger.unsaved and ledger.is_snapshot_due() else None
                 if ledger.unsaved:
                     transaction.append(ledger.unsaved, totals_of(ledger), snapshot)
@@ -167,12 +166,31 @@ class Clerk:
             if snapshot is not None and self._has_snapshots:
                 ledger.forget_settled()
             self._seen = Mark(ledger.entries, ledger.head)
+            return decided
         except BaseException as error:
             if has_begun:  # else the ledger is as it was: a long journal need not be read again
                 self._ledger = None  # it is ahead of the journal now, or may be
             if is_decided or isinstance(error, BudgetBanditsError):
                 raise
             raise StoreUnavailable(f"the request failed ({error!r}). Nothing was changed; try again") from error
+
+    @staticmethod
+    def _decide(requests: Sequence["Request[object]"], ledger: Ledger) -> int:
+        for decided, request in enumerate(requests, start=1):
+            request.decide(ledger)
+            if not ledger.has_time():
+                return decided
+        return len(requests)
+
+    def _believed(self, time: int) -> int:
+        """Return a time that can be; raise if the clock jumped ahead, since leases must not end by that."""
+        if (jump := self._steady.jump(time)) is None:
+            return time
+        raise StoreUnavailable(
+            f"the clock says {moment(time):%Y-%m-%d %H:%M:%S} UTC: it jumped ahead by {in_words(jump)} while this "
+            "program ran. Nothing was changed, and no lease has ended; set the clock, or open the store again if it is "
+            "right"
+        )
 
     def _caught_up(self, journal: Journal, totals: Totals) -> Ledger:
         """Return the ledger as the journal stands with these totals; raise if they do not agree with each other.
@@ -228,6 +246,26 @@ class Clerk:
             f"this program has seen, with the head {self._seen.head}: an older copy was restored, or a failover lost "
             "the end. Restore a newer copy; or open the store again, and go on from what is there"
         )
+
+
+class StillClerk(Clerk):
+    """Shows a campaign as it stood when it was first looked at, and performs nothing."""
+
+    def __init__(self, backend: Backend, record: CampaignRecord, clock: Clock | None) -> None:
+        super().__init__(backend, record, clock)
+        self._moment = super().time()
+        self._still_ledger = super()._caught_up_outside()
+
+    def act(self, decide: Callable[[Ledger], Answer]) -> Answer:
+        """Refuse."""
+        raise StoreUnavailable("this is a campaign as it stood at one moment: ask the campaign itself")
+
+    def time(self) -> int:
+        """Return that moment."""
+        return self._moment
+
+    def _caught_up_outside(self) -> Ledger:
+        return self._still_ledger
 
 
 class Mark(NamedTuple):

@@ -44,7 +44,7 @@ from budgetbandits.errors import (
 from budgetbandits.live.player import Player
 from budgetbandits.live.saving import restore_state, saved_state
 
-__all__ = ["Lease", "Ledger", "TornLedger", "is_bound", "replay"]
+__all__ = ["Answered", "Lease", "Ledger", "TornLedger", "is_bound", "replay"]
 
 Answer = TypeVar("Answer")
 Least = tuple[int | None, ...] | None
@@ -65,6 +65,13 @@ class Lease(NamedTuple):
 
     asked: int
     until: int | None
+
+
+class Answered(NamedTuple):
+    """Pulls that were handed out, and whether there was no time for more of them."""
+
+    pulls: list[Pull]
+    is_cut: bool
 
 
 class Ledger:
@@ -93,6 +100,8 @@ class Ledger:
         The entries that were decided on and are not in the journal yet.
     journal
         Where to read of pulls that were forgotten.
+    has_time
+        Tells whether a long decision may go on.
 
     Examples
     --------
@@ -119,6 +128,7 @@ class Ledger:
         self.is_paused = False
         self.unsaved: list[Entry] = []
         self.journal: Journal | None = None
+        self.has_time: Callable[[], bool] = lambda: True
         self._origin, self._settings_first = head, settings
         self._books = self.player.books
         self._books.owner = campaign
@@ -166,23 +176,30 @@ class Ledger:
 
         The same key gives the same answer; an empty answer is not kept.
         """
-        wanted = check_wanted(wanted)
+        return self.ask_some(check_wanted(wanted), key, arm).pulls
+
+    def ask_some(self, wanted: int, key: str | None, arm: ArmName | None, begun: int = 0) -> "Answered":
+        """Do the same as far as there is time; so many pulls of it were handed out to this client before."""
         number = None if arm is None else self._books.number_of(arm)
         books = self._books
         self._recall_answer(key)
         answer = books.repeated(key, wanted, number)
-        if answer is None:
-            return [books.pull(pull, PullState.NEW) for pull in self._asked(wanted, key, number)]
-        return [books.pull(pull, self._record(pull.number).shown_state) for pull in answer]
+        if answer is None or len(answer) == begun > 0:
+            pulls = self._asked(wanted, key, number, begun)
+            is_cut = begun + len(pulls) < wanted and not self.has_time()
+            return Answered([books.pull(pull, PullState.NEW) for pull in pulls], is_cut)
+        return Answered([books.pull(pull, self._record(pull.number).shown_state) for pull in answer[begun:]], False)
 
-    def _asked(self, wanted: int, key: str | None, arm: int | None) -> list[Reservation]:
+    def _asked(self, wanted: int, key: str | None, arm: int | None, begun: int) -> list[Reservation]:
         if self.is_closed:
             raise CampaignClosed("the campaign is closed: it hands out no more pulls; those outstanding can be told")
         if self.is_paused:
             raise CampaignPaused("the campaign is paused: resume it, or wait; pulls that are outstanding can be told")
         pulls: list[Reservation] = []
         try:
-            while len(pulls) < wanted and (chosen := self._next_arm(arm, wanted - len(pulls))) is not None:
+            while (part := begun + len(pulls)) < wanted and (not pulls or self.has_time()):
+                if (chosen := self._next_arm(arm, wanted - part)) is None:
+                    break
                 self._write(
                     Kind.ASKED if arm is None else Kind.DIRECTED,
                     pull=self._books.asked + 1,
@@ -190,7 +207,7 @@ class Ledger:
                     **written(self._books.prices(chosen)),
                     until=self._lease_end(self._now),
                     key=key,
-                    part=len(pulls),
+                    part=part,
                     wanted=wanted,
                 )
                 pulls.append(self._books.outstanding[self._books.asked])
@@ -634,8 +651,7 @@ class Ledger:
         if entry.part > 0:  # the database keeps a first part from having a key that there was
             self._recall_answer(entry.key)
         pulls = self._books.repeated(entry.key, entry.wanted) or []
-        follows = not pulls or pulls[-1].number == self._books.asked
-        if entry.part != len(pulls) or not follows:
+        if entry.part != len(pulls):
             raise JournalDamaged(f"the answer to {entry.key!r} has {len(pulls)} of {entry.wanted} parts so far")
 
     def _fold_told(self, entry: Entry) -> None:

@@ -1,6 +1,7 @@
 """Moments and durations as whole microseconds, which databases, sums and comparisons keep exactly."""
 
 import re
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -10,6 +11,7 @@ from budgetbandits.errors import InvalidInput
 __all__ = [
     "Clock",
     "Duration",
+    "SteadyCheck",
     "duration",
     "in_words",
     "instant",
@@ -29,6 +31,7 @@ Duration = str | float | timedelta
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _TEXT: Final = re.compile(rf"\s*(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})s?\s*")
+_BELIEVED: Final = 300_000_000  # microseconds by which a clock may jump ahead at a time
 _LONGEST: Final = timedelta(days=36525)
 _LAST: Final = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
@@ -36,6 +39,37 @@ _LAST: Final = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microsec
 def system_clock() -> datetime:
     """Return the time of this machine."""
     return datetime.now(UTC)
+
+
+def steady_clock() -> int:
+    """Return microseconds that nobody sets; those in which the machine sleeps count where it can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return int(1_000_000 * (time.monotonic() if clock is None else time.clock_gettime(clock)))
+
+
+class SteadyCheck:
+    """Notices if a clock jumps ahead: beyond what it said before and a steady clock says has passed since.
+
+    A clock that is set back, and forth again, is believed.
+
+    Examples
+    --------
+    >>> check = SteadyCheck()
+    >>> now = timestamp(system_clock())
+    >>> [check.jump(now + ahead) for ahead in (0, 1_000_000, 3_600_000_000)] == [None, None, span(3_600_000_000)]
+    True
+    """
+
+    def __init__(self) -> None:
+        self._greatest: int | None = None  # by which the clock was ahead of the steady one
+
+    def jump(self, when: int) -> timedelta | None:
+        """Return by how much a clock is ahead that says so many microseconds since 1970; None if it may be right."""
+        ahead = when - steady_clock()
+        if self._greatest is None or ahead <= self._greatest + _BELIEVED:
+            self._greatest = ahead if self._greatest is None else max(ahead, self._greatest)
+            return None
+        return timedelta(seconds=(ahead - self._greatest) // 1_000_000)
 
 
 def timestamp(when: datetime) -> int:

@@ -279,7 +279,7 @@ def _show(options: argparse.Namespace) -> int:
     from budgetbandits.core.tables import cell_text
 
     with _open(options) as store:
-        ads = store.open(options.name)
+        ads = store.open(options.name).as_of_now()
         leases = ads.leases
         print(f"{ads.name}: {ads.policy!r}, seed {ads.seed}, {_state(ads)}")
         print(f"created {ads.created:%Y-%m-%d %H:%M:%S} UTC, lease {ads.lease or 'none'}, on expiry: {ads.on_expire}")

@@ -34,6 +34,7 @@ __all__ = [
     "drawn_price",
     "looks_real",
     "pay",
+    "plain_amount",
     "price_list",
     "price_lists_of",
     "rounded_down",
@@ -79,7 +80,7 @@ class CostRange:
     greatest: Amount
 
     def __post_init__(self) -> None:
-        low, high = _plain(self.least, "least cost"), _plain(self.greatest, "greatest cost")
+        low, high = plain_amount(self.least, "least cost"), plain_amount(self.greatest, "greatest cost")
         told = f"cost range from {self.least} to {self.greatest}"
         # Decimals and floats are compared exactly.
         if not (0 <= low <= high and high > 0):
@@ -208,7 +209,7 @@ class Unit:
 
     def _in_units(self, amount: Amount, what: str) -> tuple[int, int]:
         """Return an amount as a fraction of units, or raise."""
-        number = _plain(amount, what)
+        number = plain_amount(amount, what)
         if not (math.isfinite(number) and number >= 0):
             raise InvalidAmount(f"{what} is {amount}: it must be 0 or more, and finite")
         if isinstance(number, Decimal) and 0 < number < self._least():  # its power of ten may be too long to write out
@@ -313,7 +314,7 @@ def price_list(
     """
     if len(costs) == 0:
         raise InvalidAmount("there are no arms: give at least one arm with its cost")
-    whole = _plain(budget, "budget")
+    whole = plain_amount(budget, "budget")
     if not (math.isfinite(whole) and whole >= 0):
         raise InvalidAmount(f"budget is {budget}: a budget must be 0 or more, and finite")
     least_digits = _unit_digits(unit)
@@ -331,7 +332,7 @@ def price_list(
             rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else least
             raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be {rule}")
     lows = None if least == amounts else least
-    details = [_plain(amount, "amount") for amount in also]
+    details = [plain_amount(amount, "amount") for amount in also]
     if is_real or any(map(looks_real, chain(amounts, lows or (), details, (whole,)))):
         return _real_prices(amounts, whole, lows)
     if for_tells and unit is None and lows is not None:
@@ -341,7 +342,7 @@ def price_list(
 
 def price_lists_of(costs: NDArray[np.float64], budget: Amount) -> list[PriceList]:
     """Return the price lists of several problems, a row of known costs each: `price_list`, many at a time."""
-    whole = _plain(budget, "budget")
+    whole = plain_amount(budget, "budget")
     are_valid = 0 <= whole < math.inf and np.all((costs > 0) & (costs < math.inf))
     if not are_valid or not all(any(map(looks_real, row)) for row in costs.tolist()):
         return [price_list(row, range(len(row)), budget) for row in costs]
@@ -354,8 +355,8 @@ def price_lists_of(costs: NDArray[np.float64], budget: Amount) -> list[PriceList
 def _ends(cost: object, what: str) -> tuple[Number, Number]:
     """Return the least and the greatest that a pull may cost."""
     if isinstance(cost, CostRange):
-        return _plain(cost.least, what), _plain(cost.greatest, what)
-    number = _plain(cost, what)
+        return plain_amount(cost.least, what), plain_amount(cost.greatest, what)
+    number = plain_amount(cost, what)
     return number, number
 
 
@@ -363,14 +364,14 @@ def _unit_digits(unit: Amount | None) -> int:
     """Return how many decimal places a unit asks for."""
     if unit is None:
         return 0
-    number = _plain(unit, "unit")
+    number = plain_amount(unit, "unit")
     decimal = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     if not (decimal.is_finite() and decimal > 0) or decimal != Decimal(f"1E-{_decimal_places(decimal)}"):
         raise InvalidAmount(f"unit is {unit!r}: give 1 or a power of ten below it, such as '0.01'")
     return _decimal_places(decimal)
 
 
-def _plain(value: object, what: str) -> Number:
+def plain_amount(value: object, what: str) -> Number:
     """Turn text and NumPy numbers into Python's own; refuse everything that is no number."""
     if isinstance(value, np.generic):
         value = value.item()

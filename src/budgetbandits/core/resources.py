@@ -14,7 +14,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.checks import ArmName, Costs, cost_of, is_writable, named_costs
-from budgetbandits.core.money import Amount, PriceList, price_list
+from budgetbandits.core.money import Amount, PriceList, plain_amount, price_list
 from budgetbandits.errors import InvalidAmount, InvalidInput
 
 __all__ = [
@@ -26,9 +26,11 @@ __all__ = [
     "bill_of",
     "check_none_is_free",
     "costs_by_resource",
+    "plain_amounts",
     "price_lists",
 ]
 
+_MOST_RESOURCES: Final = 1000  # that one amount may name
 _UNNOTICED: Final = 0.01  # of what was reserved: so much may be added to a bill by rounding without a word
 
 Amounts = Amount | Mapping[str, Amount]
@@ -193,6 +195,22 @@ class Account:
             return None
         charged = unit.decimal(unit.units_at_least(cost, what))
         return f"{what} is {cost} and charged as {charged}: the smallest amount is {unit.decimal(1)}; give a finer unit"
+
+
+def plain_amounts(amounts: Amounts, what: str) -> Amounts:
+    """Return amounts as numbers of Python's own, or raise: who computes with them then runs no code of the caller's.
+
+    >>> plain_amounts({"usd": "0.10", "s": np.int64(3)}, "cost")
+    {'usd': Decimal('0.10'), 's': 3}
+    """
+    if not isinstance(amounts, Mapping):
+        return plain_amount(amounts, what)
+    if len(amounts) > _MOST_RESOURCES:
+        raise InvalidAmount(f"{what} names {len(amounts)} resources: give amounts of those that the budget has")
+    return {
+        name: amount if amount is None else plain_amount(amount, f"{what} in {name!r}")
+        for name, amount in amounts.items()
+    }
 
 
 def price_lists(bill: Bill) -> tuple[PriceList, ...]:

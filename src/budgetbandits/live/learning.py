@@ -35,7 +35,7 @@ from budgetbandits.policies.state import (
     shares_of,
 )
 
-__all__ = ["Learning", "Lesson"]
+__all__ = ["Learning", "Lesson", "plain_reward"]
 
 _PULLS_MOST: Final = 2**53
 
@@ -203,11 +203,7 @@ class Learning:
 
     def checked_reward(self, reward: float, arm: int) -> float:
         """Return a reward as a float, or raise unless it is one in the range."""
-        try:
-            # A text is no reward, although float() would read it.
-            amount = math.nan if isinstance(reward, str | bytes | bytearray) else float(reward)
-        except Exception:  # whatever it is that was given
-            amount = math.nan
+        amount = plain_reward(reward)
         is_nothing = amount == 0 and arm == self._books.skip_arm  # what a declined request is worth
         if not self.reward_low <= amount <= self._reward_high and not is_nothing:
             raise InvalidReward(
@@ -282,6 +278,15 @@ class Learning:
             return self.greatest_costs
         means = np.divide(arms.cost_sum, arms.told, out=self.least_costs.copy(), where=arms.told > 0)
         return np.clip(means, self.least_costs, self.greatest_costs)
+
+
+def plain_reward(reward: object) -> float:
+    """Return a reward as a float, whatever it is that was given; NaN if it is no number."""
+    try:
+        # A text is no reward, although float() would read it.
+        return math.nan if isinstance(reward, str | bytes | bytearray) else float(reward)  # type: ignore[arg-type]
+    except Exception:
+        return math.nan
 
 
 def random_costs_in(bills: Sequence[PriceList]) -> Flags:

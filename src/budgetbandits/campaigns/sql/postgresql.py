@@ -18,6 +18,7 @@ SCHEMA: Final = "budgetbandits"  # keeps its tables apart from those of other pr
 _CREATION: Final = 0x62756462  # an advisory lock: one process at a time sets the database up
 _SETTINGS: Final = {
     "search_path": SCHEMA,
+    "idle_in_transaction_session_timeout": "60s",  # nor a worker that was stopped in a transaction, or cut off
     "lock_timeout": "30s",  # a worker that hangs in a transaction must not block all others for ever
     "synchronous_commit": "on",  # whatever the server's default: what was handed out must be durable
 }

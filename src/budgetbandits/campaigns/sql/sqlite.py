@@ -30,6 +30,7 @@ __all__ = ["SqliteBackend"]
 _APPLICATION: Final = 0x62756462  # "budb", in the header of every database of this package
 _SMALLEST: Final = 512  # bytes of a page
 _PATIENCE: Final = 30.0  # seconds to wait for other processes
+_IMMUTABLE: Final = "immutable=1"
 _NEXT: Final = 0.0002  # seconds between two attempts of the process at the head of the queue
 
 
@@ -56,9 +57,10 @@ class SqliteBackend(SqlBackend):
             raise StoreUnavailable(f"{url} cannot be opened: {error}") from error
         if not read_only and not self._is_safe_with_log and path.exists():
             turn_log_off(driver, path)
+        address = _address(driver, path, read_only)
         connect = functools.partial(
             driver.connect,
-            _address(driver, path, read_only),
+            address,
             uri=True,
             timeout=_PATIENCE,
             isolation_level=None,  # no transaction unless this module begins one
@@ -70,6 +72,7 @@ class SqliteBackend(SqlBackend):
         self._line = Line(None if read_only else _queue_of(path))
         self._path = path
         self._file: tuple[int, int] | None = None
+        self._contents = _contents_of(path) if address.endswith(_IMMUTABLE) else None
         self._anchor: Any = None
         self._log_files: dict[Path, tuple[int, int] | None] = {}
         self.set_up()
@@ -136,16 +139,29 @@ class SqliteBackend(SqlBackend):
     def explained(self, error: SQLAlchemyError) -> StoreError:
         """Return a readable error: to try again does not help with a damaged file."""
         code = _primary_code(getattr(error, "orig", None))
+        if self._has_changed():  # then pages of before and after do not fit together, and nothing is damaged
+            return self._changed()
         is_incomplete = code == self._driver.SQLITE_ERROR and "no such " in str(error)  # table or column
         if is_incomplete or code in (self._driver.SQLITE_CORRUPT, self._driver.SQLITE_NOTADB):
             return _damaged(self.where, error)
         return super().explained(error)
+
+    def _has_changed(self) -> bool:
+        """Tell whether somebody wrote to a file that is read without a log, as one that nobody can write to."""
+        return self._contents is not None and self._contents != _contents_of(self._path)
+
+    def _changed(self) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"{self.where} was written to since it was opened, by somebody who may; it is whole: open it again"
+        )
 
     def check_usable(self) -> None:
         """Raise if the file was removed or replaced since it was opened: writes to the old one would be lost."""
         super().check_usable()
         if self._file is not None and self._file != _identity(self._path):
             raise StoreUnavailable(f"{self.where} was removed or replaced since it was opened: open it again")
+        if self._has_changed():
+            raise self._changed()
         for log, identity in self._log_files.items():
             if identity != _identity(log):
                 raise StoreUnavailable(
@@ -223,7 +239,7 @@ def _check_file(driver: ModuleType, path: Path) -> None:
     if not _log_of(path).exists() and not _journal_of(path).exists():
         # Another process may have begun to write in the meantime.
         with contextlib.suppress(driver.DatabaseError, UnicodeError):
-            _check_file_as(driver, path, "immutable=1")
+            _check_file_as(driver, path, _IMMUTABLE)
             return
     try:
         _check_file_as(driver, path, "mode=rw" if _may_roll_back(path) else "mode=ro")
@@ -237,6 +253,12 @@ def _check_file(driver: ModuleType, path: Path) -> None:
 
 def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
+
+
+def _contents_of(path: Path) -> tuple[object, ...]:
+    """Return what changes when a file is written to, or is about to be."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, _identity(_log_of(path)), _identity(_journal_of(path))
 
 
 def _log_files_of(path: Path) -> tuple[Path, Path]:
@@ -282,7 +304,7 @@ def _address(driver: ModuleType, path: Path, read_only: bool) -> str:
     elif _may_write(path.parent) or _log_of(path).exists():
         mode = "mode=rw"  # not "ro": the last connection that is closed has to remove the log file
     elif _needs_log(driver, path):
-        mode = "immutable=1"  # where its log cannot be created, nobody else can write to it either
+        mode = _IMMUTABLE  # where its log cannot be created, hardly anybody else can write to it either
     else:
         mode = "mode=ro"
     return f"{path.absolute().as_uri()}?{mode}"

@@ -1,0 +1,310 @@
+"""While one request is performed, all others wait: nothing is done then that can be done before, or that takes long."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+import budgetbandits as bb
+from budgetbandits.campaigns.backend import Transaction
+from budgetbandits.campaigns.clerk import Request
+from budgetbandits.campaigns.sql import postgresql as postgresql_store
+from budgetbandits.campaigns.sql import sqlite
+from budgetbandits.campaigns.sql.database import SqlBackend
+from budgetbandits.cli import main
+from budgetbandits.errors import InvalidAmount, InvalidReward, StoreUnavailable, UnknownPull
+from budgetbandits.testing import HandClock, PostgresqlServer, new_campaign
+
+HOUR = 3_600_000_000
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/a.db"
+    server: PostgresqlServer = request.getfixturevalue("postgresql")
+    return server.new_database(tmp_path.name[:40])
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[bb.Store]:
+    with bb.open_store(url) as store:
+        yield store
+
+
+@pytest.fixture
+def ads(tmp_path: Path) -> Iterator[bb.Campaign]:
+    with bb.open_store(f"sqlite:///{tmp_path}/b.db") as store:
+        yield new_campaign(store, budget={"usd": 10}, costs={"a": {"usd": "0.10"}, "b": {"usd": "0.25"}})
+
+
+class Busybody(Mapping[str, Any]):
+    """A reward and a cost that use the campaign when they are looked at: with the lock held, that cannot be."""
+
+    def __init__(self, ads: bb.Campaign) -> None:
+        self.ads = ads
+
+    def __float__(self) -> float:
+        return min(self.ads.pulls / 10, 0.5)
+
+    def __getitem__(self, name: str) -> Decimal:
+        assert self.ads.pulls > 0
+        return Decimal("0.05")
+
+    def __iter__(self) -> Iterator[str]:
+        assert self.ads.pulls > 0
+        return iter(["usd"])
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_what_a_caller_gives_becomes_plain_before_others_wait_for_it(ads: bb.Campaign) -> None:
+    told, expired = ads.ask(n=2)
+    odd: Any = Busybody(ads)
+    ads.tell(told, odd, odd)
+    ads.expire(expired, odd)
+    ads.adjust(told, odd, reason="the same")
+    ads.deposit(odd, key="a")
+    ads.withdraw(odd, key="b")
+    assert (ads.reward_total, ads.money.spent) == (0.2, Decimal("0.10"))
+
+
+@pytest.mark.parametrize("pull", [10**5000, "1", 1.0, True, None], ids=["huge", "text", "float", "bool", "none"])
+def test_what_is_no_pull_is_refused_at_once(ads: bb.Campaign, pull: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ads._clerk, "act", None)
+    for act in (ads.cancel, ads.renew, ads.expire, lambda pull: ads.tell(pull, 0.5)):
+        with pytest.raises(UnknownPull, match="is no pull that was handed out here"):
+            act(pull)
+
+
+def test_so_are_amounts_and_rewards_that_are_none(ads: bb.Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ads._clerk, "act", None)
+    wrong: Any
+    for wrong in ("x", "9" * 10**6, [1], {"usd": "x"}, dict.fromkeys(map(str, range(2000)), 1)):
+        acts: list[Callable[[], object]] = [
+            partial(ads.tell, 1, 0.5, wrong),
+            partial(ads.expire, 1, wrong),
+            partial(ads.adjust, 1, wrong, reason="x"),
+        ]
+        for act in acts:
+            with pytest.raises(InvalidAmount, match="cost of pull 1"):
+                act()
+    for wrong in ("0.5", None, float("nan"), object()):
+        with pytest.raises(InvalidReward, match=r"reward of pull 1 is .*: it must be a number in the reward range"):
+            ads.tell(1, wrong)
+
+
+# Transactions
+
+
+class Transactions:
+    """Counts the transactions of a store, and lets others act after each of them."""
+
+    def __init__(self, store: bb.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.after: Callable[[int], object] = lambda _: None
+        self._writing = store.backend.writing
+        monkeypatch.setattr(store.backend, "writing", self.writing)
+
+    @contextmanager
+    def writing(self, campaign: int) -> Iterator[Transaction]:
+        with self._writing(campaign) as transaction:
+            yield transaction
+        self.count += 1
+        self.after(self.count)
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every look at the clock come after the deadline."""
+    seconds = count()
+    monkeypatch.setattr("budgetbandits.campaigns.clerk.monotonic", lambda: float(next(seconds)))
+
+
+@pytest.mark.parametrize("key", [None, "five"])
+def test_a_long_ask_is_cut_into_several_transactions(
+    store: bb.Store, url: str, key: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ads, transactions = new_campaign(store), Transactions(store, monkeypatch)
+    hurry(monkeypatch)
+    with bb.open_store(url) as another:
+        others: list[bb.Pull | None] = []
+        transactions.after = lambda _: others.append(another.open("ads").ask())
+        pulls = ads.ask(n=5, key=key)
+        assert transactions.count == 5
+        assert [pull.id for pull in pulls] == [1, 3, 5, 7, 9]
+        assert [pull.id for pull in others if pull] == [2, 4, 6, 8, 10]
+        assert {pull.state for pull in pulls} == {"new"}
+        monkeypatch.undo()
+        if key is not None:
+            assert ads.ask(n=5, key=key) == another.open("ads").ask(n=5, key=key) == pulls
+        ads.verify()
+
+
+def test_what_was_handed_out_stands_if_the_campaign_ends_meanwhile(
+    store: bb.Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ads, transactions = new_campaign(store), Transactions(store, monkeypatch)
+    hurry(monkeypatch)
+    with bb.open_store(url) as another:
+
+        def close_after_two(number: int) -> None:
+            if number == 2:
+                another.open("ads").close()
+
+        transactions.after = close_after_two
+        pulls = ads.ask(n=5, key="five")
+        assert len(pulls) == 2
+        assert ads.ask(n=5, key="five") == pulls
+        ads.verify()
+
+
+def test_requests_that_come_together_are_cut_as_well(ads: bb.Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
+    requests = [Request(lambda ledger: ledger.ask()) for _ in range(3)]
+    committed = len(list(ads.journal()))
+    ads._clerk.perform(requests)  # type: ignore[arg-type]
+    assert [request.answer()[0].id for request in requests] == [1, 2, 3]
+    assert len(list(ads.journal())) == committed + 3
+
+
+def test_a_worker_that_hangs_in_a_transaction_is_cut_off_by_the_server(
+    postgresql: PostgresqlServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(postgresql_store._SETTINGS, "idle_in_transaction_session_timeout", "200ms")
+    address = postgresql.new_database("hanging")
+    with bb.open_store(address) as hanging, bb.open_store(address) as store:
+        ads = new_campaign(store)
+        has_begun, may_end = threading.Event(), threading.Event()
+
+        def hang() -> None:
+            with hanging.backend.writing(1) as transaction:
+                has_begun.set()
+                may_end.wait(60)
+                transaction.time()
+
+        def hang_until_cut_off() -> None:
+            with pytest.raises(StoreUnavailable):
+                hang()
+
+        thread = threading.Thread(target=hang_until_cut_off)
+        thread.start()
+        assert has_begun.wait(60)
+        assert ads.ask() is not None  # before the other one has ended
+        may_end.set()
+        thread.join()
+    monkeypatch.undo()
+    with bb.open_store(address) as store:
+        assert isinstance(store.backend, SqlBackend)
+        with store.backend.engine.connect() as connection:
+            assert connection.execute(text("SHOW idle_in_transaction_session_timeout")).scalar_one() == "1min"
+
+
+# Clocks
+
+
+def test_a_clock_that_jumps_ahead_ends_no_leases(store: bb.Store, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ads = new_campaign(store)
+    assert isinstance(store.backend, SqlBackend)
+    pulls, read = ads.ask(n=2), type(store.backend).time_of
+    monkeypatch.setattr(type(store.backend), "time_of", lambda *args: read(*args) + 24 * HOUR)
+    for act in (ads.ask, lambda: ads.tell(pulls[0], 0.5), lambda: ads.renew(pulls[0])):
+        with pytest.raises(StoreUnavailable, match=r"it jumped ahead by .* while this program ran\. Nothing was"):
+            act()
+    assert len(ads.pending) == 2
+    monkeypatch.undo()
+    ads.tell(pulls[0], 0.5)
+    assert len(ads.pending) == 1
+    assert ads.money.spent == pulls[0].cost
+
+    monkeypatch.setattr(type(store.backend), "time_of", lambda *args: read(*args) - 24 * HOUR)  # it was set back,
+    ads.ask()
+    monkeypatch.undo()
+    ads.ask()  # and forth again
+    monkeypatch.setattr(type(store.backend), "time_of", lambda *args: read(*args) + HOUR)
+    with bb.open_store(url) as again:  # a program that begins then has to believe it
+        again.open("ads").ask()
+        assert len(again.open("ads").pending) == 1
+
+
+def test_a_clock_of_the_users_own_may_jump(tmp_path: Path) -> None:
+    clock = HandClock()
+    with bb.open_store(f"sqlite:///{tmp_path}/a.db", clock=clock) as store:
+        ads = new_campaign(store)
+        ads.ask()
+        clock.advance(10**8)
+        ads.ask()
+        assert len(ads.pending) == 1
+
+
+# Views
+
+
+def test_what_is_shown_belongs_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another program acts after every look at the totals."""
+    address = f"sqlite:///{tmp_path}/a.db"
+    with bb.open_store(address) as another:
+        other = new_campaign(another)
+        find = SqlBackend.find
+
+        def find_and_let_others_act(backend: SqlBackend, name: str) -> Any:
+            record = find(backend, name)
+            if backend is not another.backend:
+                other.ask(arm="a")
+            return record
+
+        monkeypatch.setattr(SqlBackend, "find", find_and_let_others_act)
+        assert main(["campaign", "show", address, "ads"]) == 0
+        shown = capsys.readouterr().out
+        pulls = int(shown.split(" pulls, ")[0].split()[-1])
+        assert pulls > 0
+        assert f"reserved {pulls / 10:.2f}, left {10 - pulls / 10:.2f}" in shown
+        assert f"pending pulls: {pulls}\n" in shown
+
+
+def test_a_look_at_one_moment(tmp_path: Path) -> None:
+    with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
+        ads = new_campaign(store)
+        ads.ask()
+        before = ads.as_of_now()
+        ads.ask()
+        ads.close()
+        shown = (before.pulls, len(before.pending), before.is_closed, before.money.reserved)
+        assert shown == (1, 1, False, Decimal("0.10"))
+        assert before.leases == before.leases  # their ages, too
+        with pytest.raises(StoreUnavailable, match="as it stood at one moment: ask the campaign itself"):
+            before.ask()
+
+
+def test_a_reader_without_a_log_does_not_take_changes_for_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that may not write to the folder; somebody else may, and comes later."""
+    address = f"sqlite:///{tmp_path}/a.db"
+    with bb.open_store(address) as store:
+        new_campaign(store, policy=bb.kube()).ask(n=50)
+    monkeypatch.setattr(sqlite, "_may_write", lambda _: False)
+    monkeypatch.setattr(sqlite, "_needs_log", lambda *_: True)
+    reader = bb.open_store(address, read_only=True)
+    monkeypatch.undo()
+    with reader:
+        ads = reader.open("ads")
+        assert ads.pulls == ads.pulls
+        time.sleep(0.01)  # the time of the file has to be another
+        with bb.open_store(address) as store:
+            pull = store.open("ads").ask()
+            for use in (lambda: ads.pulls, lambda: ads.money, ads.verify):
+                with pytest.raises(StoreUnavailable, match=r"was written to since it was opened, .* it is whole"):
+                    use()
+            assert pull is not None
+            store.open("ads").verify()
