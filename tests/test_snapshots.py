@@ -127,6 +127,7 @@ def insides(thing: Any) -> Any:
 WORKED_OUT = {
     *(
         "journal",
+        "has_time",
         "unsaved",
         "_ends",
         "_now",

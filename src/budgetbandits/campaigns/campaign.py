@@ -18,7 +18,7 @@ from budgetbandits.campaigns.ledger import Answered, Lease, Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.times import Clock, moment, span
 from budgetbandits.core.books import SKIP, Pull, Reservation, check_wanted
-from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, is_whole
+from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, is_whole, shown
 from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import (
@@ -230,7 +230,9 @@ class Campaign:
         """
         pull, amount = _plain_pull(pull), plain_reward(reward)
         if math.isnan(amount):
-            raise InvalidReward(f"reward of {_called(pull)} is {reward!r}: it must be a number in the reward range")
+            raise InvalidReward(
+                f"reward of {_called(pull)} is {shown(reward)}: it must be a number in the reward range"
+            )
         told = _plain_cost(pull, cost)
         _warn_if_rounded(self._clerk.act(lambda ledger: ledger.tell(pull, amount, told)))
 
@@ -722,8 +724,7 @@ def _plain_pull(pull: Pull | int) -> Pull | int:
         return pull
     if is_whole(pull) and int(pull).bit_length() <= _ID_BITS:
         return int(pull)
-    shown = f"a number of {int(pull).bit_length()} bits" if is_whole(pull) else repr(pull)
-    raise UnknownPull(f"{shown} is no pull that was handed out here: use what ask() returned, or its id")
+    raise UnknownPull(f"{shown(pull)} is no pull that was handed out here: use what ask() returned, or its id")
 
 
 def _plain_cost(pull: Pull | int, cost: Amounts | None) -> Amounts | None:

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
-from budgetbandits.core.checks import SKIP, ArmName, is_whole
+from budgetbandits.core.checks import SKIP, ArmName, is_whole, shown
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.resources import Account, Amounts, Bill, Money, accounts_of, price_lists
 from budgetbandits.errors import (
@@ -737,5 +737,5 @@ def check_wanted(wanted: int | None) -> int:
     if wanted is None:
         return 1
     if not is_whole(wanted) or not 1 <= wanted <= _MOST_WANTED:
-        raise InvalidInput(f"n is {wanted!r}: ask for 1 to {_MOST_WANTED} pulls at a time")
+        raise InvalidInput(f"n is {shown(wanted)}: ask for 1 to {_MOST_WANTED} pulls at a time")
     return int(wanted)

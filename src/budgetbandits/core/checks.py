@@ -32,6 +32,7 @@ __all__ = [
     "is_writable",
     "limits_of",
     "named_costs",
+    "shown",
 ]
 
 SKIP: Final = "skip"
@@ -212,6 +213,14 @@ def check_on_overrun(on_overrun: OnOverrun) -> OnOverrun:
 def is_whole(number: object) -> TypeGuard[int]:
     """Tell whether this is a whole number; True and False are none."""
     return isinstance(number, int | np.integer) and not isinstance(number, bool)
+
+
+def shown(value: object) -> str:
+    """Return anything that a caller gave for a message, also what cannot be shown, such as a number of 5,000 digits."""
+    try:
+        return repr(value)
+    except Exception:
+        return f"a value of the kind {type(value).__name__} that cannot be shown"
 
 
 def check_whole(value: int, what: str, bits: int) -> int:
