@@ -230,19 +230,22 @@ def test_it_is_the_chain_that_notices(tmp_path: Path, monkeypatch: pytest.Monkey
     assert bit_flips.outcome_of_flip(tmp_path, shown, "a.db", place_of_digit, with_heads=False) == "harm unnoticed"
 
 
-def test_a_look_while_others_commit_finds_nothing_lost(store: bb.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_while_others_commit_finds_nothing_lost(
+    store: bb.Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ads = busy(store)
     find = store.backend.find
+    with bb.open_store(url) as another:
 
-    def find_and_wait(name: str) -> Any:
-        record = find(name)
-        monkeypatch.undo()
-        ads.ask()  # as another thread may, before the totals are looked at
-        return record
+        def find_and_wait(name: str) -> Any:
+            record = find(name)
+            monkeypatch.undo()
+            another.open("ads").ask()  # after the totals were read, and before anything is made of them
+            return record
 
-    monkeypatch.setattr(store.backend, "find", find_and_wait)
-    assert ads.money.reserved == 0
-    assert ads.money.reserved > 0
+        monkeypatch.setattr(store.backend, "find", find_and_wait)
+        assert ads.money.reserved == 0
+        assert ads.money.reserved > 0
 
 
 @pytest.mark.parametrize("arm", [3, 99, -1])
