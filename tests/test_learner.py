@@ -974,9 +974,9 @@ class TestJson:
         with pytest.raises(InvalidState, match="the saved learner is damaged"):
             Learner.from_json(changed(busy_learner(), answers=answers))
 
-    @pytest.mark.parametrize("version", [0, 1, 4, 6, "5", None, [5]])
+    @pytest.mark.parametrize("version", [0, 1, 4, 7, "5", None, [5]])
     def test_another_version(self, version: Any) -> None:
-        message = f"the saved learner has the format version {version!r}, and this package reads 5: use the pack"
+        message = f"the saved learner has the format version {version!r}, and this package reads 5 and 6: use the"
         with pytest.raises(InvalidState) as caught:
             Learner.from_json(changed(busy_learner(), version=version))
         assert str(caught.value).startswith(message)
