@@ -5,8 +5,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.txt
 VERSIONS := 3.11 3.12 3.13 3.14
+SEED ?= 1
+OPERATIONS ?= 100000
 
-.PHONY: help setup run test check format lint types versions imports bench docs lock clean
+.PHONY: help setup run test check format lint types versions imports bench simulate docs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -47,6 +49,9 @@ imports: setup
 
 bench: setup  ## measure: ratios taken in one run
 	$(BIN)/python -m benchmarks
+
+simulate: setup  ## let all befall campaigns that can: make simulate OPERATIONS=1000000 SEED=1
+	cd tests && ../$(BIN)/python -m simulator --seed $(SEED) --operations $(OPERATIONS)
 
 docs: setup  ## write the tables of policies, indices and so on anew in docs/
 	$(BIN)/python -m budgetbandits.studies.listing docs/policies.md

@@ -309,7 +309,7 @@ class Request(Generic[Answer]):
         self._error = None
         try:
             self._answer = self._decision(ledger)
-        except (JournalDamaged, TornLedger):
+        except (JournalDamaged, StoreUnavailable, TornLedger):  # what was looked up may be half there
             raise
         except BudgetBanditsError as error:
             self._error = error

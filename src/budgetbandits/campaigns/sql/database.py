@@ -4,7 +4,7 @@ import contextlib
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, bindparam, insert, select, update
@@ -85,7 +85,7 @@ class SqlBackend(Backend):
     def set_up(self) -> None:
         """Migrate the schema if it is not current; if anything fails, no connection is left open."""
         try:
-            with self._in_words(), self.engine.connect() as connection:
+            with self.in_words(), self.engine.connect() as connection:
                 self.check_access(connection)
                 version = version_of(connection)
                 if self._read_only:
@@ -181,7 +181,7 @@ class SqlBackend(Backend):
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         self.check_usable()
-        with self._in_words(), self.engine.connect() as connection:
+        with self.in_words(), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
@@ -189,7 +189,7 @@ class SqlBackend(Backend):
         self.check_usable()
         if self._read_only:
             raise StoreUnavailable(f"{self.where} was opened for reading only: open it without read_only to write")
-        with self._in_words(), self.engine.connect() as connection:
+        with self.in_words(), self.engine.connect() as connection:
             self.begin(connection, campaign)
             yield connection  # an exception skips the commit, and the connection rolls back when it is closed
             try:
@@ -206,7 +206,8 @@ class SqlBackend(Backend):
                 raise
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def in_words(self) -> Iterator[None]:
+        """Let errors of the database be those of this package."""
         try:
             yield
         except SQLAlchemyError as error:
@@ -288,12 +289,18 @@ class SqlTransaction(SqlJournal, Transaction):
     """A transaction on the journal of one campaign."""
 
     def __init__(self, backend: SqlBackend, connection: Connection, campaign: int) -> None:
-        super().__init__(backend, campaign, lambda: nullcontext(connection))
+        super().__init__(backend, campaign, self._reading)
         self._connection = connection
         totals = connection.execute(_TOTALS, {"campaign": campaign}).one_or_none()
         if totals is None:
             raise HistoryLost("the store no longer has this campaign: restore it from a copy, or create it anew")
         self.totals = Totals(*totals)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """Let errors be this package's: a decision may have to look something up."""
+        with self._backend.in_words():
+            yield self._connection
 
     def time(self) -> int:
         """Return the time by the database's clock."""

@@ -68,11 +68,11 @@ def turn_log_off(driver: ModuleType, path: Path) -> None:
 
 def _is_log_off(driver: ModuleType, path: Path) -> bool:
     address = f"{path.absolute().as_uri()}?mode=rw"
-    with contextlib.closing(driver.connect(address, uri=True, timeout=0, isolation_level=None)) as connection:
-        try:
+    try:
+        with contextlib.closing(driver.connect(address, uri=True, timeout=0, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE").close()
             return not has_log(connection)
-        except driver.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != driver.SQLITE_BUSY:
-                raise StoreUnavailable(f"{path} cannot be opened: {error}") from error
-            return False
+    except driver.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != driver.SQLITE_BUSY:
+            raise StoreUnavailable(f"{path} cannot be opened: {error}") from error
+        return False

@@ -90,6 +90,9 @@ class SqliteBackend(SqlBackend):
             self._anchor = connect()
             self._anchor.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             self._log_files = {log: found for log in _log_files_of(self._path) if (found := _identity(log))}
+        except self._driver.Error as error:
+            self.close()
+            raise StoreUnavailable(f"{self.where} cannot be opened now: {error}. Try again") from error
         except BaseException:
             self.close()
             raise
