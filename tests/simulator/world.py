@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.campaigns import group, undisturbed
+from budgetbandits.campaigns import clerk, group, undisturbed
 from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.sql import library, line, sqlite
 from budgetbandits.errors import (
@@ -164,6 +164,7 @@ class World:
             patch.setattr(module, "could_start", lambda start: False)
         for module in (group, library, line, sqlite):
             patch.setattr(module, "time", time)
+        patch.setattr(clerk, "monotonic", self._seconds)
 
     def _seconds(self) -> float:
         return self.seconds
@@ -470,8 +471,8 @@ class World:
 
 
 def _shown_by(ads: bb.Campaign) -> tuple[object, ...]:
-    pending = [pull.id for pull in ads.pending]
-    return ads._clerk.totals()._asdict(), ads.money, ads.resources, pending, ads.pulls, ads.reward_total, ads.is_paused
+    totals, pending = ads._backend.find(ads.name).totals._asdict(), [pull.id for pull in ads.pending]
+    return totals, ads.money, ads.resources, pending, ads.pulls, ads.reward_total, ads.is_paused
 
 
 def _shown_by_model(model: Model) -> tuple[object, ...]:
