@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -13,16 +13,17 @@ from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.chain import checked_heads
 from budgetbandits.campaigns.clerk import Clerk, StillClerk, totals_of
+from budgetbandits.campaigns.held import Holding, OnError
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind
-from budgetbandits.campaigns.ledger import Answered, Lease, Ledger, replay
+from budgetbandits.campaigns.ledger import Lease, Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
-from budgetbandits.campaigns.times import Clock, moment, span
+from budgetbandits.campaigns.times import Clock, Duration, duration, moment, span
+from budgetbandits.campaigns.waiting import asking, drive, drive_async
 from budgetbandits.core.books import SKIP, Pull, Reservation, check_wanted
 from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, is_whole, shown
 from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import (
-    BudgetBanditsError,
     HistoryLost,
     InvalidInput,
     InvalidReward,
@@ -147,13 +148,22 @@ class Campaign:
     # Asking and telling
 
     @overload
-    def ask(self, *, arm: ArmName | None = None, key: str | None = None) -> Pull | None: ...
+    def ask(
+        self, *, arm: ArmName | None = None, key: str | None = None, wait: Duration | None = None
+    ) -> Pull | None: ...
 
     @overload
-    def ask(self, *, arm: ArmName | None = None, key: str | None = None, n: int) -> list[Pull]: ...
+    def ask(
+        self, *, arm: ArmName | None = None, key: str | None = None, n: int, wait: Duration | None = None
+    ) -> list[Pull]: ...
 
     def ask(
-        self, *, arm: ArmName | None = None, key: str | None = None, n: int | None = None
+        self,
+        *,
+        arm: ArmName | None = None,
+        key: str | None = None,
+        n: int | None = None,
+        wait: Duration | None = None,
     ) -> Pull | list[Pull] | None:
         """Return the next pull, its cost reserved, or None if the budget left pays for no arm.
 
@@ -172,6 +182,10 @@ class Campaign:
             with its key must not do again what was done before.
         n
             Ask for up to n pulls at once, and get a list.
+        wait
+            If there is no pull, wait so long for one, such as "10 seconds": until an outstanding pull gives money back,
+            here or in another program, a refill comes or the campaign is resumed. If nothing can come any more, the
+            answer is None at once.
 
         Raises
         ------
@@ -184,25 +198,71 @@ class Campaign:
         InvalidInput
             If there is no arm of that name.
         """
-        pulls = self._asked(check_wanted(n), key, arm)
-        if n is not None:
-            return pulls
-        return pulls[0] if pulls else None
+        return _answer(drive(asking(check_wanted(n), key, arm, _seconds(wait)), self._clerk), n)
 
-    def _asked(self, wanted: int, key: str | None, arm: ArmName | None) -> list[Pull]:
-        """Ask for some pulls, in as many transactions as it takes."""
-        pulls, is_cut = self._clerk.act(lambda ledger: ledger.ask_some(wanted, key, arm))
+    @overload
+    async def ask_async(
+        self, *, arm: ArmName | None = None, key: str | None = None, wait: Duration | None = None
+    ) -> Pull | None: ...
 
-        def go_on(ledger: Ledger) -> Answered:
-            return ledger.ask_some(wanted, key, arm, begun=len(pulls))
+    @overload
+    async def ask_async(
+        self, *, arm: ArmName | None = None, key: str | None = None, n: int, wait: Duration | None = None
+    ) -> list[Pull]: ...
 
-        while is_cut:
-            try:
-                more, is_cut = self._clerk.act(go_on)
-            except BudgetBanditsError:  # what was handed out before stands, and is the answer
-                break
-            pulls += more
-        return pulls
+    async def ask_async(
+        self,
+        *,
+        arm: ArmName | None = None,
+        key: str | None = None,
+        n: int | None = None,
+        wait: Duration | None = None,
+    ) -> Pull | list[Pull] | None:
+        """Do as `ask` does, in an event loop, which goes on meanwhile. Tasks share their commits as threads do.
+
+        If the task is cancelled, a pull may stay outstanding until its lease ends: ask with a key to find it again.
+        """
+        return _answer(await drive_async(asking(check_wanted(n), key, arm, _seconds(wait)), self._clerk), n)
+
+    def pull(
+        self,
+        *,
+        arm: ArmName | None = None,
+        key: str | None = None,
+        wait: Duration | None = None,
+        on_error: OnError = "expire",
+    ) -> Holding:
+        """Hold a pull for the length of a block, ``with`` or ``async with``: it is settled when that is left.
+
+        The block gets a `PullInHand`, or None if there is no pull. Say in the block what came of it, by its `tell`,
+        `expire` or `cancel`. If the block is left by an exception before that, `on_error` says it.
+
+        Parameters
+        ----------
+        arm, key, wait
+            As in `ask`. With a key, look at `state`: nothing is left to do where that is neither new nor open.
+        on_error
+            "expire": its money may have been spent, so it is charged. "cancel": it is given back, if you know that
+            nothing is spent by then.
+
+        Raises
+        ------
+        PullError
+            When the block is left without an exception, and nothing was said of the pull; it is settled then, too.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
+        >>> ads = store.create("spring", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1), seed=7)
+        >>> with ads.pull() as pull:
+        ...     pull.tell(0.5)
+        >>> ads.money.spent, ads.reward_total
+        (Decimal('1'), 0.5)
+        >>> store.close(); folder.cleanup()
+        """
+        return Holding(self, arm, key, wait, on_error)
 
     def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
         """Settle a pull with the reward that it paid. The same again changes nothing.
@@ -228,13 +288,11 @@ class Campaign:
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was cancelled, or told with another reward or cost.
         """
-        pull, amount = _plain_pull(pull), plain_reward(reward)
-        if math.isnan(amount):
-            raise InvalidReward(
-                f"reward of {_called(pull)} is {shown(reward)}: it must be a number in the reward range"
-            )
-        told = _plain_cost(pull, cost)
-        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.tell(pull, amount, told)))
+        _warn_if_rounded(self._clerk.act(_telling(pull, reward, cost)))
+
+    async def tell_async(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
+        """Do as `tell` does, in an event loop, which goes on meanwhile."""
+        _warn_if_rounded(await self._clerk.act_async(_telling(pull, reward, cost)))
 
     def expire(self, pull: Pull | int, cost: Amounts | None = None) -> None:
         """Wait no longer for the reward of a pull, and charge its cost. The same again changes nothing.
@@ -717,6 +775,25 @@ def _name_in(entry: Entry) -> ArmName:
 
 
 # What a caller gives becomes plain here, in the thread that gave it: all others wait for what is done on the ledger.
+
+
+def _telling(pull: Pull | int, reward: float, cost: Amounts | None) -> Callable[[Ledger], str | None]:
+    pull, amount = _plain_pull(pull), plain_reward(reward)
+    if math.isnan(amount):
+        said = f"reward of {_called(pull)} is {shown(reward)}"
+        raise InvalidReward(f"{said}: it must be a number in the reward range")
+    told = _plain_cost(pull, cost)
+    return lambda ledger: ledger.tell(pull, amount, told)
+
+
+def _seconds(wait: Duration | None) -> float:
+    return 0.0 if wait is None else duration(wait, "wait") / 1_000_000
+
+
+def _answer(pulls: list[Pull], n: int | None) -> Pull | list[Pull] | None:
+    if n is not None:
+        return pulls
+    return pulls[0] if pulls else None
 
 
 def _plain_pull(pull: Pull | int) -> Pull | int:

@@ -79,6 +79,17 @@ class Clerk:
         self._group.submit(cast(Request[object], request))
         return request.answer()
 
+    async def act_async(self, decide: Callable[[Ledger], Answer]) -> Answer:
+        """Do the same in an event loop, which goes on meanwhile."""
+        self._check_caller()
+        request = Request(decide)
+        await self._group.submit_async(cast(Request[object], request))
+        return request.answer()
+
+    def entries_now(self) -> int:
+        """Return how long the journal is."""
+        return self._backend.find(self._record.name).totals.entries
+
     def look(self, view: Callable[[Ledger], Answer]) -> Answer:
         """Return a view of the ledger as the journal stands; nothing is written."""
         self._check_caller()

@@ -1,5 +1,6 @@
 """Many threads, one commit: requests that come while a transaction is under way share the next one."""
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -45,18 +46,46 @@ class Group(Generic[Request]):
 
     def submit(self, request: Request) -> None:
         """Return when the request was performed."""
-        place = _Place(request)
+        done = threading.Lock()  # held until it is done; unlike an Event it takes Ctrl-C at any moment
+        done.acquire()
+        place = _Place(request, done.release)
         try:
-            self._line.append(place)
-            self._ensure_thread()
-            if len(self._line) >= self._awaited:
-                self._ring()
-            place.done.acquire()
+            self._join(place)
+            done.acquire()
         except BaseException:
             place.is_abandoned = True  # no one waits for it: if it has not begun, it must not
             raise
         if place.error is not None:
             raise place.error
+
+    async def submit_async(self, request: Request) -> None:
+        """Return when the request was performed; the event loop goes on meanwhile."""
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+
+        def finish() -> None:
+            if not done.done():  # the task may have been cancelled
+                done.set_result(None)
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no one waits any more
+                loop.call_soon_threadsafe(finish)
+
+        place = _Place(request, wake)
+        try:
+            self._join(place)
+            await done
+        except BaseException:
+            place.is_abandoned = True
+            raise
+        if place.error is not None:
+            raise place.error
+
+    def _join(self, place: "_Place[Request]") -> None:
+        self._line.append(place)
+        self._ensure_thread()
+        if len(self._line) >= self._awaited:
+            self._ring()
 
     def _ring(self) -> None:
         with contextlib.suppress(RuntimeError):  # it rings already
@@ -114,18 +143,17 @@ class Group(Generic[Request]):
             for place in wanted:
                 place.error = error
         for place in places:
-            place.done.release()
+            place.finish()
         return len(wanted)
 
 
 class _Place(Generic[Request]):
     """A place in the queue."""
 
-    __slots__ = ("done", "error", "is_abandoned", "request")
+    __slots__ = ("error", "finish", "is_abandoned", "request")
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, finish: Callable[[], object]) -> None:
         self.request = request
+        self.finish = finish  # lets whoever waits go on
         self.is_abandoned = False
         self.error: BaseException | None = None
-        self.done = threading.Lock()  # held until it is done; unlike an Event it takes Ctrl-C at any moment
-        self.done.acquire()

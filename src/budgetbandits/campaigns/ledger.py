@@ -218,6 +218,12 @@ class Ledger:
                 raise
         return pulls
 
+    def may_pay_later(self) -> bool:
+        """Tell whether there may be pulls later, if there are none now: money that comes back, or with a refill."""
+        arrivals = self.settings.arrivals
+        is_refilled = arrivals is not None and arrivals.refill is not None and self._now < arrivals.until
+        return not self.is_closed and (bool(self._books.outstanding) or is_refilled)
+
     def _next_arm(self, arm: int | None, wanted: int) -> int | None:
         self.expect(self._now, wanted)
         if arm is None:

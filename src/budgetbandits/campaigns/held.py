@@ -1,0 +1,117 @@
+"""A pull that is held for the length of a ``with`` block, and settled when that is left."""
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from budgetbandits.campaigns.times import Duration
+from budgetbandits.core.books import Pull, PullState
+from budgetbandits.core.checks import ArmName
+from budgetbandits.core.resources import Amounts
+from budgetbandits.errors import InvalidInput, PullError
+
+if TYPE_CHECKING:
+    from budgetbandits.campaigns.campaign import Campaign
+
+__all__ = ["Holding", "OnError", "PullInHand"]
+
+OnError = Literal["expire", "cancel"]
+"""What becomes of a pull whose block is left by an exception."""
+
+_NOT_SETTLED: Final = (PullState.NEW, PullState.OPEN)
+
+
+class PullInHand:
+    """A pull in a ``with`` block: say what came of it, once. It is settled when the block is left.
+
+    Attributes
+    ----------
+    pull
+        The pull.
+    """
+
+    def __init__(self, pull: Pull) -> None:
+        self.pull = pull
+        self._outcome: Callable[[Campaign], None] | None = None
+
+    @property
+    def id(self) -> int:
+        """The id of the pull."""
+        return self.pull.id
+
+    @property
+    def arm(self) -> ArmName:
+        """The name of the arm to pull."""
+        return self.pull.arm
+
+    @property
+    def state(self) -> PullState:
+        """What had become of it when it was handed out: new, unless the same key has asked for it before."""
+        return self.pull.state
+
+    def tell(self, reward: float, cost: Amounts | None = None) -> None:
+        """Say what it paid, and what it cost if that is not what was reserved."""
+        self._outcome = lambda campaign: campaign.tell(self.pull, reward, cost)
+
+    def expire(self, cost: Amounts | None = None) -> None:
+        """Say that there is no reward, and what it cost, by default what was reserved."""
+        self._outcome = lambda campaign: campaign.expire(self.pull, cost)
+
+    def cancel(self) -> None:
+        """Say that it was not made, and cost nothing."""
+        self._outcome = lambda campaign: campaign.cancel(self.pull)
+
+    def settle(self, campaign: "Campaign", on_error: OnError, *, is_error: bool) -> None:
+        """Settle it as was said; if nothing was, as after an error, and raise unless there was one."""
+        if self._outcome is not None:
+            self._outcome(campaign)
+        elif self.state in _NOT_SETTLED:
+            (campaign.cancel if on_error == "cancel" else campaign.expire)(self.pull)
+            if not is_error:
+                raise PullError(
+                    f"pull {self.id} was left without a reward, and settled as after an error ({on_error}): call tell, "
+                    "expire or cancel on it in the block"
+                )
+
+    def __repr__(self) -> str:
+        return f"<{self.pull!r}, in hand>"
+
+
+class Holding:
+    """Asks for a pull when a ``with`` or ``async with`` block is entered, and settles it when it is left."""
+
+    def __init__(
+        self, campaign: "Campaign", arm: ArmName | None, key: str | None, wait: Duration | None, on_error: OnError
+    ) -> None:
+        if on_error not in get_args(OnError):
+            raise InvalidInput(f"on_error is {on_error!r}: give 'expire', or 'cancel' if nothing is spent by then")
+        self._campaign = campaign
+        self._ask = {"arm": arm, "key": key, "wait": wait}
+        self._on_error = on_error
+        self._in_hand: PullInHand | None = None
+
+    def __enter__(self) -> PullInHand | None:
+        return self._hold(self._campaign.ask(**self._ask))  # type: ignore[arg-type]
+
+    async def __aenter__(self) -> PullInHand | None:
+        return self._hold(await self._campaign.ask_async(**self._ask))  # type: ignore[arg-type]
+
+    def _hold(self, pull: Pull | None) -> PullInHand | None:
+        self._in_hand = None if pull is None else PullInHand(pull)
+        return self._in_hand
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._settle(is_error=error is not None)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # To the end, also if the task is cancelled meanwhile: the pull must not stay outstanding.
+        await asyncio.shield(asyncio.to_thread(self._settle, is_error=error is not None))
+
+    def _settle(self, *, is_error: bool) -> None:
+        if self._in_hand is not None:
+            self._in_hand.settle(self._campaign, self._on_error, is_error=is_error)

@@ -1,0 +1,120 @@
+"""Asking that may take a while: in several transactions, or until money comes back. In threads, and in asyncio.
+
+What is to be done is said once, by a generator that yields decisions and pauses. `drive` performs them in the thread
+that called, `drive_async` in an event loop, which goes on meanwhile.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+from budgetbandits.campaigns.clerk import Clerk
+from budgetbandits.campaigns.ledger import Answered, Ledger
+from budgetbandits.core.books import Pull
+from budgetbandits.core.checks import ArmName
+from budgetbandits.errors import BudgetBanditsError, CampaignPaused
+
+__all__ = ["Steps", "asking", "drive", "drive_async"]
+
+Answer = TypeVar("Answer")
+Steps = Generator[Callable[[Ledger], Any] | float, Any, Answer]
+"""Yields decisions, and is sent their answers; and pauses in seconds, and is sent the length of the journal then."""
+
+_POLL: Final = 0.05  # seconds between two looks at whether others have written
+_RETRY: Final = 1.0  # seconds after which it asks again: leases end and refills come without an entry
+
+
+class _Tried(NamedTuple):
+    """What came of an ask: the answer, whether there may be more later, and how long the journal was."""
+
+    answered: Answered
+    may_come: bool
+    entries: int
+
+
+def asking(wanted: int, key: str | None, arm: ArmName | None, wait: float) -> Steps[list[Pull]]:
+    """Ask for so many pulls; if there is none, wait so many seconds for money that comes back."""
+    end = time.monotonic() + wait
+    tried: _Tried = yield from _tried(wanted, key, arm, end)
+    while not tried.answered.pulls and tried.may_come and time.monotonic() < end:
+        yield from _until_changed(tried.entries, end)
+        tried = yield from _tried(wanted, key, arm, end)
+    pulls, is_cut = tried.answered
+    while is_cut:
+        try:
+            more, is_cut = yield partial(Ledger.ask_some, wanted=wanted, key=key, arm=arm, begun=len(pulls))
+        except BudgetBanditsError:  # what was handed out before stands, and is the answer
+            break
+        pulls += more
+    return pulls
+
+
+def _tried(wanted: int, key: str | None, arm: ArmName | None, end: float) -> Steps[_Tried]:
+    def decide(ledger: Ledger) -> _Tried:
+        return _Tried(ledger.ask_some(wanted, key, arm), ledger.may_pay_later(), ledger.entries)
+
+    try:
+        tried: _Tried = yield decide
+    except CampaignPaused:
+        if time.monotonic() >= end:
+            raise
+        return _Tried(Answered([], is_cut=False), may_come=True, entries=-1)
+    return tried
+
+
+def _until_changed(entries: int, end: float) -> Steps[None]:
+    """Wait until the journal is longer than it was, or long enough to ask again anyway."""
+    retry = min(end, time.monotonic() + _RETRY)
+    while (left := retry - time.monotonic()) > 0:
+        now: int = yield min(_POLL, left)
+        entries = now if entries < 0 else entries
+        if now > entries:
+            return
+
+
+def drive(steps: Steps[Answer], clerk: Clerk) -> Answer:
+    """Perform steps one after the other, and return what they come to."""
+
+    def perform(step: Callable[[Ledger], Any] | float) -> Any:
+        if callable(step):
+            return clerk.act(step)
+        time.sleep(step)
+        return clerk.entries_now()
+
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = perform(step)
+            except BudgetBanditsError as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as stop:
+        result: Answer = stop.value
+        return result
+
+
+async def drive_async(steps: Steps[Answer], clerk: Clerk) -> Answer:
+    """Do the same in an event loop."""
+
+    async def perform(step: Callable[[Ledger], Any] | float) -> Any:
+        if callable(step):
+            return await clerk.act_async(step)
+        await asyncio.sleep(step)
+        return await asyncio.to_thread(clerk.entries_now)
+
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = await perform(step)
+            except BudgetBanditsError as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as stop:
+        result: Answer = stop.value
+        return result

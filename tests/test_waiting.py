@@ -1,0 +1,308 @@
+"""Waiting for money that comes back, asking in an event loop, and pulls that are held for the length of a block."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+import budgetbandits as bb
+from budgetbandits.campaigns.held import PullInHand
+from budgetbandits.campaigns.ledger import Ledger
+from budgetbandits.campaigns.sql.database import SqlBackend
+from budgetbandits.errors import (
+    CampaignClosed,
+    CampaignPaused,
+    InvalidInput,
+    InvalidReward,
+    PullError,
+    StoreUnavailable,
+    UnknownPull,
+)
+from budgetbandits.testing import PostgresqlServer, new_campaign
+from test_ledger import MINUTES, SECOND, new_settings
+
+LONG = "10 minutes"  # longer than any test is meant to take
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/a.db"
+    server: PostgresqlServer = request.getfixturevalue("postgresql")
+    return server.new_database(tmp_path.name[:40])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[bb.Store]:
+    with bb.open_store(f"sqlite:///{tmp_path}/b.db") as store:
+        yield store
+
+
+def poor_campaign(store: bb.Store, **changed: Any) -> bb.Campaign:
+    """Make a campaign that can pay one pull at a time."""
+    arguments: dict[str, Any] = {"costs": {"a": 1}, "budget": 1, "lease": None}
+    return new_campaign(store, **(arguments | changed))
+
+
+def after_a_while(act: Callable[[], object]) -> threading.Thread:
+    """Let something happen while somebody waits."""
+    thread = threading.Timer(0.1, act)
+    thread.start()
+    return thread
+
+
+def test_whoever_waits_gets_what_another_program_gives_back(url: str) -> None:
+    with bb.open_store(url) as store, bb.open_store(url) as another:
+        ads = poor_campaign(store)
+        first = ads.ask()
+        assert first is not None
+        assert ads.ask(wait=0.01) is None
+        thread = after_a_while(lambda: another.open("ads").cancel(first.id))
+        second = ads.ask(wait=LONG, key="second")
+        assert second is not None
+        assert (second.id, second.state) == (2, "new")
+        thread.join()
+        thread = after_a_while(lambda: another.open("ads").tell(second.id, 0.5, cost=0))
+        assert len(ads.ask(wait=LONG, n=3)) == 1
+        thread.join()
+        ads.verify()
+
+
+def test_nobody_waits_for_what_cannot_come(store: bb.Store) -> None:
+    ads = poor_campaign(store)
+    pull = ads.ask()
+    assert pull is not None
+    ads.tell(pull, 0.5)
+    assert ads.ask(wait=LONG) is None
+    assert ads.ask(wait=LONG, n=2) == []
+    ads.close()
+    with pytest.raises(CampaignClosed):
+        ads.ask(wait=LONG)
+
+
+@pytest.mark.parametrize("wait", [0, -1, "soon", True, float("inf")])
+def test_a_wait_is_a_duration(store: bb.Store, wait: Any) -> None:
+    with pytest.raises(InvalidInput, match="wait is"):
+        poor_campaign(store).ask(wait=wait)
+
+
+def test_the_wait_ends_with_the_campaign(store: bb.Store) -> None:
+    ads = poor_campaign(store)
+    ads.ask()
+    thread = after_a_while(ads.close)
+    with pytest.raises(CampaignClosed):
+        ads.ask(wait=LONG)
+    thread.join()
+
+
+def test_a_paused_campaign_is_waited_for(store: bb.Store) -> None:
+    ads = poor_campaign(store)
+    ads.pause()
+    with pytest.raises(CampaignPaused):
+        ads.ask(wait=0.05)
+    thread = after_a_while(ads.resume)
+    assert ads.ask(wait=LONG) is not None
+    thread.join()
+
+
+def test_a_lease_that_ends_gives_money_back_without_an_entry_of_anyones(store: bb.Store) -> None:
+    ads = poor_campaign(store, lease=0.05, on_expire="release")
+    ads.ask()
+    assert ads.ask(wait=LONG) is not None
+
+
+def test_a_refill_is_waited_for() -> None:
+    arrivals = MINUTES._replace(refill=60 * SECOND)
+    refilled, plain = (Ledger(new_settings(arrivals=each, budget=3)) for each in (arrivals, MINUTES))
+    for ledger in (refilled, plain):
+        ledger.advance(SECOND)
+        while pulls := ledger.ask():
+            ledger.tell(pulls[0], 0.5)
+    assert (refilled.may_pay_later(), plain.may_pay_later()) == (True, False)
+    refilled.advance(arrivals.until)
+    assert not refilled.may_pay_later()
+
+
+# In an event loop
+
+
+def test_tasks_share_their_commits(url: str) -> None:
+    async def work(ads: bb.Campaign, number: int) -> int:
+        pull = await ads.ask_async(key=f"task {number}")
+        assert pull is not None
+        await ads.tell_async(pull, 0.5)
+        return pull.id
+
+    async def all_of_them(ads: bb.Campaign) -> list[int]:
+        return await asyncio.gather(*(work(ads, number) for number in range(40)))
+
+    with bb.open_store(url) as store:
+        ads, commits = new_campaign(store, budget=1000), list[object]()
+        assert isinstance(store.backend, SqlBackend)
+        event.listen(store.backend.engine, "commit", commits.append)
+        assert sorted(asyncio.run(all_of_them(ads))) == list(range(1, 41))
+        assert len(commits) < 40
+        assert ads.verify().entries == 80
+
+
+def test_the_loop_goes_on_while_a_task_waits(store: bb.Store) -> None:
+    ads = poor_campaign(store)
+
+    async def give_back(pull: bb.Pull) -> None:
+        await asyncio.sleep(0.05)
+        await asyncio.to_thread(ads.cancel, pull)
+
+    async def wait_for_it() -> bb.Pull | None:
+        first = await ads.ask_async()
+        assert first is not None
+        assert await ads.ask_async(n=2, wait=0.01) == []
+        second, _ = await asyncio.gather(ads.ask_async(wait=LONG), give_back(first))
+        return second
+
+    assert asyncio.run(wait_for_it()) is not None
+
+
+def test_errors_come_to_the_task_that_made_them(store: bb.Store) -> None:
+    ads = poor_campaign(store)
+    text: Any = "0.5"
+
+    async def err() -> None:
+        with pytest.raises(InvalidInput):
+            await ads.ask_async(arm="none")
+        with pytest.raises(UnknownPull):
+            await ads.tell_async(7, 0.5)
+        with pytest.raises(InvalidReward):
+            await ads.tell_async(1, text)
+        ads.close()
+        with pytest.raises(CampaignClosed):
+            await ads.ask_async(wait=LONG)
+        store.close()
+        with pytest.raises(StoreUnavailable):
+            await ads.ask_async()
+
+    asyncio.run(err())
+
+
+def test_a_task_that_is_cancelled_waits_no_more(store: bb.Store) -> None:
+    ads = poor_campaign(store)
+    pull = ads.ask()
+    assert pull is not None
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(ads.ask_async(wait=LONG), 0.1)
+
+    asyncio.run(give_up())
+    ads.cancel(pull)
+    assert ads.ask() is not None  # nobody has it
+
+
+# Blocks
+
+
+def spent(ads: bb.Campaign) -> tuple[Any, ...]:
+    return ads.money.spent, ads.money.reserved, ads.reward_total
+
+
+def settle(pull: PullInHand, how: str) -> None:
+    """Do in a block what a test says."""
+    if how == "tell":
+        pull.tell(0.5, "0.30")
+    elif how == "expire":
+        pull.expire("0.20")
+    elif how == "cancel":
+        pull.cancel()
+    elif how == "tell, fail":
+        pull.tell(0.5)
+        raise ZeroDivisionError
+    elif how == "fail":
+        raise ZeroDivisionError
+    elif how == "interrupted":
+        raise KeyboardInterrupt
+
+
+BLOCKS: dict[tuple[str, Any], tuple[type[BaseException] | None, tuple[Any, ...]]] = {
+    ("tell", "expire"): (None, (Decimal("0.30"), 0, 0.5)),
+    ("expire", "cancel"): (None, (Decimal("0.20"), 0, 0)),
+    ("cancel", "expire"): (None, (0, 0, 0)),
+    ("fail", "expire"): (ZeroDivisionError, (1, 0, 0)),
+    ("fail", "cancel"): (ZeroDivisionError, (0, 0, 0)),
+    ("tell, fail", "cancel"): (ZeroDivisionError, (1, 0, 0.5)),  # what is known is known
+    ("interrupted", "cancel"): (KeyboardInterrupt, (0, 0, 0)),
+    ("nothing", "expire"): (PullError, (1, 0, 0)),
+    ("nothing", "cancel"): (PullError, (0, 0, 0)),
+}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(("block", "outcome"), BLOCKS.items(), ids=str)
+def test_a_block_settles_its_pull(
+    store: bb.Store, block: tuple[str, Any], outcome: tuple[Any, Any], is_async: bool
+) -> None:
+    (how, on_error), (error, money) = block, outcome
+    ads = poor_campaign(store, unit="0.01")
+
+    def work() -> None:
+        with ads.pull(on_error=on_error) as pull:
+            assert pull is not None
+            assert (pull.id, pull.arm, pull.state) == (1, "a", "new")
+            settle(pull, how)
+
+    async def work_async() -> None:
+        async with ads.pull(on_error=on_error) as pull:
+            assert pull is not None
+            settle(pull, how)
+
+    with nullcontext() if error is None else pytest.raises(error):
+        asyncio.run(work_async()) if is_async else work()
+    assert spent(ads) == money
+    assert len(ads.pending) == 0
+
+
+def test_a_block_without_a_pull_gets_none(store: bb.Store) -> None:
+    ads = poor_campaign(store)
+    ads.ask()
+
+    async def none_there() -> None:
+        async with ads.pull(wait=0.01) as pull:
+            assert pull is None
+
+    with ads.pull() as pull:
+        assert pull is None
+    asyncio.run(none_there())
+    wrong: Any = "forget"
+    with pytest.raises(InvalidInput, match="on_error is 'forget': give 'expire', or 'cancel'"):
+        ads.pull(on_error=wrong)
+
+
+def test_a_block_that_comes_back_with_its_key_has_nothing_to_settle(store: bb.Store) -> None:
+    ads = poor_campaign(store)
+    for state in ("new", "told", "told"):
+        with ads.pull(key="k") as pull:
+            assert pull is not None
+            assert pull.state == state
+            if state == "new":
+                pull.tell(0.5)
+    assert ads.verify().entries == 2
+
+
+def test_a_cancelled_task_settles_its_pull(store: bb.Store) -> None:
+    ads = poor_campaign(store)
+
+    async def work() -> None:
+        async with ads.pull(on_error="cancel"):
+            await asyncio.sleep(600)
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(work(), 0.2)
+
+    asyncio.run(give_up())
+    assert spent(ads) == (0, 0, 0)
+    assert [row.kind for row in ads.history()] == ["asked", "cancelled"]
