@@ -444,14 +444,15 @@ class TestPostgresql:
         url = postgresql.new_database("guarded")
         bb.open_store(url).close()
         with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
-            connection.execute("CREATE ROLE guest LOGIN")
-        message = refused(str(make_url(url).set(username="guest")), StoreUnavailable)
+            connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+        guest = make_url(url).set(username="guest", password="guest").render_as_string(hide_password=False)
+        message = refused(guest, StoreUnavailable)
         assert message.endswith(
             "cannot be used by this role: it needs the right to the schema 'budgetbandits'; grant it"
         )
         with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
             connection.execute("GRANT USAGE ON SCHEMA budgetbandits TO guest")
-        message = refused(str(make_url(url).set(username="guest")), StoreUnavailable)
+        message = refused(guest, StoreUnavailable)
         assert "cannot be used by this role (permission denied for table schema_version" in message
         assert message.endswith("grant it the rights")
 

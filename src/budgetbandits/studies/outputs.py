@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, fields
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from budgetbandits.analysis.figures import Picture
 from budgetbandits.analysis.regret import Against, regret
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 __all__ = ["csv_text", "regret_csv", "table_csv", "versions", "write_page", "write_picture"]
+
+_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def regret_csv(cases: Mapping[str, Runs], against: Against) -> str:
@@ -33,16 +35,24 @@ def regret_csv(cases: Mapping[str, Runs], against: Against) -> str:
 
 
 def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    r"""Return rows as CSV text, numbers to the last digit.
+    """Return rows as CSV text, numbers to the last digit. A text that a spreadsheet would compute gets an apostrophe.
 
-    >>> csv_text(["a", "b"], [[1 / 3, "x, y"]])
-    'a,b\n0.3333333333333333,"x, y"\n'
+    >>> print(csv_text(["a", "b"], [[1 / 3, "x, y"], [-1, "=1+1"]]))
+    a,b
+    0.3333333333333333,"x, y"
+    -1,'=1+1
+    <BLANKLINE>
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
+    for row in (names, *rows):
+        writer.writerow(map(_harmless, row))
     return buffer.getvalue()
+
+
+def _harmless(cell: object) -> object:
+    """Return a cell that no program takes for a formula: names are anybody's, and formulas can call other programs."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
 
 
 def table_csv(row: "type[DataclassInstance]", table: Iterable["DataclassInstance"]) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -15,7 +16,8 @@ __all__ = ["PostgresqlServer"]
 class PostgresqlServer:
     """A private PostgreSQL server, on loopback, with an empty cluster in a temporary folder.
 
-    As root it runs as the user ``postgres`` or ``nobody``, since PostgreSQL refuses to run as root.
+    Who connects needs the password, which is drawn anew and part of the addresses: other users of the machine reach
+    the port as well. As root it runs as the user ``postgres`` or ``nobody``, since PostgreSQL refuses to run as root, and in that user's group.
     """
 
     def __init__(self) -> None:
@@ -25,9 +27,21 @@ class PostgresqlServer:
         self._binaries = binaries
         self._folder = Path(tempfile.mkdtemp(prefix="budgetbandits-postgresql-"))
         self._user = self._unprivileged_user()
+        self._password = secrets.token_hex(16)
+        password = self._folder / "password"
+        password.write_text(self._password)
         if self._user is not None:
-            shutil.chown(self._folder, self._user)
-        self._run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
+            for path in (self._folder, password):
+                os.chown(path, *self._user)
+        self._run(
+            "initdb",
+            "--username=postgres",
+            "--auth=scram-sha-256",
+            f"--pwfile={password}",
+            "--encoding=UTF8",
+            "--no-sync",
+        )
+        password.unlink()
         self.port = self._free_port()
         self.start()
 
@@ -60,7 +74,7 @@ class PostgresqlServer:
 
     def address(self, database: str, scheme: str = "postgresql+psycopg") -> str:
         """Return the address of a database."""
-        return f"{scheme}://postgres@127.0.0.1:{self.port}/{database}"
+        return f"{scheme}://postgres:{self._password}@127.0.0.1:{self.port}/{database}"
 
     def close(self) -> None:
         """Stop it, and leave nothing behind."""
@@ -70,24 +84,28 @@ class PostgresqlServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._binaries / program), f"--pgdata={self._folder / 'data'}", *arguments]
+        user, group = self._user or (None, None)
         subprocess.run(
             command,
             check=True,
-            user=self._user,
-            extra_groups=None if self._user is None else [],
+            user=user,
+            group=group,
+            extra_groups=None if user is None else [],
             cwd=self._folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
 
     @staticmethod
-    def _unprivileged_user() -> str | None:
+    def _unprivileged_user() -> tuple[int, int] | None:
+        """Return the ids of a user and of its group; None if this process is not root's."""
         if sys.platform == "win32" or os.geteuid() != 0:
             return None
         import pwd
 
-        known = {entry.pw_name for entry in pwd.getpwall()}
-        return "postgres" if "postgres" in known else "nobody"
+        known = {entry.pw_name: entry for entry in pwd.getpwall()}
+        entry = known.get("postgres") or known["nobody"]
+        return entry.pw_uid, entry.pw_gid
 
     @staticmethod
     def _free_port() -> int:
