@@ -17,7 +17,7 @@ class PostgresqlServer:
     """A private PostgreSQL server, on loopback, with an empty cluster in a temporary folder.
 
     Who connects needs the password, which is drawn anew and part of the addresses: other users of the machine reach
-    the port as well. As root it runs as the user ``postgres`` or ``nobody``, in the group of that user, since PostgreSQL
+    the port as well. As root it runs as the user ``postgres`` or ``nobody``, in that user's group, since PostgreSQL
     refuses to run as root.
     """
 
