@@ -185,6 +185,35 @@ def test_add_reprice_limit_and_retire_arms(url: str, capsys: pytest.CaptureFixtu
     assert main(["campaign", "verify", url]) == 0
 
 
+def test_observe(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "before.csv"
+    file.write_text("arm,reward,cost\na,0.5,\nb,1,0.25\n", encoding="utf-8")
+    for _ in range(2):
+        assert main(["campaign", "observe", url, "spring", str(file), "--key", "before.csv"]) == 0
+    assert "spent 0.10" in capsys.readouterr().out
+    with bb.open_store(url) as store:
+        ads = store.open("spring")
+        assert [(row.kind, row.arm, row.reward) for row in ads.history()][5:] == [
+            ("observed", "a", 0.5),
+            ("observed", "b", 1.0),
+        ]
+        jobs = new_campaign(store, "jobs", costs={1: {"usd": 1, "s": (0, 5)}}, budget={"usd": 10, "s": 10})
+        assert jobs.pulls == 0
+    file.write_text("arm,reward,s\n1,0.5,2\n", encoding="utf-8")
+    assert main(["campaign", "observe", url, "jobs", str(file), "--key", "k"]) == 0
+    capsys.readouterr()
+    for text, message in (
+        ("arm,reward\nz,1\n", "observation 1: there is no arm 'z'"),
+        ("arm,reward\na,much\n", "observation 1: reward of arm 'a' is 'much'"),
+        ("arm,price\na,1\n", "has no column 'reward': its first line must name arm and reward"),
+        ("", "there are 0 observations"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        assert message in refused(capsys, "observe", url, "spring", str(file), "--key", "k")
+    assert "cannot be read" in refused(capsys, "observe", url, "spring", str(tmp_path / "none.csv"), "--key", "k")
+    assert main(["campaign", "verify", url]) == 0
+
+
 def test_deposits_of_several_resources(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with bb.open_store(url) as store:
         new_campaign(store, "jobs", costs={"a": {"usd": 1, "s": 1}}, budget={"usd": 10, "s": 10})

@@ -10,8 +10,18 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.campaigns.ledger import Ledger, replay
-from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState
+from budgetbandits.errors import (
+    InvalidAmount,
+    InvalidInput,
+    InvalidState,
+    JournalDamaged,
+    KeyReused,
+    PolicyError,
+    PullAlreadySettled,
+    PullError,
+)
 from budgetbandits.live.saving import to_json
+from test_learner import Fixed
 from test_ledger import SECOND, new_settings
 
 # One arm has a random cost.
@@ -315,3 +325,115 @@ def test_a_changed_learner_that_is_damaged_is_refused(damage: Callable[[Any], No
     damage(data)
     with pytest.raises(InvalidState):
         bb.Learner.from_json(json.dumps(data))
+
+
+@pytest.mark.parametrize(("policy", "case"), [*ALL, *SOME], ids=str)
+def test_what_is_observed_teaches_and_costs_nothing(policy: bb.Policy, case: str) -> None:
+    """The arms are known as they would be had the pulls been made here."""
+    learner, chance = start(policy, case), Random(2)
+    rows: list[tuple[Any, ...]] = []
+    for _ in range(12):
+        arm, reward = chance.choice("abc"), chance.random()
+        cost = ({"s": 2} if case == "resources" else "0.10") if arm == "b" else None
+        rows.append((arm, reward) if cost is None else (arm, reward, cost))
+    for _ in range(2):
+        learner.observe(rows, key="last year")
+    assert (learner.pulls, learner.reward_total, learner.money.spent) == (0, 0.0, Decimal(0))
+    arms, learning = learner._player.learning.arms, learner._player.learning
+    assert arms.pulls.tolist() == arms.told.tolist() == [sum(row[0] == arm for row in rows) for arm in "abc"]
+    assert learner._player.now().pull == learning.memory.next_pull(learning.past, 13)
+    assert [row.pulls for row in learner.arms] == [0, 0, 0]
+    again = bb.Learner.from_json(learner.to_json())
+    play([learner, again], 10, chance)
+    for each in (learner, again):
+        each.observe(rows[:3])
+        each.add_arm("d", RESOURCES["c"] if case == "resources" else "0.40")
+    play([learner, bb.Learner.from_json(again.to_json())], 10, chance)
+    if learner.requests_left is not None:
+        assert learner.requests_left == 70
+
+
+def test_the_same_is_learned_as_from_pulls_of_ones_own() -> None:
+    straight, observing = start(bb.kube(), "money", budget=1000), start(bb.kube(), "money", budget=1000)
+    rows: list[tuple[Any, ...]] = [("a", 0.25), ("b", 0.5, "0.10"), ("c", 1.0), ("b", 0.75, "0.20")]
+    for arm, reward, *cost in rows:
+        pull = straight.ask(arm=arm)
+        assert pull is not None
+        straight.tell(pull, reward, *cost)
+    observing.observe(rows)
+    for name in ("pulls", "told", "mean", "reward_squares", "mean_cost", "cost_squares"):
+        mine, own = (getattr(each._player.learning.arms, name) for each in (observing, straight))
+        assert mine.tolist() == own.tolist()
+    assert [row.upper_bound for row in observing.arms] == [row.upper_bound for row in straight.arms]
+
+
+BAD_ROWS: list[tuple[Any, str]] = [
+    ([], "there are 0 observations: give 1 to 10000 at a time"),
+    (5, "observations are 5: give rows such as"),
+    ("ab", "observations are 'ab'"),
+    ([("a", 0.5)] * 10_001, "there are 10001 observations"),
+    ([("a", 0.5), ("a",)], r"observation 2 is \('a',\): give an arm, a reward and perhaps a cost"),
+    ([("a", 0.5), ("z", 0.5)], "observation 2: there is no arm 'z'"),
+    ([("a", 0.5), (bb.SKIP, 0.5)], "observation 2: 'skip' is no arm"),
+    ([("a", 0.5), ("a", 1.5)], "observation 2: reward of arm 'a' is 1.5: it must be a number in the reward range"),
+    ([("b", 0.5)], "observation 1: cost of pull 1 is missing: arm 'b' has a random cost"),
+    ([("b", 0.5, "0.01")], "observation 1: cost of pull 1 is 0.01: it must be at least 0.05"),
+]
+
+
+@pytest.mark.parametrize(("rows", "message"), BAD_ROWS, ids=str)
+def test_observations_that_cannot_be_teach_nothing(rows: Any, message: str) -> None:
+    learner = start(bb.kube(), "requests")
+    ledger = Ledger(new_settings(costs=COSTS, unit="0.01", requests=90, skip=True))
+    before = learner.to_json()
+    with pytest.raises(InvalidInput, match=message):
+        learner.observe(rows)
+    with pytest.raises(InvalidInput, match=message):
+        ledger.observe(rows, "key")
+    assert (learner.to_json(), ledger.unsaved) == (before, [])
+
+
+def test_a_policy_that_cannot_learn_from_one_of_them_learns_from_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Fixed, "reward_lesson", lambda _, reward, *__: reward / (reward - 0.5))
+    ledger = Ledger(new_settings(policy=Fixed(0)))
+    with pytest.raises(PolicyError, match="failed: ZeroDivisionError"):
+        ledger.observe([("a", 0.0), ("a", 0.5)], "key")
+    assert (ledger.unsaved, ledger.player.books.asked) == ([], 0)
+
+
+def test_observations_of_a_ledger_are_entries_that_are_replayed_and_settled_for_good() -> None:
+    settings = new_settings(costs=COSTS, unit="0.01")
+    ledger = Ledger(settings)
+    ledger.advance(SECOND)
+    for _ in range(2):
+        ledger.observe([("a", 0.5), ("b", 0.25, "0.07")], "last year")
+    with pytest.raises(KeyReused, match=r"was used for 2 observations \(.*\), and now for 2 observations \("):
+        ledger.observe([("a", 0.5), ("b", 0.25, "0.08")], "last year")
+    with pytest.raises(KeyReused, match="and now to ask"):
+        ledger.ask(key="last year")
+    assert [pull.id for pull in ledger.ask(2, key="k")] == [3, 4]
+    with pytest.raises(PullError, match="pull 1 was made elsewhere, and cost nothing here"):
+        ledger.adjust(1, "0.05", "why")
+    for settle in (ledger.cancel, ledger.expire, ledger.renew, lambda pull: ledger.tell(pull, 0.75)):
+        with pytest.raises(PullAlreadySettled):
+            settle(1)
+    assert [(str(entry.kind), entry.pull, entry.amount, entry.part, entry.wanted) for entry in ledger.unsaved[:2]] == [
+        ("observed", 1, 10, 0, 2),
+        ("observed", 2, 7, 1, 2),
+    ]
+    assert ledger.player.books.first.spent == 0
+    again = replay(settings, ledger.unsaved, with_choices=True)
+    assert to_json(again.player) == to_json(ledger.player)
+    tampered: dict[int, list[dict[str, Any]]] = {
+        0: [{"pull": 2}, {"arm": 3}, {"reward": None}, {"reward": 1.5}, {"key": None}, {"part": 1}, {"wanted": 1}],
+        1: [{"part": 0}, {"wanted": 3}, {"key": "other"}, {"amount": 4}, {"arm": -1}],
+        2: [{"key": "last year"}],
+    }
+    with pytest.raises(JournalDamaged, match="more observations should have come before"):
+        replay(settings, [ledger.unsaved[0], ledger.unsaved[2]._replace(number=2, pull=2)])
+    for number, changes in tampered.items():
+        for change in changes:
+            entries = list(ledger.unsaved)
+            entries[number] = entries[number]._replace(**change)
+            with pytest.raises(JournalDamaged):
+                replay(settings, entries)

@@ -88,6 +88,7 @@ def busy_ledger(**changed: Any) -> Ledger:
     ledger.reprice("b", ("0.15", "0.30"))
     ledger.set_limit("a", 9)
     ledger.retire("c")
+    ledger.observe([("a", 0.5)], "last year")
     ledger.close()
     ledger.tell(renewed, 0)
     ledger.take_snapshot()
@@ -197,7 +198,7 @@ class TestDecisions:
         before = state(ledger)
         anyhow: Any = ledger
         bad: list[tuple[type[Exception], Any, str]] = [
-            (UnknownPull, lambda: anyhow.tell(10, 0.5), "10 is no pull that was handed out here"),
+            (UnknownPull, lambda: anyhow.tell(11, 0.5), "11 is no pull that was handed out here"),
             (UnknownPull, lambda: anyhow.tell(True, 0.5), "True is no pull that was handed out here"),
             (UnknownPull, lambda: anyhow.cancel("1"), "'1' is no pull that was handed out here"),
             (
@@ -224,7 +225,7 @@ class TestDecisions:
             (PullAlreadySettled, lambda: anyhow.expire(3), "pull 3 was cancelled before"),
             (PullAlreadySettled, lambda: anyhow.expire(9), "has expired before, and 0.04 was charged for it: adjust"),
             (PullError, lambda: anyhow.adjust(7, "0.05", "why"), "pull 7 is outstanding: tell it, or let it expire"),
-            (UnknownPull, lambda: anyhow.adjust(10, "0.05", "why"), "10 is no pull"),
+            (UnknownPull, lambda: anyhow.adjust(11, "0.05", "why"), "11 is no pull"),
             (InvalidInput, lambda: anyhow.adjust(1, "0.05", ""), "reason is '': give a printable text of 1 to 1000"),
             (InvalidAmount, lambda: anyhow.adjust(1, "0.11", "why"), "it must be at most 0.10, which was reserved"),
             (InvalidAmount, lambda: anyhow.adjust(1, {"usd": 1}, "why"), "the budget is a plain number"),

@@ -55,7 +55,7 @@ STEPS = (
     *("ask",) * 8,
     *("tell",) * 10,
     *("expire", "adjust", "cancel", "renew", "deposit", "withdraw", "pause") * 2,
-    *("add_arm", "reprice", "limit", "retire"),
+    *("add_arm", "reprice", "limit", "retire", "observe"),
 )
 
 
@@ -91,6 +91,9 @@ def act(ledger: Ledger, steps: int, chance: random.Random) -> None:
                 ledger.reprice(chance.choice(ledger.settings.names), some_cost(ledger, chance))
             elif step == "limit":
                 ledger.set_limit(chance.choice(ledger.settings.names), chance.choice([None, 10]))
+            elif step == "observe":
+                key = f"k{chance.randrange(3 * steps)}"
+                ledger.observe([(chance.choice(ledger.settings.names), chance.random())] * 2, key)
             elif step == "retire":
                 ledger.retire(chance.choice(ledger.settings.names))
             else:

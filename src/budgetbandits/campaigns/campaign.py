@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import chain, repeat
-from typing import Final, overload
+from typing import Any, Final, overload
 
 from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
@@ -80,16 +80,17 @@ class HistoryRow:
     kind
         asked, directed (asked for by the name of an arm), told, cancelled, expired, settled (at a cost without a
         reward), adjusted (a correction of its cost) or extended (its lease was renewed); or of the campaign: deposited,
-        withdrawn, paused, resumed, closed or snapshot; or of an arm: added, repriced, limited or retired.
+        withdrawn, paused, resumed, closed or snapshot; or of an arm: added, repriced, limited, retired or observed (a
+        pull that was made elsewhere).
     pull, arm
         The pull that it is about, and its arm.
     amount
-        What was reserved, if it was asked, deposited or withdrawn; what an arm costs; and else what was spent, less
-        than nothing where that corrects an amount. With several resources, of the first.
+        What was reserved, if it was asked, deposited or withdrawn; what an arm costs, or cost elsewhere; and else what
+        was spent, less than nothing where that corrects an amount. With several resources, of the first.
     reward
         The reward that was told.
     key
-        The client's key for an ask, a deposit or a withdrawal.
+        The client's key for an ask, a deposit, a withdrawal or observations.
     note
         Why an amount was corrected, deposited or withdrawn; the digest of a snapshot.
     terms
@@ -414,6 +415,32 @@ class Campaign:
         """
         plain = plain_amounts(amount, "withdrawal")
         self._clerk.act(lambda ledger: ledger.withdraw(plain, key, reason))
+
+    def observe(self, observations: Iterable[Any], *, key: str) -> None:
+        """Learn from pulls that were made elsewhere, before the campaign say: they teach, and cost nothing here.
+
+        They count neither as pulls nor towards limits and requests; the policy knows the arms as if it had made them.
+
+        Parameters
+        ----------
+        observations
+            Rows of arm and reward, such as ``("a", 0.5)``, and of what the pull cost where that is random:
+            ``("a", 0.5, "0.10")``. Up to 10,000 at a time.
+        key
+            What makes it repeatable: the same observations with the same key again change nothing. Keys are those of
+            `ask`.
+
+        Raises
+        ------
+        InvalidInput
+            If a row breaks a rule; the message says which, and nothing was learned.
+        KeyReused
+            If the key was used before, for something else.
+        CampaignClosed
+            If the campaign was closed.
+        """
+        rows = list(observations) if isinstance(observations, Iterable) else observations
+        self._clerk.act(lambda ledger: ledger.observe(rows, key))
 
     def add_arm(self, name: ArmName, cost: CostOrCosts, *, limit: int | None = None) -> None:
         """Add an arm. The policy has not tried it yet. The same again changes nothing.

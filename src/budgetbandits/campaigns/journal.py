@@ -17,8 +17,8 @@ class Kind(StrEnum):
 
     `DIRECTED` is an ask for an arm that the client chose, not the policy; `SETTLED` a cost without a reward; `ADJUSTED`
     a correction of what a pull has cost. `DEPOSITED` and `WITHDRAWN` change the budget; `PAUSED` and `RESUMED` say
-    whether pulls are handed out. `ADDED`, `REPRICED`, `LIMITED` and `RETIRED` are about an arm. `SNAPSHOT` says that
-    the ledger was kept as it stands there, see `Snapshot`.
+    whether pulls are handed out. `ADDED`, `REPRICED`, `LIMITED` and `RETIRED` are about an arm; `OBSERVED` is a
+    pull that was made elsewhere. `SNAPSHOT` says that the ledger was kept as it stands there, see `Snapshot`.
     """
 
     ASKED = "asked"
@@ -39,6 +39,7 @@ class Kind(StrEnum):
     REPRICED = "repriced"
     LIMITED = "limited"
     RETIRED = "retired"
+    OBSERVED = "observed"
 
 
 class Entry(NamedTuple):
@@ -66,9 +67,9 @@ class Entry(NamedTuple):
     until
         When the lease ends, for an ask and for `Kind.RENEWED`; None if it does not.
     key
-        The client's key for an ask, a deposit or a withdrawal.
+        The client's key for an ask, a deposit, a withdrawal or observations.
     part, wanted
-        Which part of the answer to that ask this pull is, from 0, and how many pulls were wanted.
+        Which part of the answer to that ask this pull is, from 0, and how many pulls were wanted; so for observations.
     further
         The amounts of the further resources, in their order, separated by spaces; None if there is one resource.
     note
@@ -132,6 +133,7 @@ _USED: Final = {
     Kind.REPRICED: _PRICE,
     Kind.LIMITED: {"arm", "terms"},
     Kind.RETIRED: {"arm"},
+    Kind.OBSERVED: {"pull", "arm", "amount", "further", "reward", "key", "part", "wanted"},
 }
 _UNUSED: Final[Mapping[Kind, list[tuple[str, object]]]] = {
     kind: [(name, default) for name, default in Entry._field_defaults.items() if name not in used]

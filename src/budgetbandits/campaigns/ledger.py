@@ -2,11 +2,11 @@
 
 It is plain Python in memory, without a database and without a clock. `Ledger.apply` takes an entry of the journal in;
 `ask`, `tell`, `expire`, `adjust`, `cancel` and `renew` decide about pulls, `deposit`, `withdraw`, `pause`, `resume` and
-`close` about the campaign, `add_arm`, `reprice`, `set_limit` and `retire` about arms, and put what they decided into
-`Ledger.unsaved` as entries. A decision changes the ledger in no other way than by folding its own entry in, so that a
-ledger restored from a journal is the one that wrote it. Money, pulls, choices and what is learned are left to a
-`Player`, as in a `budgetbandits.Learner`: a campaign decides exactly as a learner does. What the ledger adds is time
-(leases), and what was told of each pull, so that the same request again changes nothing.
+`close` about the campaign, `add_arm`, `reprice`, `set_limit`, `retire` and `observe` about arms, and put what they
+decided into `Ledger.unsaved` as entries. A decision changes the ledger in no other way than by folding its own entry
+in, so that a ledger restored from a journal is the one that wrote it. Money, pulls, choices and what is learned are
+left to a `Player`, as in a `budgetbandits.Learner`: a campaign decides exactly as a learner does. What the ledger adds
+is time (leases), and what was told of each pull, so that the same request again changes nothing.
 
 A long journal is not read from its beginning, nor are settled pulls kept for ever: `Ledger.take_snapshot` writes the
 ledger down, bound to the chain by an entry, `Ledger.restored` goes on from there, and `Ledger.forget_settled` lets go
@@ -27,7 +27,20 @@ from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.snapshots import SnapshotDamaged, fact_of, runs_of
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.books import Pull, PullState, Reservation, Terms, check_wanted
-from budgetbandits.core.changes import NewArm, check_new_name, money_given, new_arm, new_limit, new_terms, to_retire
+from budgetbandits.core.changes import (
+    MOST_OBSERVED,
+    NewArm,
+    Observation,
+    check_new_name,
+    money_given,
+    new_arm,
+    new_limit,
+    new_terms,
+    observed_digest,
+    said_of_observations,
+    seen_elsewhere,
+    to_retire,
+)
 from budgetbandits.core.checks import ArmName, CostOrCosts, check_limit, is_whole
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import (
@@ -72,6 +85,18 @@ class Answered(NamedTuple):
 
     pulls: list[Pull]
     is_cut: bool
+
+
+class _Observed(NamedTuple):
+    """Observations of which some are still to come: their key, how many they are and were so far, and a digest."""
+
+    key: str | None
+    wanted: int
+    parts: int
+    digest: str
+
+
+_NONE_OBSERVED: Final = _Observed(None, 0, 0, "")
 
 
 class Ledger:
@@ -139,6 +164,7 @@ class Ledger:
         self._snapshot_number = self._snapshot_asked = self._snapshot_size = 0  # of the last one
         self._added: list[int] = []  # how many pulls there were whenever an arm was added
         self._repriced: list[tuple[int, int, Least]] = []  # and whenever one got another price, with its least before
+        self._observed = _NONE_OBSERVED
         self._leases: dict[int, Lease] = {}  # of the outstanding pulls
         self._ends: list[tuple[int, int]] = []  # a heap of (end of lease, pull); an end before a renewal stays in it
         self._folds: dict[Kind, Callable[[Entry], None]] = {
@@ -160,6 +186,7 @@ class Ledger:
             Kind.REPRICED: self._fold_repriced,
             Kind.LIMITED: self._fold_limited,
             Kind.RETIRED: self._fold_limited,
+            Kind.OBSERVED: self._fold_observed,
         }
 
     # Decisions
@@ -310,6 +337,8 @@ class Ledger:
         if self._record(number).state is State.OPEN:
             raise PullError(f"pull {number} is outstanding: tell it, or let it expire, with its cost")
         _check_reason(reason)
+        if self._record(number).state is State.OBSERVED:
+            raise PullError(f"pull {number} was made elsewhere, and cost nothing here: there is nothing to adjust")
         if cost is None or cost == {}:
             raise InvalidAmount(f"cost of pull {number} is {cost!r}: say what it cost after all")
         reservation, record = self._reservation(number), self._record(number)
@@ -404,6 +433,18 @@ class Ledger:
         if number is not None:
             self._check_open("pulls no arm")
             self._write(Kind.RETIRED, arm=number)
+
+    def observe(self, observations: Iterable[Any], key: str) -> None:
+        """Learn from pulls that were made elsewhere. The same again, with the same key, changes nothing."""
+        seen = seen_elsewhere(self._books, observations, self.player.learning.checked_reward)
+        self._recall_answer(key)
+        if self._books.is_repeated(key, said_of_observations(seen)):
+            return
+        self._check_open("learns nothing more")
+        self._policy_says(partial(self.player.check_lessons, seen))  # before the first of them is written
+        for part, (arm, reward, prices) in enumerate(seen):
+            contents = {"arm": arm, "reward": reward, "key": key, "part": part, "wanted": len(seen)}
+            self._write(Kind.OBSERVED, pull=self._books.asked + 1, **contents, **written(prices))
 
     def _check_open(self, why: str) -> None:
         if self.is_closed:
@@ -587,7 +628,7 @@ class Ledger:
         if self.journal is None or not self._forgotten or not isinstance(key, str) or key in self._books.answers:
             return
         for entry in self.journal.of_key(key):
-            if entry.pull is not None and entry.number <= self.entries:
+            if entry.kind in (Kind.ASKED, Kind.DIRECTED) and entry.pull and entry.number <= self.entries:
                 self._books.note_answer(key, entry.wanted, self._reservation(entry.pull))
 
     # Folding
@@ -619,6 +660,8 @@ class Ledger:
         due = self._next_due(entry.time)
         if due is not None and entry.kind is not Kind.EXPIRED:
             raise JournalDamaged(f"pull {due} should have expired before")
+        if self._observed is not _NONE_OBSERVED and entry.kind is not Kind.OBSERVED:
+            raise JournalDamaged("more observations should have come before")
         record = None if entry.pull is None or entry.pull > self._books.asked else self._record(entry.pull)
         self._folds[entry.kind](entry)
         if record is not None:
@@ -700,7 +743,8 @@ class Ledger:
 
     def _fold_adjusted(self, entry: Entry) -> None:
         number = _present(entry.pull)
-        if not 1 <= number <= self._books.asked or self._record(number).state is State.OPEN:
+        is_asked = 1 <= number <= self._books.asked
+        if not is_asked or self._record(number).state in (State.OPEN, State.OBSERVED):
             raise JournalDamaged("only what was settled is adjusted")
         reservation, before = self._reservation(number), self._record(number).charged
         self._check_arm(entry, reservation)
@@ -786,6 +830,30 @@ class Ledger:
             raise JournalDamaged("it should say another limit")
         self.player.limit(arm, limit)
         self._take_over_settings()
+
+    def _fold_observed(self, entry: Entry) -> None:
+        arm, key, number = self._arm_to_change(entry), entry.key, self._books.asked + 1
+        pull = Reservation(number, arm, self._books.pulls, *self._books.terms(arm))
+        if entry.pull != number or entry.reward is None or not self._books.can_have_cost(pull, entry.amounts):
+            raise JournalDamaged(f"it should be pull {number}, with a reward, at what a pull of its arm can cost")
+        observation = Observation(arm, self.player.learning.checked_reward(entry.reward, arm), entry.amounts)
+        self._check_observed_part(entry)
+        self._policy_says(partial(self.player.observe, observation))
+        digest = observed_digest("" if entry.part == 0 else self._observed.digest, observation)
+        is_last = entry.part + 1 == entry.wanted
+        self._observed = _NONE_OBSERVED if is_last else _Observed(key, entry.wanted, entry.part + 1, digest)
+        self._books.changes[str(key)] = f"{entry.part + 1} observations ({digest[:16]})"
+        told = Told(observation.reward, entry.amounts)
+        self._pulls[number] = PullRecord(arm, pull.prices, pull.place, True, pull.least, State.OBSERVED, told)
+
+    def _check_observed_part(self, entry: Entry) -> None:
+        """Raise unless an observation is the next one of those that come with its key."""
+        key = entry.key
+        is_next = (key, entry.wanted, entry.part) == self._observed[:3]
+        if entry.part == 0:
+            is_next = key is not None and not self._books.is_repeated(key, "observations")
+        if not is_next or not entry.part < entry.wanted <= MOST_OBSERVED:
+            raise JournalDamaged("it is not the next of the observations with its key")
 
     def _arm_to_change(self, entry: Entry) -> int:
         arm = _present(entry.arm)

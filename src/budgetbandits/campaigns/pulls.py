@@ -22,6 +22,7 @@ class State(IntEnum):
     CANCELLED = 2
     EXPIRED = 3
     TOLD_LATE = 4  # after it had expired
+    OBSERVED = 5  # made elsewhere
 
 
 _SHOWN = {
@@ -30,6 +31,7 @@ _SHOWN = {
     State.CANCELLED: PullState.CANCELLED,
     State.EXPIRED: PullState.EXPIRED,
     State.TOLD_LATE: PullState.TOLD,
+    State.OBSERVED: PullState.TOLD,
 }
 
 
@@ -91,6 +93,8 @@ class PullRecord:
     def recalled(cls, entries: Sequence[Entry], place: int, learns: bool) -> "PullRecord":
         """Return a pull of which these are all entries, the first of them its ask."""
         asked, *later = entries
+        if asked.kind is Kind.OBSERVED and asked.arm is not None and asked.reward is not None:
+            return cls(asked.arm, asked.amounts, place, learns, None, State.OBSERVED, Told(asked.reward, asked.amounts))
         if asked.kind not in (Kind.ASKED, Kind.DIRECTED) or asked.arm is None:
             raise ValueError("its ask is missing")
         record = cls(asked.arm, asked.amounts, place, learns)

@@ -124,6 +124,7 @@ def _add_changes(verbs: Any) -> None:
         parser.add_argument("--key", required=True, help="what makes it repeatable, such as the number of an invoice")
         parser.add_argument("--reason", help="why, for the journal")
     _add_arm_changes(verbs)
+    _add_observe(verbs)
     pause = "Hand out no pulls until the campaign is resumed. Pulls that are outstanding can be told."
     _add_change(verbs, "pause", _changed_by("pause"), "hand out no pulls for now", pause)
     _add_change(verbs, "resume", _changed_by("resume"), "hand out pulls again", "Hand out pulls again after a pause.")
@@ -153,6 +154,20 @@ def _add_arm_changes(verbs: Any) -> None:
     parser.add_argument("limit", help="the number of pulls, or none for as often as there is money")
     retire = "Let an arm be pulled no more. Its pulls that are outstanding can be told."
     _add_change(verbs, "retire", _retire, "pull an arm no more", retire).add_argument("arm", help="its name")
+
+
+_OBSERVE = """\
+Let the policy of a campaign learn from pulls that were made elsewhere, before the campaign say: they teach, and cost
+nothing here. They are read from a CSV file whose first line names its columns: arm, reward and, for arms whose cost is
+known only afterwards, cost; where resources have names, a column each by these names in place of cost. The same again,
+with the same key, changes nothing.
+"""
+
+
+def _add_observe(verbs: Any) -> None:
+    parser = _add_change(verbs, "observe", _observe, "learn from pulls made elsewhere", _OBSERVE)
+    parser.add_argument("file", type=Path, help="the file: *.csv, with at most 10000 observations")
+    parser.add_argument("--key", required=True, help="what makes it repeatable, such as the name of the file")
 
 
 def _add_change(verbs: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, description: str) -> Any:
@@ -206,6 +221,37 @@ def _limit(options: argparse.Namespace) -> int:
 
 def _retire(options: argparse.Namespace) -> int:
     return _change(options, lambda ads: ads.retire(_arm(ads, options.arm)))
+
+
+def _observe(options: argparse.Namespace) -> int:
+    rows = _read(options.file)
+    return _change(options, lambda ads: ads.observe([_row(ads, row) for row in rows], key=options.key))
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    import csv
+
+    from budgetbandits.errors import InvalidInput
+
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = list(csv.DictReader(lines, strict=True, skipinitialspace=True, restval=""))
+    except (OSError, UnicodeError, csv.Error) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}") from error
+    if missing := {"arm", "reward"} - set(rows[0] if rows else ("arm", "reward")):
+        raise InvalidInput(f"{path} has no column {min(missing)!r}: its first line must name arm and reward")
+    return rows
+
+
+def _row(ads: "Campaign", row: dict[str, str]) -> tuple[Any, ...]:
+    """Return an observation from a line of a file; what is no number is refused later, with its place."""
+    try:
+        reward: Any = float(row["reward"])
+    except ValueError:
+        reward = row["reward"]
+    named = {name: row[name] for name in ads.resources if row.get(name)}
+    cost = named or row.get("cost") or None
+    return (_arm(ads, row["arm"]), reward, cost)
 
 
 def _arm(ads: "Campaign", given: str) -> str | int:

@@ -4,29 +4,38 @@ A learner and the ledger of a campaign both go through here: the books stay as t
 with what is returned. Nothing is rounded: an amount that is finer than the unit is refused.
 """
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import reduce
+from typing import Any, Final, NamedTuple
 
 from budgetbandits.core.arrays import UNLIMITED
-from budgetbandits.core.books import Books, Terms
+from budgetbandits.core.books import Books, Reservation, Terms
 from budgetbandits.core.checks import ArmName, CostOrCosts, check_limit, check_names, check_requests, cost_of
 from budgetbandits.core.money import CostRange
 from budgetbandits.core.resources import Account, Amounts, Bill, costs_by_resource
 from budgetbandits.errors import InvalidAmount, InvalidInput
 
 __all__ = [
+    "MOST_OBSERVED",
     "NewArm",
+    "Observation",
     "check_new_name",
     "money_given",
     "new_arm",
     "new_limit",
     "new_terms",
+    "observed_digest",
+    "said_of_observations",
+    "seen_elsewhere",
     "to_retire",
     "with_budgets_changed",
     "with_terms",
 ]
 
+
+MOST_OBSERVED: Final = 10_000  # at a time: all others wait meanwhile
 
 # Budgets
 
@@ -71,6 +80,54 @@ def _check_budget(account: Account, change: int) -> None:
         )
     if account.name is not None and account.bill.budget + change == 0:
         raise InvalidAmount(f"a withdrawal{of} of {unit.shown(-change)} would leave no budget: leave something")
+
+
+# What was seen elsewhere
+
+
+class Observation(NamedTuple):
+    """A pull that was made elsewhere: its arm, its reward, and what it took of each resource."""
+
+    arm: int
+    reward: float
+    prices: tuple[int, ...]
+
+
+def seen_elsewhere(
+    books: Books, given: Iterable[Any], checked_reward: Callable[[Any, int], float]
+) -> list[Observation]:
+    """Return what a user observed, as rows of arm, reward and, where it is random, cost; or raise."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInput(
+            f"observations are {given!r}: give rows such as ('a', 0.5), or ('a', 0.5, '0.10') with costs"
+        )
+    rows = list(given)
+    if not 1 <= len(rows) <= MOST_OBSERVED:
+        raise InvalidInput(f"there are {len(rows)} observations: give 1 to {MOST_OBSERVED} at a time, each with a key")
+    return [_observation(books, row, number, checked_reward) for number, row in enumerate(rows, 1)]
+
+
+def _observation(books: Books, row: Any, number: int, checked_reward: Callable[[Any, int], float]) -> Observation:
+    if not isinstance(row, tuple | list) or len(row) not in (2, 3):
+        raise InvalidInput(f"observation {number} is {row!r}: give an arm, a reward and perhaps a cost, as ('a', 0.5)")
+    try:
+        arm = _number_of(books, row[0])
+        pull = Reservation(number, arm, 0, *books.terms(arm))
+        prices = books.told_prices(pull, row[2] if len(row) == 3 else None)
+        return Observation(arm, checked_reward(row[1], arm), prices)
+    except InvalidInput as error:
+        raise type(error)(f"observation {number}: {error}") from error
+
+
+def said_of_observations(observations: Sequence[Observation]) -> str:
+    """Return in words which observations these are; others are said in other words."""
+    return f"{len(observations)} observations ({reduce(observed_digest, observations, '')[:16]})"
+
+
+def observed_digest(before: str, observation: Observation) -> str:
+    """Return a digest of observations, from that of those before it and one more."""
+    arm, reward, prices = observation
+    return hashlib.sha256(f"{before} {arm} {reward!r} {prices}".encode()).hexdigest()
 
 
 # Arms

@@ -48,7 +48,7 @@ def carry_over(before: Learning, after: Learning) -> None:
     count = len(before.greatest_costs)
     _carry_rewards(before.arms, after.arms)
     after.arms.notes[:count] = before.arms.notes
-    after.observed[:count] = before.observed
+    after.observed[:count], after.has_observed = before.observed, before.has_observed
     _carry_costs(before.arms, after.arms, move, before.is_random_cost, after.is_random_cost, after.greatest_costs)
     if before.arms.resources is not None and after.arms.resources is not None:
         _carry_resources(before.arms.resources, after.arms.resources, after.arms.told)

@@ -12,10 +12,19 @@ This is the front door, with names, Decimals and a lock. What is behind it works
 import secrets
 import threading
 import warnings
+from collections.abc import Iterable
 from typing import Any, Self, overload
 
 from budgetbandits.core.books import Pull, PullState, Reservation, check_wanted, warn_if_tight
-from budgetbandits.core.changes import money_given, new_arm, new_limit, new_terms, to_retire
+from budgetbandits.core.changes import (
+    money_given,
+    new_arm,
+    new_limit,
+    new_terms,
+    said_of_observations,
+    seen_elsewhere,
+    to_retire,
+)
 from budgetbandits.core.checks import ArmName, CostOrCosts, Costs, Limits, OnOverrun, check_on_overrun, limits_of
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
@@ -443,6 +452,47 @@ class Learner:
                 return
             with Uninterrupted():
                 self._player.fund([sign * each for each in units])
+                if key is not None:
+                    books.changes[key] = said
+
+    def observe(self, observations: Iterable[Any], *, key: str | None = None) -> None:
+        """Learn from pulls that were made elsewhere: they teach, and cost nothing here.
+
+        They count neither as pulls nor towards limits and requests; policies know the arms as if they had made them.
+
+        Parameters
+        ----------
+        observations
+            Rows of arm and reward, such as ``("a", 0.5)``, and of what the pull cost where that is random:
+            ``("a", 0.5, "0.10")``. Up to 10,000 at a time.
+        key
+            Makes it repeatable: the same observations with the same key again change nothing.
+
+        Raises
+        ------
+        InvalidInput
+            If a row breaks a rule; the message says which, and nothing was learned.
+        KeyReused
+            If the key was used before, for something else.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> learner = bb.Learner(bb.recommended(), costs={"a": 1, "b": 1}, budget=10, reward_range=(0, 1), seed=7)
+        >>> learner.observe([("a", 0.1)] * 20 + [("b", 0.8)] * 20)
+        >>> learner.ask().arm, learner.pulls, learner.money.spent
+        ('b', 1, Decimal('0'))
+        """
+        with self._lock:
+            player, books = self._player, self._player.books
+            seen = seen_elsewhere(books, observations, player.learning.checked_reward)
+            said = said_of_observations(seen)
+            if key is not None and books.is_repeated(key, said):
+                return
+            player.check_lessons(seen)
+            with Uninterrupted():
+                for observation in seen:
+                    player.observe(observation)
                 if key is not None:
                     books.changes[key] = said
 

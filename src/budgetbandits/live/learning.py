@@ -78,8 +78,8 @@ class Learning:
         The greatest and the least price of each arm, also at its limit.
     is_random_cost
         Whether the price of each arm is known only after a pull.
-    observed
-        How many of the pulls of each arm were made elsewhere, and only teach.
+    observed, has_observed
+        How many of the pulls of each arm were made elsewhere, and only teach; and whether there are any.
     cost_min
         The least price of an arm that can be pulled.
     """
@@ -92,6 +92,7 @@ class Learning:
         self.greatest_costs, self.least_costs, is_random = costs_of(books, resources)
         self.is_random_cost = random_costs_in(books.bills)
         self.observed = np.zeros(len(self.greatest_costs), np.int64)
+        self.has_observed = False
         fresh = fresh_arms(self.greatest_costs, self.least_costs, is_random, books.limits, reward_low, resources)
         self.arms = fresh._replace(pulls_left=books.pulls_left)
         self.memory = policy.memory if isinstance(policy, Forgetful) else Everything()
@@ -112,6 +113,13 @@ class Learning:
             return
         self.add_pulls(pull.arm, 1)
         self.memory.begin(self.past, pull.arm, pull.number)
+
+    def observe(self, pull: Reservation, lesson: Lesson) -> None:
+        """Learn from a pull that was made elsewhere."""
+        self.observed[pull.arm] += 1
+        self.has_observed = True
+        self.begin(pull)
+        self.learn(pull, lesson)
 
     def count(self, pull: Reservation, sign: int) -> None:
         """Let a pull count again (1), or no longer (-1)."""
@@ -147,6 +155,11 @@ class Learning:
         else:  # cancelled before it was told
             self.first_tries[1] -= price
             self.first_tries[4] -= 1.0
+
+    @property
+    def observed_in_all(self) -> int:
+        """How many pulls were made elsewhere, and only teach."""
+        return int(self.observed.sum()) if self.has_observed else 0
 
     # The moment
 

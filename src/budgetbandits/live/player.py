@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts
 from budgetbandits.core.books import Books, Expired, Fallback, Reservation, Terms
-from budgetbandits.core.changes import NewArm, with_budgets_changed, with_terms
+from budgetbandits.core.changes import NewArm, Observation, with_budgets_changed, with_terms
 from budgetbandits.core.checks import ArmName, check_range, check_requests, check_whole
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.streams import CHOICE, Draws, uniform
@@ -20,7 +20,7 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.live.carrying import carry_over
 from budgetbandits.live.choosing import Chooser
 from budgetbandits.live.interrupts import Uninterrupted
-from budgetbandits.live.learning import Learning
+from budgetbandits.live.learning import Learning, Lesson
 from budgetbandits.policies import Policy
 from budgetbandits.policies.state import Now, first_requested, moment_at
 
@@ -121,6 +121,25 @@ class Player:
         limits[arm] = limit
         self._change(self.books.names, self.books.bill, limits)
 
+    def observe(self, observation: Observation) -> Reservation:
+        """Learn from a pull that was made elsewhere. It has a number, costs nothing, and does not count as a pull."""
+        books, lesson = self.books, self._lesson(observation, self.books.asked)
+        with Uninterrupted():
+            books.asked += 1
+            pull = Reservation(books.asked, observation.arm, books.pulls, *books.terms(observation.arm))
+            self.learning.observe(pull, lesson)
+            self._chooser.start_over()
+        return pull
+
+    def check_lessons(self, observations: Sequence[Observation]) -> None:
+        """Raise if the policy cannot learn from each of these."""
+        for asked, observation in enumerate(observations, self.books.asked):
+            self._lesson(observation, asked)
+
+    def _lesson(self, observation: Observation, asked: int) -> Lesson:
+        arm, reward, prices = observation
+        return self.learning.lesson(arm, reward, prices, self._draws[asked])
+
     def _change(self, names: Sequence[ArmName], bill: Bill, limits: Counts) -> None:
         with Uninterrupted():
             before = self.learning
@@ -154,7 +173,7 @@ class Player:
         money = learning.money_left()
         return moment_at(
             self._first,
-            pull=learning.memory.next_pull(learning.past, books.pulls + 1),
+            pull=learning.memory.next_pull(learning.past, books.pulls + learning.observed_in_all + 1),
             budget_left=money if requested is None else learning.payable(money, requested),
             money=money,
             requests_left=math.inf if requested is None else books.requests_left,

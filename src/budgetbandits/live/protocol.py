@@ -1,6 +1,7 @@
 """One way to ask and tell: what a learner in memory and a campaign in a database have in common."""
 
-from typing import Protocol, overload, runtime_checkable
+from collections.abc import Iterable
+from typing import Any, Protocol, overload, runtime_checkable
 
 from budgetbandits.core.books import Pull
 from budgetbandits.core.checks import ArmName, CostOrCosts
@@ -64,6 +65,9 @@ class AskTell(Protocol):
 
     def withdraw(self, amount: Amounts, *, key: str) -> None:
         """Take money out of the budget that is neither spent nor reserved. The same again changes nothing."""
+
+    def observe(self, observations: Iterable[Any], *, key: str) -> None:
+        """Learn from pulls that were made elsewhere, rows of arm, reward and perhaps cost; they cost nothing here."""
 
     def add_arm(self, name: ArmName, cost: CostOrCosts, *, limit: int | None = None) -> None:
         """Add an arm, untried. The same again changes nothing."""

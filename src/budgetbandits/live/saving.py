@@ -13,6 +13,7 @@ from budgetbandits.core.checks import check_whole, is_whole, limits_of, named_co
 from budgetbandits.core.money import Amount, PriceList, Unit
 from budgetbandits.core.resources import Account, Bill, check_none_is_free
 from budgetbandits.errors import InvalidState
+from budgetbandits.live.learning import Learning
 from budgetbandits.live.player import Decision, Player
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.memories import restore_past, saved_past
@@ -110,6 +111,8 @@ def _saved_where_changed(player: Player, pulls: Iterable[Reservation]) -> dict[s
         changed["terms"] = terms
     if any(account.saved + account.overrun < 0 for account in books.accounts):
         changed["repriced"] = True
+    if player.learning.has_observed:
+        changed["observed"] = player.learning.observed.tolist()
     if books.fallback != fallback_of(books.bills, books.limits, books.requests, skip=books.skip):
         changed["fallback"] = list(books.fallback)
     return changed
@@ -225,9 +228,11 @@ def _restored_bill(data: dict[str, Any], prices: Sequence[Amount] | Floats, *, i
 def _restore_arms(player: Player, data: dict[str, Any]) -> None:
     books, learning = player.books, player.learning
     arms, low, high = learning.arms, player.reward_low, player.reward_high
+    _restore_observed(learning, data)
     rows = zip(data["pulls"], data["told"], data["reward_sum"], data["reward_squares"], books.names, strict=True)
     for arm, (pulls, told, reward_sum, reward_squares, name) in enumerate(rows):
-        books.restore_pulls(arm, check_whole(pulls, f"the number of pulls of arm {name!r}", 53))
+        own = check_whole(pulls, f"the number of pulls of arm {name!r}", 53) - int(learning.observed[arm])
+        books.restore_pulls(arm, check_whole(own, f"the number of own pulls of arm {name!r}", 53))
         learning.add_pulls(arm, int(pulls))
         arms.told[arm] = check_whole(told, f"the number of rewards of arm {name!r}", 53)
         arms.reward_sum[arm] = reward_sum
@@ -254,6 +259,12 @@ def _restore_arms(player: Player, data: dict[str, Any]) -> None:
     _restore_first_tries(player, data.get("first_tries"))
     if isinstance(player.policy, Forgetful):
         restore_past(learning.memory, learning.past, data["memory"], high)
+
+
+def _restore_observed(learning: Learning, data: dict[str, Any]) -> None:
+    if "observed" in data:
+        observed = [check_whole(count, "the number of observations", 53) for count in data["observed"]]
+        learning.observed[:], learning.has_observed = observed, True
 
 
 def _restore_notes(player: Player, notes: list[float] | None) -> None:
@@ -375,14 +386,15 @@ def _check_pulls(player: Player, ids: list[int]) -> None:
     """Raise unless pulls, counts and money agree; `ids` are those of all pulls that are not told."""
     books, arms = player.books, player.learning.arms
     charged = [pull for pull, is_released in books.expired.values() if not is_released]
+    own_pulls = (arms.pulls - player.learning.observed).tolist()
     told_or_not = arms.told.copy()
     for pull in (*books.outstanding.values(), *charged):
         if pull.arm != books.skip_arm:
             told_or_not[pull.arm] += 1
     told = books.pulls - len(books.outstanding) - len(charged)
     if (
-        books.asked != told + len(ids)
-        or not all(_adds_up(account, arms, books.outstanding.values(), charged) for account in books.accounts)
+        books.asked != told + len(ids) + player.learning.observed_in_all
+        or not all(_adds_up(account, own_pulls, books.outstanding.values(), charged) for account in books.accounts)
         or (told_or_not > arms.pulls).any()
         or len(ids) != len(set(ids))
         or not all(1 <= number <= books.asked for number in ids)
@@ -391,8 +403,8 @@ def _check_pulls(player: Player, ids: list[int]) -> None:
         raise InvalidState("the saved learner is damaged: its pulls do not add up")
 
 
-def _adds_up(account: Account, arms: Arms, open_pulls: Iterable[Reservation], charged: list[Reservation]) -> bool:
-    cost_of_pulls = sum(int(arms.pulls[arm]) * account.price(int(arm)) for arm in np.flatnonzero(arms.pulls))
+def _adds_up(account: Account, pulls: list[int], open_pulls: Iterable[Reservation], charged: list[Reservation]) -> bool:
+    cost_of_pulls = sum(count * account.price(arm) for arm, count in enumerate(pulls) if count)
     is_whole = cost_of_pulls == account.spent + account.reserved + account.saved
     is_possible = account.overrun <= account.spent
     unsettled, settled = (sum(account.price(pull.arm) for pull in pulls) for pulls in (open_pulls, charged))

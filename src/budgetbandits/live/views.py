@@ -22,9 +22,10 @@ class ArmRow:
         The arm, and what a pull of it costs, of the first resource if there are several. If that is random: on average
         so far, as the policy remembers and learns it, and at least while it remembers none.
     pulls
-        How often it was pulled, outstanding pulls included.
+        How often it was pulled, outstanding pulls included, and those observed elsewhere not.
     mean
-        Its mean reward, as the policy remembers and learns it (`Policy.reward_lesson`), or None while none is known.
+        Its mean reward, observations included, as the policy remembers and learns it (`Policy.reward_lesson`), or None
+        while none is known.
     upper_bound
         What the policy takes a pull to be worth: for KUBE the upper confidence bound, infinite before the first pull.
     density
@@ -68,7 +69,8 @@ def arms_of(player: Player) -> Table[ArmRow]:
     scale = 1.0 if unit.base == 2 else unit.grain
     costs = [price / scale for price in learning.mean_prices(arms).tolist()]
     means = [mean if told else None for mean, told in zip(arms.mean.tolist(), arms.told.tolist(), strict=True)]
-    rows = zip(books.names, costs, learning.arms.pulls.tolist(), means, bounds.tolist(), strict=True)
+    pulls = (learning.arms.pulls - learning.observed).tolist()
+    rows = zip(books.names, costs, pulls, means, bounds.tolist(), strict=True)
     return Table(ArmRow(*row, density=row[4] / row[1] if row[1] > 0 else None) for row in rows)
 
 

@@ -299,6 +299,33 @@ class StoreContract(ABC):
         with pytest.raises(CampaignClosed, match="the campaign is closed, and needs no more arms: create another"):
             ads.add_arm("e", 1)
 
+    def test_what_was_observed_elsewhere_teaches_everyone_and_costs_nothing(
+        self, store: Store, tmp_path: Path, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, costs={"a": "0.10", "b": ("0.05", "0.30")}, unit="0.01")
+        rows = [("a", 0.25), ("b", 1.0, "0.07"), ("b", 0.5, "0.09")]
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            for campaign in (ads, other):
+                campaign.observe(rows, key="last year")
+            assert [(row.pulls, row.mean) for row in other.arms] == [(0, 0.25), (0, 0.75)]
+            assert other.arms == ads.arms
+            with pytest.raises(KeyReused, match="was used for 3 observations"):
+                other.observe(rows[:2], key="last year")
+            with pytest.raises(InvalidInput, match="observation 2: there is no arm 'z'"):
+                other.observe([("a", 0.5), ("z", 0.5)], key="this year")
+            pull = other.ask(key="k")
+            assert pull is not None
+            assert (pull.id, pull.number, pull.arm) == (4, 1, "b")
+        assert amounts(ads) == ("0.00", "0.30", "9.70")
+        assert (ads.pulls, ads.reward_total) == (1, 0)
+        history = [(row.kind, row.pull, row.arm, row.amount, row.reward, row.key) for row in ads.history()]
+        assert history[1] == ("observed", 2, "b", Decimal("0.07"), 1.0, "last year")
+        ads.verify()
+        ads.close()
+        with pytest.raises(CampaignClosed, match="the campaign is closed, and learns nothing more"):
+            ads.observe(rows, key="this year")
+
     def test_a_paused_campaign_hands_out_nothing_and_settles_what_is_outstanding(
         self, ads: Campaign, tmp_path: Path, clock: HandClock
     ) -> None:
