@@ -4,7 +4,7 @@ import argparse
 import tempfile
 import time
 from collections import Counter
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from itertools import count
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from simulator.play import KINDS, play
 from simulator.world import World
 
 # PostgreSQL takes longer, and a disk can do more to SQLite.
-SHARES = (*("log", "log", "rollback") * 5, "postgresql")
+SHARES = (*("log", "log", "rollback") * 10, "postgresql")
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=KINDS, help="of all worlds; by default those of each kind in turn")
     given = parser.parse_args()
     begin, operations, faults = time.monotonic(), Counter[str](), Counter[str]()
-    with ExitStack() as stack:
+    with ExitStack() as stack, suppress(KeyboardInterrupt):
         server = stack.enter_context(closing(PostgresqlServer())) if can_have_server(given.kind) else None
         for seed in count(given.seed):
             kind = given.kind or SHARES[seed % len(SHARES)]

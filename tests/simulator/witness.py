@@ -152,7 +152,8 @@ class Witness:
     def _explain(self, entry: Entry) -> None:
         """Raise unless somebody has caused a row, at a time that it was told."""
         for attempt in sorted(self._attempts, key=lambda each: (-each.ended, each.last)):  # those answered, in order
-            is_in_time = entry.number <= attempt.last and self._is_time(entry, attempt)
+            last = attempt.last + (entry.kind == "snapshot")  # it comes after all requests
+            is_in_time = entry.number <= last and self._is_time(entry, attempt)
             if is_in_time and entry.kind in ("expired", "snapshot"):  # which any request may bring about
                 return
             if is_in_time and len(attempt.wrote) < attempt.most and attempt.operation.causes(entry):

@@ -63,12 +63,75 @@ class Client:
     skew: int = 0  # of its clock, in microseconds
     life: Life = field(default_factory=Life)
     runner: Runner = field(default_factory=Runner)
-    attempt: Attempt | None = None
+    attempts: list[Attempt] = field(default_factory=list)  # the requests under way
     witness: Witness | None = None
-    repeat: tuple[Witness, Operation] | None = None
+    repeat: list[tuple[Witness, Operation]] = field(default_factory=list)  # what failed, or has no answer
     kept: dict[str, list[str]] = field(default_factory=dict)  # heads, by campaign, which outlive the process
     outcome: Any = None
     troubles: int = 0
+
+
+class Together:
+    """Lets requests of one process share a transaction, as those of many threads do.
+
+    Each is sent while the one before waits for its answer, and the last one lets all of them be performed.
+
+    Parameters
+    ----------
+    ads
+        The campaign.
+    sends
+        Send one request each.
+    """
+
+    def __init__(self, ads: bb.Campaign, sends: list[Callable[[], object]]) -> None:
+        self._clerk: Any = ads._clerk
+        self._waiting = list(enumerate(sends))
+        self._line: list[Any] = []
+        self._outcomes: list[object] = [None] * len(sends)
+        self._marks: list[Mark | None] = [None] * len(sends)
+        self._sent = 0
+
+    def send(self) -> list[tuple[object, Mark]]:
+        """Return what came of each request, and how far the journal was seen then."""
+        group, self._clerk._group = self._clerk._group, self
+        try:
+            while self._waiting:
+                self._send_next()
+        finally:
+            self._clerk._group = group
+        seen = Mark(*self._clerk._seen)
+        return [(outcome, mark or seen) for outcome, mark in zip(self._outcomes, self._marks, strict=True)]
+
+    def submit(self, request: Any) -> None:
+        """Take a request from the clerk; by the marks the witness knows where in the order it stood."""
+        place = self._sent
+        request._decision = self._marked(place, request._decision)
+        self._line.append(request)
+        if self._waiting:
+            self._send_next()
+            self._sent = place
+        if self._line:
+            line, self._line = self._line, []
+            self._clerk.perform(line)
+            self._marks[place] = Mark(*self._clerk._seen)  # a snapshot may have come after the last request
+
+    def _send_next(self) -> None:
+        place, send = self._waiting.pop(0)
+        self._sent = place
+        try:
+            self._outcomes[place] = send()
+        except Exception as error:
+            self._outcomes[place] = error
+
+    def _marked(self, place: int, decide: Callable[[Any], object]) -> Callable[[Any], object]:
+        def decide_and_mark(ledger: Any) -> object:
+            try:
+                return decide(ledger)
+            finally:
+                self._marks[place] = Mark(ledger.entries, ledger.head)
+
+        return decide_and_mark
 
 
 class House(ABC):
@@ -279,19 +342,27 @@ class World:
         if client.life.store is None:
             client.runner.begin(lambda: self._run_job(client, lambda: self._open(client)))
             return
-        witness, operation = client.repeat or self._drawn(client)
-        client.repeat = None
-        client.witness, client.attempt = witness, witness.send(operation)
-        client.runner.begin(lambda: self._run_job(client, lambda: self._send(client, witness, operation)))
+        witness, operations = self._next(client)
+        client.witness, client.attempts = witness, [witness.send(operation) for operation in operations]
+        client.runner.begin(lambda: self._run_job(client, lambda: self._send(client, witness, operations)))
 
-    def _drawn(self, client: Client) -> tuple[Witness, Operation]:
+    def _next(self, client: Client) -> tuple[Witness, list[Operation]]:
+        """Return what a client does next: several requests as of threads that share a transaction."""
+        if client.repeat:
+            witness, operation = client.repeat.pop(0)
+            return witness, [operation]
         witness = self.chance.choice(self.witnesses)
-        if self.chance.random() < 0.002:
-            return witness, Verify(tuple(client.kept.get(witness.name, [])))
-        return witness, client.dice.operation(witness.name, witness.model)
+        if self.chance.random() < 0.003:
+            return witness, [Verify(tuple(client.kept.get(witness.name, [])))]
+        together = self.chance.choice([1, 1, 4, 16])
+        return witness, [client.dice.operation(witness.name, witness.model) for _ in range(together)]
 
-    def _send(self, client: Client, witness: Witness, operation: Operation) -> object:
-        return operation.send(self._store(client).open(witness.name), witness.model.terms)
+    def _send(self, client: Client, witness: Witness, operations: list[Operation]) -> object:
+        try:
+            ads = self._store(client).open(witness.name)
+        except Exception as error:
+            return [(error, Mark(0, ""))] * len(operations)
+        return Together(ads, [partial(operation.send, ads, witness.model.terms) for operation in operations]).send()
 
     def _open(self, client: Client) -> None:
         client.life.store = self.house.open(self, client)
@@ -310,20 +381,21 @@ class World:
 
     def _end(self, client: Client) -> None:
         """Take note of what came of a job."""
-        attempt, witness, outcome = client.attempt, client.witness, client.outcome
-        client.attempt = None
-        said = type(outcome) if isinstance(outcome, BaseException) else outcome
-        self._write(client.name, attempt.operation if attempt else "open", said)
-        if not client.life.is_dead and attempt is not None and self.chance.random() < 0.0005:
+        if not client.life.is_dead and client.attempts and self.chance.random() < 0.001:
             self.faults["killed before it could read the answer"] += 1
             client.life.is_dead = True
         if client.life.is_dead:
-            client.attempt = attempt
             self.kill(client)
-        elif attempt is None or witness is None:
-            self._end_opening(client, outcome)
+        elif client.witness is None or not client.attempts:
+            self._end_opening(client, client.outcome)
+        elif isinstance(client.outcome, BaseException):
+            raise Violation(f"{client.attempts} ended with {client.outcome!r}") from client.outcome
         else:
-            self._end_request(client, witness, attempt, outcome)
+            attempts, client.attempts = client.attempts, []
+            for attempt, (outcome, mark) in zip(attempts, client.outcome, strict=True):
+                said = type(outcome) if isinstance(outcome, BaseException) else outcome
+                self._write(client.name, attempt.operation, said)
+                self._end_request(client, client.witness, attempt, outcome, mark)
 
     def _end_opening(self, client: Client, outcome: object) -> None:
         if isinstance(outcome, StoreUnavailable):
@@ -334,7 +406,7 @@ class World:
         self.counts["open"] += 1
         client.troubles = 0
 
-    def _end_request(self, client: Client, witness: Witness, attempt: Attempt, outcome: object) -> None:
+    def _end_request(self, client: Client, witness: Witness, attempt: Attempt, outcome: object, mark: Mark) -> None:
         kind = type(attempt.operation).__name__.lower()
         if isinstance(outcome, OutcomeUnknown):
             self.counts[f"{kind}, outcome unknown"] += 1
@@ -342,14 +414,14 @@ class World:
         elif isinstance(outcome, StoreUnavailable):
             self.counts[f"{kind}, unavailable"] += 1
             witness.take_refusal(attempt)
-            client.repeat = witness, attempt.operation
+            client.repeat.append((witness, attempt.operation))
             client.troubles += 1
             if client.troubles > 3:
                 self._leave(client)
         elif isinstance(outcome, HistoryLost):
             self.counts[f"{kind}, history lost"] += 1
             witness.take_refusal(attempt)
-            witness.take_alarm((self._mark(client, witness).head, *attempt.operation.heads))
+            witness.take_alarm((mark.head, *attempt.operation.heads))
             client.kept.pop(witness.name, None)
             self._leave(client)
         elif isinstance(outcome, JournalDamaged) and kind == "verify" and self.house.is_spoilt:
@@ -363,20 +435,14 @@ class World:
             is_refused = isinstance(outcome, BudgetBanditsError)
             self.counts[f"{kind}, refused" if is_refused else kind] += 1
             client.troubles = 0
-            witness.take_answer(attempt, type(outcome) if is_refused else outcome, self._mark(client, witness))
+            witness.take_answer(attempt, type(outcome) if is_refused else outcome, mark)
             if self.chance.random() < 0.02:
-                client.kept.setdefault(witness.name, []).append(self._mark(client, witness).head)
+                client.kept.setdefault(witness.name, []).append(mark.head)
 
     def _take_silence(self, client: Client, witness: Witness, attempt: Attempt) -> None:
         witness.take_silence(attempt)
         if self.chance.random() < 0.9:  # else the client has forgotten it
-            client.repeat = witness, attempt.operation
-
-    @staticmethod
-    def _mark(client: Client, witness: Witness) -> Mark:
-        """Return how far a process has seen a journal: by that the witness knows where in the order a request stood."""
-        assert client.life.store is not None
-        return Mark(*client.life.store.open(witness.name)._clerk._seen)
+            client.repeat.append((witness, attempt.operation))
 
     def _write(self, *what: object) -> None:
         self.digest.update(repr(what).encode())
@@ -389,8 +455,8 @@ class World:
         def read() -> datetime:
             self._now += self.chance.choice([1, 1000, 100_000, 1_000_000, 5_000_000])
             now = self._now + client.skew
-            if client.attempt is not None:
-                client.attempt.readings.append(now)
+            for attempt in client.attempts:
+                attempt.readings.append(now)
             return EPOCH + now * MICROSECOND
 
         return read
@@ -443,9 +509,10 @@ class World:
             self.running = client
             client.runner.run()
         self.running = None
-        if client.attempt is not None and client.witness is not None:
-            self._take_silence(client, client.witness, client.attempt)
-            client.attempt = None
+        if client.witness is not None:
+            for attempt in client.attempts:
+                self._take_silence(client, client.witness, attempt)
+        client.attempts.clear()
         self._leave(client)
 
     def _restart_machine(self) -> None:
