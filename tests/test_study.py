@@ -9,7 +9,7 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -340,10 +340,11 @@ def test_after_ctrl_c_no_further_policy_is_compiled_or_played(monkeypatch: pytes
         plans.append(plan)
         return play_runs_of_plan(plan, runs, stop, played)
 
-    def interrupted(policy: bb.Policy, worlds: Sequence[World]) -> Any:
+    def interrupted(policy: bb.Policy, worlds: Iterable[World]) -> Any:
         played.append(policy)
-        worlds[0].stop[0] = 1  # as Ctrl-C does
-        return play_runs(policy, worlds)
+        [world] = worlds
+        world.stop[0] = 1  # as Ctrl-C does
+        return play_runs(policy, [world])
 
     monkeypatch.setattr("budgetbandits.simulation.simulate.play_runs_of_plan", noted)
     study(runs=1)
@@ -377,7 +378,7 @@ def test_an_optimum_that_is_too_hard_ends_no_study(monkeypatch: pytest.MonkeyPat
     # As hard for fewer sets, which need not be compiled.
     monkeypatch.setattr(dispatch, "_is_at_hand", lambda: False)
     monkeypatch.setattr(dispatch, "_SETS_IN_PYTHON", 100)
-    monkeypatch.setattr(dispatch, "solve_compiled", functools.partial(best_counts, sets_most=1000))
+    monkeypatch.setattr(dispatch, "solve_freely", functools.partial(best_counts, sets_most=1000))
     with pytest.warns(UnsettledOptimumWarning, match=r"gave up in 4 of 4 rows: .* of it at most") as warned:
         runs = bb.simulate(problem, POLICIES, 100, runs=2)
     assert len(warned) == 1

@@ -91,9 +91,9 @@ def _warm_up_decisions(learner: Learner) -> None:
 
 def _warm_up_optimum() -> None:
     """Compile the exact optimum, which studies of many instances do."""
-    from budgetbandits.simulation.engine import solve_compiled
+    from budgetbandits.simulation.engine import solve_freely
 
-    solve_compiled(np.ones(1), np.ones(1), 1.0, np.full(1, UNLIMITED))
+    solve_freely(np.ones(1), np.ones(1), 1.0, np.full(1, UNLIMITED))
 
 
 def _two_arms() -> Problem:

@@ -100,7 +100,7 @@ def _outcomes(plan: "Plan", name: str, policy: Policy, games: Sequence[Game], ru
     """Play a policy with one budget, and return what came of it; None if it cannot be compiled."""
     from budgetbandits.simulation.simulate import even_marks
 
-    marks = even_marks([bill.unit.pair(bill.budget)[0] for _, bill in games], plan.trace)
+    marks = even_marks([bill for _, bill in games], plan.trace)
     batch = batch_of(games, marks, plan.seed, runs[0])
     try:
         pulls, ends, trace = play_batch(kernel_of(policy), batch)

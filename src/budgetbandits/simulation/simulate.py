@@ -51,9 +51,9 @@ Source = Problem | Family
 _BYTES_PER_ARM: Final = 400  # of a run in progress
 _BYTES_PER_ROW: Final = 1000  # as Python numbers, before they become columns
 _RUNS_PER_TASK: Final = 16  # of a cluster, at most
-_RUNS_PER_BATCH: Final = 1024  # of a thread, at most
+_RUNS_PER_BATCH: Final = 256  # of a thread, at most: what lives longer costs Python more time to look for garbage
 _ARMS_PER_BATCH: Final = 50_000  # in all problems of a batch, if it has more than one
-_BATCH_SECONDS: Final = 0.1  # a batch that took less is followed by a larger one
+_BATCH_SECONDS: Final = 0.05  # a batch that took less is followed by one that is four times as large
 
 
 def simulate(
@@ -370,7 +370,6 @@ def _stake(plan: Plan, tables: Sequence[Tables], budget: Amounts, count: int | N
     bills = bills_of(tables, budget)
     pairs = list(zip(tables, bills, strict=True))
     requests = [None if count is None else each.requests(bill, count, plan.skip) for each, bill in pairs]
-    wholes = [price_lists(bill)[0].unit.pair(price_lists(bill)[0].budget)[0] for bill in bills]
     return Stake(
         budget=budget,
         number=count,
@@ -378,7 +377,7 @@ def _stake(plan: Plan, tables: Sequence[Tables], budget: Amounts, count: int | N
         requests=requests,
         optima=_optima(plan, tables, bills, requests),
         fractional_optima=fractional_optima(tables, bills, requests),
-        marks=even_marks(wholes if count is None else [float(count)] * len(bills), plan.trace),
+        marks=even_marks([price_lists(bill)[0] for bill in bills], plan.trace, count),
     )
 
 
@@ -436,7 +435,7 @@ def _rows(
         "optimum": of_each([optimum for optimum, _ in stake.optima]),
         "optimum_gap": of_each([gap for _, gap in stake.optima]),
         "fractional_optimum": of_each(stake.fractional_optima),
-        "cost_min": of_each([each.costs[0].means(price_lists(bill)[0]).min() for each, bill in pairs]),
+        "cost_min": of_each(np.array([each.costs[0].means(price_lists(bill)[0]) for each, bill in pairs]).min(axis=1)),
     }
     if not isinstance(stake.bills[0], PriceList):
         columns |= {f"spent_{resource}": spent[:, place] for place, resource in enumerate(stake.bills[0])}
@@ -477,16 +476,17 @@ def shown_budget(budget: Amounts) -> float:
 
 
 def _spent_in_all(bills: Sequence[Bill], runs: range, outcomes: "Outcomes") -> Floats:
-    """Return what was spent of each resource in each run."""
+    """Return what was spent of each resource, a column each, in each run."""
     if len(price_lists(bills[0])) > 1:
-        left = outcomes.supplies_left
+        left = np.moveaxis(outcomes.supplies_left, 0, 2)
     else:
-        left = np.stack([outcomes.left, outcomes.left_rest], axis=1)[:, np.newaxis]
-    amounts = [
-        [of.unit.amount_without(of.budget, *pair) for of, pair in zip(price_lists(bill), of_run, strict=True)]
-        for bill, of_run in zip(_for_all(bills, runs), left.tolist(), strict=True)
-    ]
-    return np.array(amounts)
+        left = np.array([[outcomes.left, outcomes.left_rest]])
+    columns = []
+    for resource, (high, low) in enumerate(left.tolist()):
+        prices = (price_lists(bill)[resource] for bill in _for_all(bills, runs))
+        amounts = zip(prices, high, low, strict=True)
+        columns.append([bill.unit.amount_without(bill.budget, whole, rest) for bill, whole, rest in amounts])
+    return np.array(columns).T
 
 
 def _optima(
@@ -497,13 +497,16 @@ def _optima(
 
     if not plan.exact_optimum or tables[0].has_random_costs or is_changing(tables[0]):
         return [(math.nan, math.nan)] * len(tables)
-    solve = solver_for(len(plan.budgets) * len(plan.runs), len(tables[0].means))
+    solve = solver_for(len(plan.budgets) * len(plan.runs), tables[0].limits)
     each = zip(tables, bills, requests, strict=True)
     return [problem.best_optimum(bill, wanted, solve) for problem, bill, wanted in each]
 
 
-def even_marks(wholes: Sequence[float], count: int) -> Floats:
+def even_marks(bills: Sequence[PriceList], count: int, requests: int | None = None) -> Floats:
     """Return how much is left of each budget's price, or of the requests, at so many points, evenly spread."""
+    if count == 0:
+        return np.empty((len(bills), 0))
+    wholes = [bill.unit.pair(bill.budget)[0] if requests is None else float(requests) for bill in bills]
     return np.array([[whole * (1.0 - (i + 1) / count) for i in range(count)] for whole in wholes])
 
 
@@ -558,14 +561,14 @@ def _on_threads(plan: Plan, workers: int, played: Played | None = None) -> Gener
         under_way: set[Future[tuple[Batch, float]]] = set()
         while waiting or under_way:
             while waiting and len(under_way) < 2 * workers:
-                share = max(1, min(size, len(waiting) // (2 * workers)))
+                share = min(size, max(size // 4, len(waiting) // (2 * workers), 1))
                 under_way.add(submit(waiting[:share]))
                 waiting = waiting[share:]
             done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
             for future in done:
                 batch, seconds = future.result()
                 if seconds < _BATCH_SECONDS and len(batch.runs) == size:
-                    size = min(2 * size, largest)
+                    size = min(4 * size, largest)
                 yield batch
     finally:
         stop[0] = 1

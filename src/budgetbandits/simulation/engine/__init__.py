@@ -3,7 +3,7 @@
 Importing this package imports Numba, so nothing imports it before a simulation starts or a learner has many arms.
 """
 
-from budgetbandits.simulation.engine.dispatch import numbered, play_run, play_runs, solve_compiled, solver_for
+from budgetbandits.simulation.engine.dispatch import numbered, play_run, play_runs, solve_freely, solver_for
 from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament
 from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, world_of
 
@@ -15,7 +15,7 @@ __all__ = [
     "outcomes_of",
     "play_run",
     "play_runs",
-    "solve_compiled",
+    "solve_freely",
     "solver_for",
     "taken_from",
     "world_of",

@@ -7,7 +7,7 @@ import logging
 import math
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, TypeGuard
 
@@ -67,6 +67,7 @@ _NAME_LONGEST: Final = 200  # letters of what is compiled, in a log or a warning
 _AS_MANY_ARMS: Final = 20  # take as much time in Python as a knapsack does without any
 _ARMS_TO_COMPILE: Final = 300_000  # in all knapsacks: in Python they take a second, each time
 _SETS_IN_PYTHON: Final = 10_000
+_TREES: Final = 64  # grown together; more of them would outlive what Python first looks at for garbage
 _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
 
@@ -85,7 +86,7 @@ class Loop(NamedTuple):
 
     function: Callable[..., Any]
     specs: tuple[Spec, ...]
-    arguments: Callable[[Sequence[World]], Iterable[tuple[Any, ...]]]
+    arguments: Callable[[Iterable[World]], Iterable[tuple[Any, ...]]]
 
 
 def play_run(
@@ -103,11 +104,13 @@ def play_run(
     return next(play_runs(policy, [world_of(tables, bill, seed, run, marks, stop, requests, skip)]))
 
 
-def play_runs(policy: Policy, worlds: Sequence[World]) -> Iterator[Outcome]:
+def play_runs(policy: Policy, worlds: Iterable[World]) -> Iterator[Outcome]:
     """Play runs on problems that are alike, so that compiled code has to look at their types once only."""
-    loop = _loop_of(policy, worlds[0])
-    play = _player(loop, worlds[0])
-    for arguments in loop.arguments(worlds):
+    remaining = iter(worlds)
+    first = next(remaining)
+    loop = _loop_of(policy, first)
+    play = _player(loop, first)
+    for arguments in loop.arguments(itertools.chain([first], remaining)):
         yield play(*arguments)
 
 
@@ -137,10 +140,12 @@ def _loop_of(policy: Policy, world: World) -> Loop:
 def _lines(index: Index, epsilon: float, oracle: Oracle) -> Loop:
     is_blind, is_greedy = isinstance(oracle, CostBlind), isinstance(oracle, DensityGreedy)
 
-    def arguments(worlds: Sequence[World]) -> Iterator[tuple[Any, ...]]:
-        trees = grow_many(np.array([world.prices for world in worlds]), is_blind=is_blind)
-        for world, (tree, place) in zip(worlds, trees, strict=True):
-            yield index, epsilon, world, tree, place, is_greedy
+    def arguments(worlds: Iterable[World]) -> Iterator[tuple[Any, ...]]:
+        remaining = iter(worlds)
+        while some := list(itertools.islice(remaining, _TREES)):
+            trees = grow_many(np.array([world.prices for world in some]), is_blind=is_blind)
+            for world, (tree, place) in zip(some, trees, strict=True):
+                yield index, epsilon, world, tree, place, is_greedy
 
     return Loop(play_lines, (index,), arguments)
 
@@ -165,25 +170,32 @@ def _loop_by_memory(policy: Policy, memory: Memory, world: World) -> Loop:
     return Loop(play_any, (policy, memory), lambda worlds: ((policy, memory, each) for each in worlds))
 
 
-def solver_for(knapsacks: int, arms: int) -> Solver:
-    """Return what solves so many knapsacks with so many arms each: compiled if that is at hand, or worth its time."""
-    is_worth_it = knapsacks * (_AS_MANY_ARMS + arms) >= _ARMS_TO_COMPILE
-    return solve_compiled if is_worth_it or _is_at_hand() else solve_if_easy
+def solver_for(knapsacks: int, limits: Counts) -> Solver:
+    """Return what solves so many knapsacks with these limits: compiled if that is at hand, or worth its time."""
+    compiled = solve_compiled if np.any(limits < UNLIMITED) else solve_freely
+    if knapsacks * (_AS_MANY_ARMS + len(limits)) >= _ARMS_TO_COMPILE or _is_at_hand():
+        return compiled
+
+    def solve(values: Floats, costs: Floats, budget: float, limits: Counts) -> tuple[Counts, float]:
+        # In plain Python if that takes a few sets only, as it mostly does.
+        counts, gap = best_counts(values, costs, budget, limits, _SETS_IN_PYTHON)
+        return (counts, gap) if gap == 0.0 else compiled(values, costs, budget, limits)
+
+    return solve
 
 
 def solve_compiled(values: Floats, costs: Floats, budget: float, limits: Counts) -> tuple[Counts, float]:
     """Solve a knapsack as `best_counts` does, compiled."""
-    if limits.min() == UNLIMITED:  # what this takes compiles in half the time
-        solution: tuple[Counts, float] = _unbounded(usual(values), usual(costs), budget, SETS_MOST)
-    else:
-        solution = call(best_counts, (), usual(values), usual(costs), budget, usual_counts(limits), SETS_MOST)
+    solution: tuple[Counts, float] = call(
+        best_counts, (), usual(values), usual(costs), budget, usual_counts(limits), SETS_MOST
+    )
     return solution
 
 
-def solve_if_easy(values: Floats, costs: Floats, budget: float, limits: Counts) -> tuple[Counts, float]:
-    """Solve a knapsack in plain Python if that takes a few sets only, as it mostly does."""
-    counts, gap = best_counts(values, costs, budget, limits, _SETS_IN_PYTHON)
-    return (counts, gap) if gap == 0.0 else solve_compiled(values, costs, budget, limits)
+def solve_freely(values: Floats, costs: Floats, budget: float, _: Counts) -> tuple[Counts, float]:
+    """Solve a knapsack without limits: what this takes compiles in half the time."""
+    solution: tuple[Counts, float] = _unbounded(usual(values), usual(costs), budget, SETS_MOST)
+    return solution
 
 
 def _is_at_hand() -> bool:
@@ -361,29 +373,31 @@ class SteadyCall:
     """Calls a registered function whose arguments have the same types each time.
 
     Numba checks the types of all arguments at each call, which for a tournament takes a hundred times longer than the
-    call itself. So the machine code of the first call is called directly from the second one on.
+    call itself. So they are looked at once here, and the machine code for them is called directly from then on.
     """
 
     def __init__(self, function: Callable[..., Any], *specs: Spec) -> None:
         self._function = function
         self._specs = specs
-        self._is_known = False
         self._machine_code: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
-        if self._machine_code is not None:
-            return self._machine_code(*arguments)
-        if self._is_known:
-            classes = frozenset(cls for spec in self._specs for cls in classes_of(spec))
-            self._machine_code = self._function
-            if classes not in _slow:
-                entry: Any = compile_entry(self._function, classes)
-                self._machine_code = entry.overloads[tuple(map(numba.typeof, arguments))].entry_point
-            return self(*arguments)
-        answer = call(self._function, self._specs, *arguments)
-        self._is_known = True
-        return answer
+        if self._machine_code is None:
+            self._machine_code = self._found(arguments)
+        if self._machine_code is None:  # there is none yet
+            return call(self._function, self._specs, *arguments)
+        return self._machine_code(*arguments)
+
+    def _found(self, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
+        classes = frozenset(cls for spec in self._specs for cls in classes_of(spec))
+        if classes in _slow:
+            return self._function
+        entry: Any = compile_entry(self._function, classes)
+        if not entry.signatures:
+            return None
+        overload = entry.overloads.get(tuple(map(numba.typeof, arguments)))
+        return None if overload is None else overload.entry_point
 
 
 _slow: set[frozenset[type[Spec]]] = set()
