@@ -8,10 +8,14 @@ import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.campaigns.journal import Entry, Kind
+from budgetbandits.campaigns.ledger import Ledger
+from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.errors import StoreUnavailable
 from budgetbandits.testing import PostgresqlServer, new_campaign
 
@@ -180,3 +184,34 @@ def test_a_server_that_is_stopped_in_immediate_mode_and_started_again(request: p
         assert told.items() <= rewards.items()
         keys = [row.key for row in ads.history() if row.kind == "asked"]
         assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.usefixtures("journal")
+def test_nothing_is_written_after_sqlite_has_rolled_back_by_itself(tmp_path: Path) -> None:
+    """As it does when the disk fails: then it would commit each statement alone."""
+    with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
+        ads = new_campaign(store)
+        ads.ask()
+        entries, record = list(ads.journal()), store.backend.find("ads")
+        with pytest.raises(StoreUnavailable, match="gave up a transaction"):
+            append_after_rollback(store, record.id, entries[0]._replace(number=2, pull=2))
+        assert list(ads.journal()) == entries
+        ads.verify()
+
+
+def append_after_rollback(store: bb.Store, campaign: int, entry: Entry) -> None:
+    with store.backend.writing(campaign) as transaction:
+        connection: Any = transaction
+        connection._connection.exec_driver_sql("ROLLBACK")
+        transaction.append([entry], transaction.totals._replace(entries=2))
+
+
+def test_an_entry_that_cannot_be_looked_up_now_is_not_taken_for_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(CampaignSettings.given(bb.kube(), {"a": 1}, 10, (0, 1), 7, None, "charge", None))
+    monkeypatch.setattr(ledger, "_fold", unavailable)
+    with pytest.raises(StoreUnavailable, match="the disk"):
+        ledger.apply(Entry(1, 0, Kind.CLOSED))
+
+
+def unavailable(entry: Entry) -> None:
+    raise StoreUnavailable("the disk failed")

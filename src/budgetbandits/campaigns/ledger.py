@@ -53,6 +53,7 @@ from budgetbandits.errors import (
     PolicyError,
     PullAlreadySettled,
     PullError,
+    StoreUnavailable,
 )
 from budgetbandits.live.player import Player
 from budgetbandits.live.saving import restore_state, saved_state
@@ -645,6 +646,8 @@ class Ledger:
             if odd := entry.odd_fields():
                 raise JournalDamaged(f"such an entry has nothing to say under {', '.join(odd)}")
             self._fold(entry)
+        except StoreUnavailable:  # what it says about could not be looked up now
+            raise
         except (BudgetBanditsError, LookupError, TypeError, ValueError) as error:
             raise JournalDamaged(f"entry {entry.number} of the journal ({entry.kind}) cannot be: {error}") from error
 

@@ -109,6 +109,10 @@ class SqlBackend(Backend):
     def begin(self, connection: Connection, campaign: int | None) -> None:
         """Begin a transaction that is the only one to write to a campaign, or to the list of campaigns."""
 
+    def check_begun(self, connection: Connection) -> None:
+        """Raise if a transaction that was begun has ended by itself."""
+        return  # most databases refuse everything then
+
     @abstractmethod
     def time_of(self, connection: Connection) -> int:
         """Return the time, in microseconds since 1970."""
@@ -312,6 +316,7 @@ class SqlTransaction(SqlJournal, Transaction):
             raise JournalDamaged(
                 f"{totals.spent} spent and {totals.reserved} reserved would exceed the budget of {totals.budget}"
             )
+        self._backend.check_begun(self._connection)
         rows = [(self._campaign, *entry) for entry in entries]  # the columns have the order of the fields
         self._connection.exec_driver_sql(self._backend.append_statement, rows)
         known = {"campaign": self._campaign, "known": self.totals.entries}

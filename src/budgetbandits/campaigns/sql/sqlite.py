@@ -131,6 +131,12 @@ class SqliteBackend(SqlBackend):
             )
         return True
 
+    def check_begun(self, connection: Connection) -> None:
+        """Raise if SQLite has rolled back, as it does if the disk fails: it would commit each statement alone."""
+        raw: Any = connection.connection.dbapi_connection
+        if not raw.in_transaction:
+            raise StoreUnavailable(f"{self.where} gave up a transaction. Nothing was changed; try again")
+
     def time_of(self, connection: Connection) -> int:
         """Return the time of this machine."""
         return timestamp(system_clock())
