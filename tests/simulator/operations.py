@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import budgetbandits as bb
 from budgetbandits.campaigns.backend import Totals
@@ -27,6 +27,24 @@ from budgetbandits.errors import (
     UnknownPull,
 )
 from simulator.model import COSTS, Model, ModelPull, Terms, Units, check
+
+
+class Sent(NamedTuple):
+    """What is known of a request that was answered.
+
+    Attributes
+    ----------
+    wrote
+        The pulls of the rows that it has caused.
+    time
+        What the clock said, or the time of the last row if it was set back.
+    is_cut
+        Whether it took several transactions: if one of them failed, what was handed out before is the answer.
+    """
+
+    wrote: list[int]
+    time: int
+    is_cut: bool
 
 
 class Operation(ABC):
@@ -53,7 +71,7 @@ class Operation(ABC):
         return self.most
 
     @abstractmethod
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         """Raise unless an answer, or the type of an error, is right.
 
         Parameters
@@ -62,10 +80,8 @@ class Operation(ABC):
             What the client was told.
         model
             How the campaign stood then.
-        wrote
-            The pulls of the rows that this very request has caused.
-        time
-            What the clock said, or the time of the last row if it was set back.
+        sent
+            What else is known of this very request.
         """
 
 
@@ -91,7 +107,7 @@ class Ask(Operation):
     def caused_by_answer(self, answer: object) -> int:
         return sum(pull.state == "new" for pull in answer) if isinstance(answer, list) else 0
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         if self.key in model.keys:
             wanted, pulls = model.keys[self.key]
             arms = {model.pulls[number].arm for number in pulls}
@@ -109,11 +125,13 @@ class Ask(Operation):
             check(answer is CampaignPaused, self, "was answered", answer, "though the campaign was paused")
             return
         else:
-            pulls = wrote
+            pulls = sent.wrote
         check(isinstance(answer, list), self, "was answered", answer)
-        self._check_pulls(answer, pulls, model, wrote)
-        if pulls == wrote:
-            self._check_end(model, self.wanted - len(wrote), time)
+        if isinstance(answer, list) and sent.is_cut and sent.wrote:
+            pulls = pulls[: len(answer)]
+        self._check_pulls(answer, pulls, model, sent.wrote)
+        if pulls == sent.wrote and not sent.is_cut:
+            self._check_end(model, self.wanted - len(pulls), sent.time)
 
     def _check_pulls(self, answer: Any, pulls: list[int], model: Model, wrote: list[int]) -> None:
         check([pull.id for pull in answer] == pulls, self, "was answered", answer, "and the journal has", pulls)
@@ -143,7 +161,7 @@ class OfPull(Operation):
     def causes(self, entry: Entry) -> bool:
         return (entry.kind, entry.pull) == (self.kind, self.pull)
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         pull = model.pulls.get(self.pull)
         expected = UnknownPull if pull is None else self.expected(pull, model)
         answer = None if self.kind == "extended" and not isinstance(answer, type) else answer
@@ -173,11 +191,11 @@ class Tell(OfPull):
         is_correction = (entry.kind, entry.pull, entry.note) == ("adjusted", self.pull, TOLD_LATE)
         return is_correction or (super().causes(entry) and entry.reward == self.reward)
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         pull = model.pulls.get(self.pull)
         is_late = pull is not None and pull.state == "told late" and pull.reason is not None and self.cost is not None
-        if not is_late or wrote or answer not in (None, PullAlreadySettled):
-            super().check_answer(answer, model, wrote, time)  # else what was corrected may be taken for what was told
+        if not is_late or sent.wrote or answer not in (None, PullAlreadySettled):
+            super().check_answer(answer, model, sent)  # else what was corrected may be taken for what was told
 
     def expected(self, pull: ModelPull, model: Model) -> type[Exception] | None:
         cost = pull.price if self.cost is None else self.cost
@@ -270,7 +288,7 @@ class Close(Operation):
     def causes(self, entry: Entry) -> bool:
         return entry.kind == "closed"
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         check(answer is None and model.is_closed, self, "was answered", answer)
 
 
@@ -289,7 +307,7 @@ class Fund(Operation):
         kind = "deposited" if self.verb == "deposit" else "withdrawn"
         return (entry.kind, entry.key, entry.amounts) == (kind, self.key, self.amounts)
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         expected = self._expected(model)
         check(answer is expected, self, "was answered", answer, "instead of", expected, "with", model.left(), "left")
 
@@ -322,7 +340,7 @@ class Price(Operation):
     def causes(self, entry: Entry) -> bool:
         return (entry.kind, entry.amounts) == ("added" if self.adds else "repriced", self.prices)
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         expected = self._expected(model)
         check(answer is expected, self, "was answered", answer, "instead of", expected)
 
@@ -358,7 +376,7 @@ class Limit(Operation):
     def causes(self, entry: Entry) -> bool:
         return entry.kind == ("retired" if self.limit == 0 else "limited")
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         expected = self._expected(model)
         check(answer is expected, self, "was answered", answer, "instead of", expected)
 
@@ -383,7 +401,7 @@ class Pause(Operation):
     def causes(self, entry: Entry) -> bool:
         return entry.kind == ("paused" if self.pauses else "resumed")
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         check(answer is None and model.is_paused == self.pauses, self, "was answered", answer)
 
 
@@ -406,7 +424,7 @@ class Nonsense(Operation):
     def causes(self, entry: Entry) -> bool:
         return False
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         is_refused = isinstance(answer, type) and issubclass(answer, InvalidInput | UnknownPull)
         check(is_refused, self, "was answered", answer)
 
@@ -423,7 +441,7 @@ class Verify(Operation):
     def causes(self, entry: Entry) -> bool:
         return False
 
-    def check_answer(self, answer: object, model: Model, wrote: list[int], time: int) -> None:
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         check(set(self.heads) <= set(model.heads), self, "was answered", answer, "though a head is lost")
         check(isinstance(answer, Totals) and answer._asdict() == model.totals(), answer, "is not", model.totals())
 

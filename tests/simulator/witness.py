@@ -12,7 +12,7 @@ from typing import NamedTuple
 from budgetbandits.campaigns.backend import Totals
 from budgetbandits.campaigns.journal import Entry
 from simulator.model import Model, Violation, check
-from simulator.operations import Operation
+from simulator.operations import Operation, Sent
 
 
 class Mark(NamedTuple):
@@ -73,7 +73,7 @@ class Witness:
         attempt.last, attempt.most = mark.entries, attempt.operation.caused_by_answer(answer)
         self.acknowledged = max(self.acknowledged, mark, key=lambda each: each.entries)
         if attempt.operation.is_refused:  # wherever in the order it stood
-            attempt.operation.check_answer(answer, self.model, [], 0)
+            attempt.operation.check_answer(answer, self.model, Sent([], 0, is_cut=False))
             return
         self._answers.append((mark, attempt, answer))
         for other in self._attempts:  # a row that came before this answer, or will never come
@@ -170,4 +170,5 @@ class Witness:
             mark, attempt, answer = self._answers.pop(0)
             check(mark.head == self.model.heads[-1], attempt, "was answered by another journal, with", mark)
             time = max(attempt.readings[-1] if attempt.readings else 0, self.model.time)
-            attempt.operation.check_answer(answer, self.model, attempt.wrote, time)
+            sent = Sent(attempt.wrote, time, is_cut=len(attempt.readings) > 1)
+            attempt.operation.check_answer(answer, self.model, sent)

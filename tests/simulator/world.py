@@ -354,7 +354,7 @@ class World:
         witness = self.chance.choice(self.witnesses)
         if self.chance.random() < 0.003:
             return witness, [Verify(tuple(client.kept.get(witness.name, [])))]
-        together = self.chance.choice([1, 1, 4, 16])
+        together = self.chance.choice([1, 4, 16, 32])
         return witness, [client.dice.operation(witness.name, witness.model) for _ in range(together)]
 
     def _send(self, client: Client, witness: Witness, operations: list[Operation]) -> object:
