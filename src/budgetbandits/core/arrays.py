@@ -1,11 +1,13 @@
-"""The arrays that run through the package, and the number that stands for no limit."""
+"""The arrays that run through the package, how compiled code fills them, and the number that stands for no limit."""
 
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["UNLIMITED", "Counts", "Flags", "Floats"]
+from budgetbandits.core.compiled import kernel
+
+__all__ = ["UNLIMITED", "Counts", "Flags", "Floats", "copy_into", "put"]
 
 UNLIMITED: Final = 2**62
 """How often an arm may be pulled that has no limit."""
@@ -13,3 +15,20 @@ UNLIMITED: Final = 2**62
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+
+@kernel
+def put(numbers: Floats, places: Counts, into: Floats) -> None:
+    """Write numbers to places of an array.
+
+    For ``into[places] = numbers``, Numba compiles the text of the error for shapes that differ: that takes seconds.
+    """
+    for i in range(len(places)):
+        into[places[i]] = numbers[i]
+
+
+@kernel
+def copy_into(array: Floats | Counts, numbers: Floats | Counts) -> None:
+    """Write as many numbers to an array as it has, which takes less to compile than ``array[:] = numbers``."""
+    for i in range(len(array)):
+        array[i] = numbers[i]

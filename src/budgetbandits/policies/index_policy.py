@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, put
 from budgetbandits.core.compiled import allocating, handed_on, kernel
 from budgetbandits.core.specs import require_flag, require_spec
 from budgetbandits.errors import PolicyError
@@ -109,7 +109,7 @@ class IndexPolicy(Policy):
                 raise PolicyError("an index must give a number, not NaN, for an arm that was never pulled")
             values = self.clipped(values, arms, now)
         pulled = np.flatnonzero(arms.pulls)
-        values[pulled] = self.known_values(select(arms, pulled), now)
+        put(self.known_values(select(arms, pulled), now), pulled, values)
         return values
 
     @handed_on

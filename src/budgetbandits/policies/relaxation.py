@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Floats
+from budgetbandits.core.arrays import Floats, copy_into
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.hull import finite, neighbours
@@ -113,9 +113,12 @@ def needed_in_programme(values: Floats, allowance: Allowance, further: Further) 
     pulls = simplex(tableau, upper, fills_first)[:size] * total
     worth = finite(values)
     needed = np.maximum(worth - tableau[rows, :size] * scale_of(worth), worth)
-    if fills_first:
-        needed = np.where(tableau[rows + 1, :size] < -_LESS, math.inf, needed)
-    return np.where(pulls > 0.0, worth, needed)
+    for arm in range(size):
+        if pulls[arm] > 0.0:
+            needed[arm] = worth[arm]
+        elif fills_first and tableau[rows + 1, arm] < -_LESS:
+            needed[arm] = math.inf
+    return needed
 
 
 @allocating
@@ -144,17 +147,17 @@ def programme(values: Floats, allowance: Allowance, further: Further) -> tuple[F
         costs = allowance.costs if resource == 0 else further.costs[resource - 1]
         budget = allowance.budget if resource == 0 else float(further.budgets[resource - 1])
         greatest = float(costs.max()) or 1.0
-        tableau[resource, :size] = costs / greatest
+        copy_into(tableau[resource, :size], costs / greatest)
         room[resource] = max(budget / greatest, 0.0)
     total = further.requests if has_requests else max(float(room.min()), 1.0)
     for row in range(count):
         tableau[row, size + row] = 1.0
         tableau[row, -1] = room[row] / total if row < resources else 1.0
     worth = finite(values)
-    tableau[count, :size] = worth / scale_of(worth)
+    copy_into(tableau[count, :size], worth / scale_of(worth))
     if has_requests:
         tableau[resources, :size] = 1.0
         tableau[count + 1, :size] = 1.0
     upper = np.full(size + count, math.inf)
-    upper[:size] = allowance.limits / total
+    copy_into(upper[:size], allowance.limits / total)
     return tableau, upper, total

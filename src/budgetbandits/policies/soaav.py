@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, put
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require
 from budgetbandits.policies.allowance import Allowance, Further
@@ -136,7 +136,7 @@ def misses(arms: Arms, now: Now) -> Floats:
     known = select(arms, affordable)
     allowance = allowance_of(known, now)
     missing = np.full(len(arms.cost), math.inf)
-    missing[affordable] = missed(known, allowance, allowance.further) * (known.pulls > 0)
+    put(missed(known, allowance, allowance.further) * (known.pulls > 0), affordable, missing)
     return missing
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, copy_into
 from budgetbandits.core.books import Fallback
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
 from budgetbandits.core.money import PriceList
@@ -694,5 +694,5 @@ def further_of(arms: Arms, requested: Requested | None, resources: Resources | N
         return Further(requested.requests_left, none, np.empty(0), requested.skip, requested.fills)
     costs = np.empty((len(resources.left) - 1, len(arms.cost)))
     for resource in range(len(costs)):
-        costs[resource] = likely_row(arms, requested, resources, resource + 1)
+        copy_into(costs[resource], likely_row(arms, requested, resources, resource + 1))
     return Further(requested.requests_left, costs, resources.left[1:], requested.skip, requested.fills)

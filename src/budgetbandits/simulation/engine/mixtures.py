@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, copy_into
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies import IndexPolicy
 from budgetbandits.policies.hull import neighbours
@@ -89,7 +89,7 @@ def play_mixtures(
         if policy.lazy or now.arms_tried == size:
             if is_over(screening, now) or is_news(now, before):
                 if world.charges.is_random:
-                    screening.order[:] = np.argsort(likely_costs(arms, requested))
+                    copy_into(screening.order, np.argsort(likely_costs(arms, requested)))
                 screen(screening, policy, index, arms, now, not requested.fills)
             before = now
             count = evaluate(screening, policy, index, arms, now, values, costs, numbers)
