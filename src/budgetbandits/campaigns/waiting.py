@@ -36,12 +36,10 @@ class _Tried(NamedTuple):
 
 def asking(wanted: int, key: str | None, arm: ArmName | None, wait: float) -> Steps[list[Pull]]:
     """Ask for so many pulls; if there is none, wait so many seconds for money that comes back."""
-    end = time.monotonic() + wait
-    tried: _Tried = yield from _tried(wanted, key, arm, end)
-    while not tried.answered.pulls and tried.may_come and time.monotonic() < end:
-        yield from _until_changed(tried.entries, end)
-        tried = yield from _tried(wanted, key, arm, end)
-    pulls, is_cut = tried.answered
+    if wait > 0.0:
+        pulls, is_cut = yield from _waiting(wanted, key, arm, time.monotonic() + wait)
+    else:
+        pulls, is_cut = yield lambda ledger: ledger.ask_some(wanted, key, arm)
     while is_cut:
         try:
             more, is_cut = yield partial(Ledger.ask_some, wanted=wanted, key=key, arm=arm, begun=len(pulls))
@@ -49,6 +47,14 @@ def asking(wanted: int, key: str | None, arm: ArmName | None, wait: float) -> St
             break
         pulls += more
     return pulls
+
+
+def _waiting(wanted: int, key: str | None, arm: ArmName | None, end: float) -> Steps[Answered]:
+    tried: _Tried = yield from _tried(wanted, key, arm, end)
+    while not tried.answered.pulls and tried.may_come and time.monotonic() < end:
+        yield from _until_changed(tried.entries, end)
+        tried = yield from _tried(wanted, key, arm, end)
+    return tried.answered
 
 
 def _tried(wanted: int, key: str | None, arm: ArmName | None, end: float) -> Steps[_Tried]:

@@ -78,6 +78,7 @@ class SqlBackend(Backend):
         # Passed to the driver directly: SQLAlchemy takes longer to bind the values than the database to store them.
         self.append_statement = str(insert(entries).compile(dialect=engine.dialect))
         self.key_statement = str(_NUMBERS.where(entries.c.key == bindparam("key")).compile(dialect=engine.dialect))
+        self.driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._process = os.getpid()
         self._is_closed = False
 
@@ -259,9 +260,16 @@ class SqlJournal(Journal):
 
     @undisturbed
     def _is_known(self, key: str) -> bool:
-        # Every ask with a new key of a long journal comes this way: see `SqlBackend.append_statement`.
-        with self._connected() as connection:
-            return connection.exec_driver_sql(self._backend.key_statement, (self._campaign, key)).first() is not None
+        # Every ask with a new key of a long journal comes this way: SQLAlchemy would take six times as long.
+        statement, values = self._backend.key_statement, (self._campaign, key)
+        with self._connected() as connection, contextlib.closing(connection.connection.cursor()) as cursor:
+            try:
+                cursor.execute(statement, values)
+                return cursor.fetchone() is not None
+            except self._backend.driver_error:
+                return (
+                    connection.exec_driver_sql(statement, values).first() is not None
+                )  # it says in words what is wrong
 
     def snapshot_before(self, number: int) -> Snapshot | None:
         """Return the last snapshot whose number is less than this one."""
