@@ -195,6 +195,7 @@ class World:
         self.digest = hashlib.sha256()
         self._now = (BEGIN - EPOCH) // MICROSECOND
         self._fault_rate = FAULTS * misery
+        self._threads = (1, 4, 16, 32) if misery <= 1 else (1, 1, 3)  # few, where more is to happen to each request
         self.clients = [Client(f"w{number}", Dice(chance, f"w{number}")) for number in range(CLIENTS)]
         self.running: Client | None = None
         self.witnesses: list[Witness] = []
@@ -354,7 +355,7 @@ class World:
         witness = self.chance.choice(self.witnesses)
         if self.chance.random() < 0.003:
             return witness, [Verify(tuple(client.kept.get(witness.name, [])))]
-        together = self.chance.choice([1, 4, 16, 32])
+        together = self.chance.choice(self._threads)
         return witness, [client.dice.operation(witness.name, witness.model) for _ in range(together)]
 
     def _send(self, client: Client, witness: Witness, operations: list[Operation]) -> object:
