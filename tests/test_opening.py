@@ -291,9 +291,9 @@ for number in range(6):
         "change",
         [
             "INSERT INTO entries SELECT campaign, 3, time, kind, 3, arm, amount, reward, until, NULL, part, wanted, "
-            "NULL, NULL FROM entries WHERE number = 1",
+            "NULL, NULL, NULL FROM entries WHERE number = 1",
             "INSERT INTO entries SELECT campaign, 3, time, 'eaten', 1, arm, 0, reward, until, NULL, part, wanted, "
-            "NULL, NULL FROM entries WHERE number = 1",
+            "NULL, NULL, NULL FROM entries WHERE number = 1",
         ],
         ids=["surplus", "unknown kind"],
     )
