@@ -169,7 +169,7 @@ class Learning:
         requested = None
         if books.requests is not None or books.has_several:
             number = math.inf if books.requests is None else float(books.requests)
-            requested = first_requested(number, 0.0, books.skip, books.fallback, books.has_random_costs)
+            requested = first_requested(number, 0.0, books.skip, books.fallback, books.bills)
         return first_moment(self.greatest_costs, self.budget, self.reward_low, self._reward_high, requested)
 
     @property

@@ -162,7 +162,7 @@ class Player:
         books = self.books
         books.expect(requests_left, budgets)
         in_all = float(books.pulls + requests_left)
-        requested = first_requested(in_all, 0.0, books.skip, books.fallback, books.has_random_costs)
+        requested = first_requested(in_all, 0.0, books.skip, books.fallback, books.bills)
         self._first = self._first._replace(
             budget=self.learning.budget, requested=requested._replace(requests_left=float(requests_left))
         )

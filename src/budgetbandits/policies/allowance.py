@@ -28,7 +28,8 @@ class Further(NamedTuple):
         Whether a request may be declined, which is free and worth 0.
     fills
         Whether as many requests are to be answered as can be, before their worth counts. It is so where none may be
-        declined, unless costs are random and nobody can promise how many the budget pays.
+        declined, unless the budget pays no arm throughout and costs are random, or there are several resources: then
+        nobody can promise how many it pays.
     """
 
     requests: float

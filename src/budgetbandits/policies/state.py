@@ -247,9 +247,16 @@ def money_left_of(requested: Requested | None, budget_left: float) -> float:
     return budget_left if requested is None else requested.money_left
 
 
-def first_requested(number: float, money: float, skip: bool, fallback: Fallback, is_random: bool) -> Requested:
-    """Return the requests of a run before the first, of which the fallback may or may not be able to answer all."""
-    return Requested(number, number, money, skip, not skip and (fallback.is_certain or not is_random))
+def first_requested(
+    number: float, money: float, skip: bool, fallback: Fallback, bills: Sequence[PriceList]
+) -> Requested:
+    """Return the requests of a run before the first.
+
+    Where the budget pays no arm throughout, as many as can be are answered only if it is clear how many: with one
+    resource and known costs.
+    """
+    is_clear = len(bills) == 1 and bills[0].least is None
+    return Requested(number, number, money, skip, not skip and (fallback.is_certain or is_clear))
 
 
 @kernel

@@ -214,7 +214,7 @@ def world_of(
     requested = None
     if requests is not None or resources is not None:
         number = math.inf if requests is None else float(requests)
-        requested = first_requested(number, budget, skip, fallback, tables.has_random_costs)
+        requested = first_requested(number, budget, skip, fallback, bills)
     return World(
         prices=prices,
         means=usual(tables.means),
