@@ -326,11 +326,15 @@ def learned_range_kl_ucb(a: float, share: float) -> Index:
     def bound(account: Account, i: int) -> float:
         arm, top = account.arms[i], learned_top(account)
         x = account.price(account.left) / (arm.mean_cost() * arm.pulls * account.tried())
-        level = a * max(math.log(x * (max(math.log(x), 0.0) ** 2 + 1)), 0.0) / arm.pulls
+        level = a * log_with_its_square(x) / arm.pulls
         chance = 1 - max(share * x, 1.0) ** (-1 / arm.pulls)
         return two_moment_bound(replace(account, high=top), i, level, (account.high - top) * chance)
 
     return bound
+
+
+def log_with_its_square(x: float) -> float:
+    return max(math.log(x * (max(math.log(x), 0.0) ** 2 + 1)), 0.0)
 
 
 def learned_range_untried(share: float) -> Index:
@@ -355,7 +359,9 @@ def horizon_kl_ucb(search: float) -> Index:
         arm, top = account.arms[i], learned_top_for(account, account.arms[i].mean_cost())
         x = account.price(account.left) / (arm.mean_cost() * arm.pulls)
         due = search * x / account.tried() if account.mean(i) > account.low else 0.1 * x / max(account.barren(), 1)
-        level = horizon_boundary(x / account.tried()) / arm.pulls
+        crowd = max(1.0, (2 * account.tried()) ** 2 / (x * arm.pulls))
+        calm, wild = horizon_boundary(x / account.tried() / crowd), 0.35 * log_with_its_square(x / account.tried())
+        level = (wild if arm.is_random() else calm) / arm.pulls
         chance = 1 - max(due, 1.0) ** (-1 / arm.pulls)
         return two_moment_bound(replace(account, high=top), i, level, (account.high - top) * chance)
 
@@ -428,8 +434,7 @@ def log_time_per_pull(account: Account, i: int) -> float:
 
 def minimax_exploration(account: Account, i: int) -> float:
     """Return ln+(x (ln+^2 x + 1)) with x = B / (c K n)."""
-    x = pulls_to_come(account, i)
-    return max(math.log(x * (max(math.log(x), 0.0) ** 2 + 1)), 0.0)
+    return log_with_its_square(pulls_to_come(account, i))
 
 
 index_twin("KLUCB")(lambda: kl_ucb(log_time))
@@ -1485,7 +1490,7 @@ def densest_horizon_kl_ucb(search: float = 0.01, lazy: bool = True) -> Twin:
 
 @twin("recommended", Variant(memory=bb.memories.Window(8)))
 def recommended() -> Twin:
-    return densest_learned_range_kl_ucb(a=0.35, share=0.1)
+    return densest_horizon_kl_ucb(search=0.01)
 
 
 def combination(index: bb.indices.Index, oracle: bb.oracles.Oracle, **options: Any) -> Variant:

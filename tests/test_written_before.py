@@ -128,7 +128,7 @@ def booleans(row: dict[str, Any]) -> dict[str, bool]:
 
 def test_runs_are_read() -> None:
     runs = bb.Runs.from_parquet(BEFORE / "runs.parquet")
-    assert runs.policies == {"KUBE": bb.kube(), "rec": bb.recommended()}
+    assert runs.policies == {"KUBE": bb.kube(), "rec": bb.policies.learned_range_kl_ucb()}
     again = bb.simulate(
         bb.sensor_problem(), runs.policies, [100, 300], runs=3, seed=4, arm_pulls=True, trace=4, progress=False
     )

@@ -503,9 +503,9 @@ def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareT
     return VarianceAwareThompson(lazy=lazy, w=w)
 
 
-@POLICIES.register(by=indices.LearnedRangeKLUCB)
+@POLICIES.register(by=indices.HorizonKLUCB)
 def recommended() -> IndexPolicy:
-    """Two-moment KL-UCB that learns how high rewards reach: the policy to begin with; see `LearnedRangeKLUCB`.
+    """Two-moment KL-UCB that gives arms up as the money left says: the policy to begin with; see `HorizonKLUCB`.
 
     Over the suite of ``docs/policies.md`` it lost less than any published policy. That page shows the evidence and when
     another policy is better: nearly all pulls paying nothing, a jackpot that one arm hides, many pulls out at a time.
@@ -513,9 +513,9 @@ def recommended() -> IndexPolicy:
     Examples
     --------
     >>> recommended()
-    IndexPolicy(index=LearnedRangeKLUCB(a=0.35, share=0.1), oracle=Fractional(), lazy=True)
+    IndexPolicy(index=HorizonKLUCB(search=0.01), oracle=Fractional(), lazy=True)
     """
-    return learned_range_kl_ucb()
+    return horizon_kl_ucb()
 
 
 @POLICIES.register("index_policy", usual={"index": indices.UCB1(), "oracle": oracles.DensityGreedy()})

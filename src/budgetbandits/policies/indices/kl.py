@@ -43,6 +43,8 @@ _GOLDEN: Final = 0.6180339887498949
 _SECTIONS: Final = 26  # the peak's place is found to a few millionths, and its height to the square of that
 _LEAST: Final = 1e-9  # of a cost, on the scale of its range
 _BEYOND: Final = 2.0  # times what an arm would pay at the best ratio seen: more is not expected of its cost
+_CROWD: Final = 4.0  # times the arms tried squared: if less is to come, there are many arms for it
+_RANDOM: Final = 0.35  # of the exploration of KL-UCB++, where costs are random
 _SEARCH: Final = 0.1  # of the budget is for greater rewards in arms that have paid nothing yet
 _PURSE: Final = 0.03  # of the budget is for first tries
 _PURSE_FOR_DEARER: Final = 0.4  # and so much, if they cost far more than all arms tried so far
@@ -385,6 +387,15 @@ def horizon_boundary(ahead: float) -> float:
 
 
 @kernel
+def evidence_due(ahead: float, pulls: float, tried: float, has_random_cost: bool) -> float:
+    """Return how much evidence it takes to give up one of the arms tried, that may be pulled so many times as often."""
+    share = ahead / tried
+    if has_random_cost:
+        return _RANDOM * minimax_exploration(share)
+    return horizon_boundary(share * min(1.0, ahead * pulls / (_CROWD * tried * tried)))
+
+
+@kernel
 def reach(span: float, cost: float, ratio_seen: float) -> float:
     """Return how far above the low end the rewards of an arm of this cost are taken to reach."""
     return min(span, _BEYOND * ratio_seen * cost) if ratio_seen > 0.0 else span
@@ -396,12 +407,14 @@ class HorizonKLUCB(ScalarIndex):
     """Two-moment KL-UCB that learns the range and gives arms up as the money left says, this project's own.
 
     With H the declared end of the rewards, R the greatest reward seen (H while none is above the low end), J arms tried
-    and n pulls of an arm, of which x = B_left / (c n) times as many could still be paid, its value is
+    and n pulls of an arm, of which N = B_left / c more could be paid, x = N / n times as many, its value is
 
-    - ``sup {u : n D2(m, v, u) <= g(x / J)}``, where D2 is that of `TwoMomentKLUCB` for rewards up to R. For an arm of
-      cost c they reach no farther than twice c times the greatest reward over cost seen, so that one dear arm's
-      rewards do not widen the range of all cheap ones. The boundary g of the Bayesian bandit with a horizon (Lai 1987)
-      takes the place of a logarithm: it grows like one, and falls to 0 with the money;
+    - ``sup {u : n D2(m, v, u) <= g(x / J min(1, N / (2 J)^2))}``, where D2 is that of `TwoMomentKLUCB` for rewards up
+      to R. For an arm of cost c they reach no farther than twice c times the greatest reward over cost seen, so that
+      one dear arm's rewards do not widen the range of all cheap ones. The boundary g of the Bayesian bandit with a
+      horizon (Lai 1987) takes the place of a logarithm: it grows like one, and falls to 0 with the money. Where arms
+      are many for the pulls to come, some good one is found without looking for the best, and little is due to
+      each (Bayati et al. 2020);
     - and ``(H - R) p`` for rewards greater than all before. ``p = 1 - exp(-ln+(s) / n)`` is the largest chance of one
       that n pulls without do not speak against. An arm that has paid is searched for a part `search` of its share in
       the budget, ``s = search x / J``; one of Z arms that have paid nothing, for ``s = 0.1 x / Z``.
@@ -412,8 +425,9 @@ class HorizonKLUCB(ScalarIndex):
     than 40%: so a dear arm among cheap ones is not overlooked. Otherwise its value is that of two pulls without a
     reward, ``low + (R - low) (1 - exp(-2 g))``, with L in g that of the money left over the prices of all arms tried.
 
-    Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, and an arm never tried has its least
-    cost.
+    Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, its boundary that of `LearnedRangeKLUCB`,
+    and an arm never tried has its least cost. There is more to lose by giving up an arm: what it pays for its cost has
+    no upper end.
 
     No regret bound is proved.
 
@@ -439,7 +453,7 @@ class HorizonKLUCB(ScalarIndex):
         tried = max(now.arms_tried, 1)
         ahead = pulls_ahead_of(arm.mean_cost, arm.pulls, now.budget_left, now.cost_high, now.requested)
         high = now.reward_low + reach(highest_seen(now) - now.reward_low, arm.mean_cost, now.ratio_seen)
-        level = horizon_boundary(ahead / tried) / arm.pulls
+        level = evidence_due(ahead, arm.pulls, tried, is_random(arm)) / arm.pulls
         is_barren = arm.mean <= now.reward_low
         due = _SEARCH * ahead / max(now.tried_barren, 1.0) if is_barren else self.search * ahead / tried
         chance = -math.expm1(-log_plus(due) / arm.pulls)
