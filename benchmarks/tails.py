@@ -22,6 +22,7 @@ POLICIES: Final[Mapping[str, bb.Policy]] = {
     "KUBE": bb.kube(),
     "KUBE, width 1/40": bb.kube(1 / 40),
     "recommended": bb.recommended(),
+    "learned range KL-UCB": bb.policies.learned_range_kl_ucb(),
     "learned range KL-UCB, a = 1": bb.policies.learned_range_kl_ucb(a=1.0),
     "two-moment KL-UCB, a = 0.5": bb.policies.two_moment_kl_ucb(0.5),
     "two-moment KL-UCB, a = 1": bb.policies.two_moment_kl_ucb(1.0),
