@@ -170,8 +170,8 @@ def test_the_committed_leaderboard_with_requests_is_that_of_its_list() -> None:
     for policy, *figures in shown:
         row = rows[policy]
         assert [*map(int, figures)] == [*(round(100 * each) for each in (row.mean, row.p95, row.cell_max)), row.best_in]
-    best_in = f"the smallest mean in {rows['recommended'].best_in} of {len(mine)} cells only"
-    assert best_in in " ".join(section.split())
+    assert 2 * rows["recommended"].best_in > len(mine)
+    assert f"the smallest mean in {rows['recommended'].best_in} of {len(mine)} cells" in " ".join(section.split())
 
 
 def test_the_powers_of_the_requests_are_those_of_the_committed_study() -> None:
@@ -188,7 +188,7 @@ def test_the_powers_of_the_requests_are_those_of_the_committed_study() -> None:
         regrets = [(row["policy"], int(row["requests"]), float(row["mean"])) for row in csv.DictReader(lines)]
     for count in {requests for _, requests, _ in regrets}:
         least = min((mean, policy) for policy, requests, mean in regrets if requests == count)
-        assert least[1] == "recommended"
+        assert least[1] == ("recommended" if count <= 10_000 else "TS with LP")
 
 
 def test_the_recommended_policy_loses_a_twentieth_of_what_kube_does_on_the_papers_moderate_family() -> None:
