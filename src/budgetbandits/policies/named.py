@@ -507,8 +507,9 @@ def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareT
 def recommended() -> IndexPolicy:
     """Two-moment KL-UCB that gives arms up as the money left says: the policy to begin with; see `HorizonKLUCB`.
 
-    Over the suites of ``docs/policies.md`` it lost less than any published policy. That page shows the evidence and when
-    another policy is better: nearly all pulls paying nothing, a jackpot that one arm hides, many pulls out at a time.
+    Over the suites of ``docs/policies.md`` it lost less than any published policy. That page shows the evidence, and
+    when another policy is better: nearly all pulls paying nothing, a jackpot that one arm hides, many pulls out at a
+    time.
 
     Examples
     --------

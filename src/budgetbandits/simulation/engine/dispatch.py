@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeGuard
 import numba
 import numpy as np
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.resources import Bill
@@ -208,7 +209,8 @@ def _is_at_hand() -> bool:
 def _is_on_disk() -> bool:
     entry: Any = compile_entry(unbounded_counts, frozenset())
     types = tuple(map(numba.typeof, (np.ones(1), np.ones(1), 1.0, SETS_MOST)))
-    return entry._cache.load_overload(types, entry.targetctx) is not None
+    with global_compiler_lock:  # to load is to change what Numba knows of types, while another thread may compile
+        return entry._cache.load_overload(types, entry.targetctx) is not None
 
 
 def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
