@@ -354,7 +354,7 @@ DAMAGE = {
     "gone": "DELETE FROM snapshots",
     "the last one gone": "DELETE FROM snapshots WHERE number > 50",
     "spent changed": "UPDATE snapshots SET contents = REPLACE(contents, '\"accounts\":[[', '\"accounts\":[[1')",
-    "learned otherwise": "UPDATE snapshots SET contents = REPLACE(contents, '\"reward_total\":', '\"reward_total\":1')",
+    "learned otherwise": "UPDATE snapshots SET contents = REPLACE(contents, '\"pulls\":[', '\"pulls\":[1')",
     "counted anew": "UPDATE snapshots SET contents = REPLACE(contents, '\"runs\":[[', '\"runs\":[[1')",
     "asked changed": "UPDATE snapshots SET asked = asked + 3",
     "no text": "UPDATE snapshots SET contents = ''",
