@@ -113,7 +113,8 @@ def test_a_log_that_is_removed_or_replaced_is_noticed(url: str, tmp_path: Path, 
 
 
 def test_nothing_stays_open(url: str) -> None:
+    before = dict(names._holds)  # of other tests in this process, whose clients were killed
     for _ in range(3):
         with bb.open_store(url) as store:
             store.list()
-        assert names._holds == {}
+        assert names._holds == before

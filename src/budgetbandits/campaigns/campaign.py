@@ -807,8 +807,8 @@ def _name_in(entry: Entry) -> ArmName:
 def _telling(pull: Pull | int, reward: float, cost: Amounts | None) -> Callable[[Ledger], str | None]:
     pull, amount = _plain_pull(pull), plain_reward(reward)
     if math.isnan(amount):
-        said = f"reward of {_called(pull)} is {shown(reward)}"
-        raise InvalidReward(f"{said}: it must be a number in the reward range")
+        of = f"arm {pull.arm!r}" if isinstance(pull, Pull) else _called(pull)
+        raise InvalidReward(f"reward of {of} is {shown(reward)}: it must be a number in the reward range")
     told = _plain_cost(pull, cost)
     return lambda ledger: ledger.tell(pull, amount, told)
 

@@ -576,8 +576,8 @@ class Books:
         if cost is None:
             return {}
         if not isinstance(cost, Mapping):
-            example = dict.fromkeys(self.resource_names, 1)
-            raise InvalidAmount(f"{what} is {cost!r}: give an amount of each resource, such as {example!r}")
+            example, said = dict.fromkeys(self.resource_names, 1), str(cost) if isinstance(cost, Decimal) else cost
+            raise InvalidAmount(f"{what} is {said!r}: give an amount of each resource, such as {example!r}")
         if unknown := [resource for resource in cost if resource not in self.resource_names]:
             there_are = ", ".join(map(repr, self.resource_names))
             raise InvalidAmount(

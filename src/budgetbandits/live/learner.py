@@ -524,7 +524,7 @@ class Learner:
         >>> learner.reprice("b", "0.30")
         >>> learner.retire("a")
         >>> learner.ask(arm="a") is None, learner.ask().cost
-        (True, Decimal('0.30'))
+        (True, Decimal('0.3'))
         """
         with self._lock:
             if arm := new_arm(self._player.books, name, cost, limit):
