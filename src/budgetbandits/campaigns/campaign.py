@@ -13,9 +13,10 @@ from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.chain import checked_heads
 from budgetbandits.campaigns.clerk import Clerk, StillClerk, totals_of
+from budgetbandits.campaigns.fold import Lease
 from budgetbandits.campaigns.held import Holding, OnError
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind
-from budgetbandits.campaigns.ledger import Lease, Ledger, replay
+from budgetbandits.campaigns.ledger import Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.times import Clock, Duration, duration, moment, span
 from budgetbandits.campaigns.waiting import asking, drive, drive_async

@@ -12,9 +12,9 @@ from typing import Final, Generic, NamedTuple, TypeVar, cast
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, check_process, entries_after
 from budgetbandits.campaigns.group import Group
 from budgetbandits.campaigns.journal import Journal, Kind
-from budgetbandits.campaigns.ledger import Ledger, TornLedger, is_bound
+from budgetbandits.campaigns.ledger import Ledger, TornLedger
 from budgetbandits.campaigns.settings import CampaignSettings
-from budgetbandits.campaigns.snapshots import SnapshotDamaged
+from budgetbandits.campaigns.snapshots import SnapshotDamaged, is_bound
 from budgetbandits.campaigns.times import Clock, SteadyCheck, in_words, moment, timestamp
 from budgetbandits.core.resources import Account
 from budgetbandits.errors import (

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from budgetbandits.campaigns.journal import Snapshot
+from budgetbandits.campaigns.journal import Journal, Kind, Snapshot
 from budgetbandits.campaigns.pulls import PullRecord
 from budgetbandits.errors import JournalDamaged
 
-__all__ = ["SnapshotDamaged", "fact_of", "runs_of"]
+__all__ = ["SnapshotDamaged", "fact_of", "is_bound", "runs_of"]
 
 
 class SnapshotDamaged(JournalDamaged):
@@ -53,3 +53,13 @@ def _fact(pull: int, first: int, runs: Sequence[tuple[int, int, bool]]) -> Fact:
             return Fact(pull - lag, learns)
         first += count
     raise LookupError(pull)
+
+
+def is_bound(snapshot: Snapshot, journal: Journal) -> bool:
+    """Tell whether a snapshot is the one that its entry in the journal says."""
+    entry = next(iter(journal.entries(snapshot.number - 1, 1)), None)
+    return entry is not None and (entry.number, entry.kind, entry.note) == (
+        snapshot.number,
+        Kind.SNAPSHOT,
+        snapshot.digest,
+    )
