@@ -58,7 +58,7 @@ docs: setup  ## write the tables of policies, indices and so on anew in docs/
 
 lock: setup  ## compile the pinned requirements anew (names no registry host)
 	cd requirements && ../$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 uv.in --output-file uv.txt
-	cd requirements && ../$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 ../pyproject.toml --extra all --group ../pyproject.toml:dev --output-file dev.txt
+	cd requirements && ../$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 ../pyproject.toml --extra all --group ../pyproject.toml:dev --group ../pyproject.toml:docs --output-file dev.txt
 
 clean:  ## remove the virtual environment and every cache
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

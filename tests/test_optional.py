@@ -13,7 +13,11 @@ from budgetbandits.errors import BudgetBanditsError, NotInstalled
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EVERY_EXTRA: dict[str, list[str]] = PROJECT["optional-dependencies"]
-MODULES = {"psycopg[binary]": "psycopg", "numba-cuda[cu13]": "numba_cuda"}  # of requirements that have another name
+MODULES = {
+    "psycopg[binary]": "psycopg",
+    "numba-cuda[cu13]": "numba_cuda",
+    "prometheus-client": "prometheus_client",
+}  # of requirements that have another name
 
 
 def modules_of(extra: str) -> set[str]:

@@ -23,6 +23,8 @@ EXTRAS: Final = {
     "cuda": ("numba", "scipy", "tqdm", "numba_cuda"),
     "campaign": ("sqlalchemy", "alembic"),
     "postgresql": ("sqlalchemy", "alembic", "psycopg"),
+    "service": ("sqlalchemy", "alembic", "fastapi", "jinja2", "prometheus_client", "uvicorn"),
+    "client": ("httpx",),
     "testing": ("sqlalchemy", "alembic", "pytest"),
 }
 """The extras that a part of this package needs, and the modules of each. What they install is in ``pyproject.toml``."""
