@@ -222,7 +222,7 @@ def test_no_flipped_bit_does_harm_unnoticed(tmp_path: Path) -> None:
 
 
 def test_it_is_the_chain_that_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("backend.origin", "store.origin", "ledger.linked"):
+    for place in ("backend.origin", "store.origin", "fold.linked"):
         monkeypatch.setattr(f"budgetbandits.campaigns.{place}", lambda *_: "")
     shown = bit_flips.busy_store(tmp_path)
     written = b'"decimal_places": '
