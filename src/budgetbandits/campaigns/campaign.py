@@ -691,6 +691,11 @@ class Campaign:
         return self._clerk.look(lambda ledger: ledger.head)
 
     @property
+    def entries(self) -> int:
+        """How many entries the journal has."""
+        return self._clerk.look(lambda ledger: ledger.entries)
+
+    @property
     def adopted(self) -> int:
         """How many entries are older than the chain: they entered it when the store was upgraded."""
         return self._record.adopted

@@ -1,0 +1,111 @@
+"""The gate: every request comes through it. It finds out who asks, and what answers must say to browsers."""
+
+from collections.abc import Iterable, Mapping
+from http.cookies import SimpleCookie
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from budgetbandits.errors import BudgetBanditsError
+from budgetbandits.service.access import ANYONE, Caller, Tokens
+from budgetbandits.service.calls import Call
+from budgetbandits.service.problems import Refused, answer_to
+from budgetbandits.service.shared import Shared
+
+__all__ = ["Gate"]
+
+_HEADERS: Final = tuple(
+    (name.lower().encode(), value.encode())
+    for name, value in {
+        "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+        "object-src 'none'",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+        "Cache-Control": "no-store",
+    }.items()
+)
+_SAFE: Final = {"GET", "HEAD", "OPTIONS"}
+_FROM_PAGES: Final = b"budgetbandits"
+COOKIE: Final = "budgetbandits_token"
+
+
+class Gate:
+    """Lets requests in.
+
+    Parameters
+    ----------
+    app
+        What answers them.
+    shared
+        What they share.
+    tokens
+        Knows who has a token; None lets everybody in.
+    """
+
+    def __init__(self, app: ASGIApp, shared: Shared, tokens: Tokens | None) -> None:
+        self._app = app
+        self._shared = shared
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = _guarded(message.get("headers", ()))
+            await send(message)
+
+        # Routes are found in the path as it came, so that a slash in a name (%2F) parts nothing.
+        scope["path"] = scope["raw_path"].decode("ascii")
+        try:
+            if needs_token(scope["path"]):
+                scope["call"] = Call(self._caller(scope), self._shared)
+            await self._app(scope, receive, send_guarded)
+        except BudgetBanditsError as error:
+            await answer_to(error)(scope, receive, send_guarded)
+
+    def _caller(self, scope: Scope) -> Caller:
+        if self._tokens is None:
+            return ANYONE
+        token = self._tokens.authenticate(secret_in(scope))
+        if token is None:
+            raise Refused(
+                "unauthenticated",
+                401,
+                "there is no token, or a wrong one: send the header 'Authorization: Bearer bb_...'; "
+                "'budgetbandits token create' makes one",
+                WWW_Authenticate="Bearer",
+            )
+        return Caller.of(token)
+
+
+def needs_token(path: str) -> bool:
+    """Tell whether a path is of the API: pages have their own way to ask for a token."""
+    return path.startswith("/v1/") or path in ("/v1", "/metrics", "/openapi.json")
+
+
+def secret_in(scope: Scope) -> str:
+    """Return the secret that comes with a request, "" for none.
+
+    A browser sends its cookie whatever page made it: those requests that change something need a header that only our
+    own pages send.
+    """
+    headers: Mapping[bytes, bytes] = dict(scope["headers"])
+    kind, _, secret = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    if secret:
+        return secret.strip() if kind.lower() == "bearer" else ""
+    if scope["method"] not in _SAFE and headers.get(b"x-requested-with") != _FROM_PAGES:
+        return ""
+    cookies: SimpleCookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
+    return cookies[COOKIE].value if COOKIE in cookies else ""
+
+
+def _guarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    said = dict(headers)
+    return [*said.items(), *(each for each in _HEADERS if each[0] not in said)]

@@ -1,0 +1,172 @@
+"""What is said when something is wrong: problem details as in RFC 9457, of a stable type for each kind of error."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from budgetbandits.core.checks import shown
+from budgetbandits.errors import (
+    BudgetBanditsError,
+    CampaignClosed,
+    CampaignExists,
+    CampaignPaused,
+    InvalidInput,
+    JournalDamaged,
+    KeyReused,
+    NoSuchCampaign,
+    PolicyError,
+    PullError,
+    StoreUnavailable,
+    UnknownPull,
+)
+
+__all__ = ["MEDIA_TYPE", "Problem", "Refused", "answer_to", "of_validation", "problem_of", "shortened", "type_of"]
+
+MEDIA_TYPE: Final = "application/problem+json"
+_RETRY_SECONDS: Final = "1"
+_PARTS: Final = {"body", "query", "path", "header"}
+_MOST_SAID: Final = 3  # of the errors in one request
+_LONGEST: Final = 1000  # characters of what a client sent
+
+_STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
+    NoSuchCampaign: HTTPStatus.NOT_FOUND,
+    UnknownPull: HTTPStatus.NOT_FOUND,
+    CampaignExists: HTTPStatus.CONFLICT,
+    CampaignClosed: HTTPStatus.CONFLICT,
+    CampaignPaused: HTTPStatus.CONFLICT,
+    PullError: HTTPStatus.CONFLICT,
+    PolicyError: HTTPStatus.CONFLICT,
+    JournalDamaged: HTTPStatus.CONFLICT,
+    KeyReused: HTTPStatus.UNPROCESSABLE_ENTITY,
+    InvalidInput: HTTPStatus.UNPROCESSABLE_ENTITY,
+    StoreUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+"""The status of an error, or of the nearest class that it derives from."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is wrong, as it is told to a client.
+
+    Attributes
+    ----------
+    kind
+        What it is, in words joined by hyphens; programs tell problems apart by it.
+    status
+        The status of the answer.
+    detail
+        The value, the rule that it breaks and the way out.
+    headers
+        What else the answer says.
+
+    Examples
+    --------
+    >>> Problem("no-such-campaign", 404, "there is no campaign named 'autumn'").to_data()["type"]
+    'urn:budgetbandits:error:no-such-campaign'
+    """
+
+    kind: str
+    status: int
+    detail: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as RFC 9457 writes it."""
+        title = self.kind.replace("-", " ").capitalize()
+        return {"type": type_of(self.kind), "title": title, "status": int(self.status), "detail": self.detail}
+
+    def answer(self) -> Response:
+        """Return it as an answer."""
+        text = json.dumps(self.to_data(), ensure_ascii=False)
+        # What a client sent may hold half a character; it cannot be encoded, and goes back with its code.
+        return Response(
+            text.encode("utf-8", "backslashreplace"), self.status, media_type=MEDIA_TYPE, headers=self.headers
+        )
+
+
+class Refused(BudgetBanditsError):
+    """A request that the service does not pass on."""
+
+    def __init__(self, kind: str, status: int, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.problem = Problem(kind, status, detail, named)
+
+
+def type_of(kind: str) -> str:
+    """Return the type of a problem: a name that stays the same, and leads nowhere."""
+    return f"urn:budgetbandits:error:{kind}"
+
+
+def problem_of(error: BudgetBanditsError) -> Problem:
+    """Return what an error of this package tells a client.
+
+    >>> problem_of(NoSuchCampaign("there is none"))
+    Problem(kind='no-such-campaign', status=<HTTPStatus.NOT_FOUND: 404>, detail='there is none', headers={})
+    """
+    if isinstance(error, Refused):
+        return error.problem
+    status = _status_of(type(error))
+    headers = {"Retry-After": _RETRY_SECONDS} if status is HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return Problem(_kebab(type(error).__name__), status, shortened(str(error)), headers)
+
+
+def answer_to(error: BudgetBanditsError) -> Response:
+    """Return the answer to a request that failed."""
+    return problem_of(error).answer()
+
+
+def _status_of(error: type[BudgetBanditsError]) -> HTTPStatus:
+    known = (_STATUS[kind] for kind in error.__mro__ if kind in _STATUS)
+    return next(known, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+def of_validation(errors: Sequence[Mapping[str, Any]]) -> Problem:
+    """Return what is wrong with a body or a query, in words like those of all other errors.
+
+    Parameters
+    ----------
+    errors
+        As pydantic describes them.
+
+    Examples
+    --------
+    >>> of_validation([{"type": "int_type", "loc": ("body", "n"), "msg": "Input should be ...", "input": "x"}]).detail
+    "n is 'x': it should be ..."
+    """
+    first = errors[0]
+    if first["type"] == "json_invalid":
+        reason = first.get("ctx", {}).get("error", first["msg"])
+        return Problem("malformed-request", HTTPStatus.BAD_REQUEST, f"the body is no JSON: {reason}")
+    return Problem("invalid-input", HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(map(_in_words, errors[:_MOST_SAID])))
+
+
+def _in_words(error: Mapping[str, Any]) -> str:
+    where = _place(error["loc"])
+    if error["type"] == "missing":
+        return f"{where} is missing: give it"
+    if error["type"] == "extra_forbidden":
+        return f"{where} is not known here: leave it out, or see the description at /openapi.json"
+    rule = error["msg"].removeprefix("Value error, ").replace("Input should be", "it should be")
+    return f"{where} is {shortened(shown(error['input']))}: {rule}"
+
+
+def _place(loc: Sequence[str | int]) -> str:
+    """Return where a value stands, such as tells[3].cost."""
+    steps = [step for step in loc if step not in _PARTS]
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return shortened(text.removeprefix(".")) or "the body"
+
+
+def shortened(text: str) -> str:
+    """Return a text that may be long for a message."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

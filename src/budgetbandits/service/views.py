@@ -1,0 +1,109 @@
+"""What campaigns show, as JSON: amounts become text, moments text in UTC, and durations seconds."""
+
+import json
+import math
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from starlette.responses import Response
+
+from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.campaigns.store import CampaignRow
+from budgetbandits.core.books import Pull
+from budgetbandits.core.resources import Money
+
+__all__ = ["amount", "campaign", "campaign_row", "json_answer", "moment", "money", "number", "pull"]
+
+
+def json_answer(data: Any, status: int = 200, **headers: str) -> Response:
+    """Return data as an answer."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode(), status, media_type="application/json", headers=headers)
+
+
+def moment(when: datetime) -> str:
+    """Return a moment as RFC 3339 writes it.
+
+    >>> from datetime import UTC
+    >>> moment(datetime(2026, 11, 17, 12, tzinfo=UTC))
+    '2026-11-17T12:00:00.000000Z'
+    """
+    return f"{when:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def seconds(length: timedelta | None) -> float | None:
+    """Return a duration in seconds."""
+    return None if length is None else length.total_seconds()
+
+
+def number(value: float) -> float | str:
+    """Return a number that may be infinite, which JSON has no number for: "Infinity"."""
+    return value if math.isfinite(value) else "Infinity"
+
+
+def amount(value: Decimal) -> str:
+    """Return an amount without an exponent.
+
+    >>> amount(Decimal("1E-7")), amount(Decimal("2.50"))
+    ('0.0000001', '2.50')
+    """
+    return f"{value:f}"
+
+
+def pull(given: Pull) -> dict[str, Any]:
+    """Return a pull that was handed out."""
+    return {
+        "id": given.id,
+        "arm": given.arm,
+        "cost": amount(given.cost),
+        "costs": {name: amount(cost) for name, cost in given.costs.items()},
+        "number": given.number,
+        "state": str(given.state),
+        "campaign": given.campaign,
+    }
+
+
+def money(given: Money) -> dict[str, str]:
+    """Return what became of a budget."""
+    return {name: amount(getattr(given, name)) for name in Money.__slots__}
+
+
+def campaign_row(row: CampaignRow) -> dict[str, Any]:
+    """Return a campaign in a list."""
+    shown = {name: getattr(row, name) for name in CampaignRow.__slots__}
+    sums = {name: amount(shown[name]) if shown[name].is_finite() else None for name in ("budget", "spent", "reserved")}
+    return shown | sums | {"created": moment(row.created)}
+
+
+def campaign(ads: Campaign) -> dict[str, Any]:
+    """Return all that a campaign shows; give it as it stands at one moment."""
+    rate = ads.requests_rate
+    return {
+        "name": ads.name,
+        "created": moment(ads.created),
+        "policy": ads.policy.to_data(),
+        "seed": ads.seed,
+        "reward_range": list(ads.reward_range),
+        "lease": seconds(ads.lease),
+        "on_expire": ads.on_expire,
+        "on_overrun": ads.on_overrun,
+        "skip": ads.skip,
+        "requests": ads.requests,
+        "requests_left": ads.requests_left,
+        "requests_rate": None
+        if rate is None
+        else rate._asdict() | {"period": seconds(rate.period), "until": moment(rate.until)},
+        "refill": seconds(ads.refill),
+        "available": amount(ads.available),
+        "money": money(ads.money),
+        "resources": {name: money(each) for name, each in ads.resources.items()},
+        "pulls": ads.pulls,
+        "reward_total": ads.reward_total,
+        "is_closed": ads.is_closed,
+        "is_paused": ads.is_paused,
+        "retired": list(ads.retired),
+        "entries": ads.entries,
+        "head": ads.head,
+        "adopted": ads.adopted,
+    }
