@@ -35,7 +35,7 @@ def make_app(store: Store, *, tokens: Tokens | None = None) -> ASGIApp:
     tokens
         Knows the tokens that requests must have; None for a service that wants none, on a laptop say.
     """
-    shared = Shared(store)
+    shared = Shared(store, tokens)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -56,7 +56,7 @@ def make_app(store: Store, *, tokens: Tokens | None = None) -> ASGIApp:
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
     app.add_exception_handler(Exception, _answer_unexpected)
-    return Gate(app, shared, tokens)
+    return Gate(app, shared)
 
 
 async def _answer_error(_: Request, error: Any) -> Response:

@@ -7,18 +7,17 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from budgetbandits.errors import BudgetBanditsError
-from budgetbandits.service.access import ANYONE, Caller, Tokens
 from budgetbandits.service.calls import Call
 from budgetbandits.service.problems import Refused, answer_to
 from budgetbandits.service.shared import Shared
 
-__all__ = ["Gate"]
+__all__ = ["COOKIE", "Gate"]
 
 _HEADERS: Final = tuple(
     (name.lower().encode(), value.encode())
     for name, value in {
-        "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-        "object-src 'none'",
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
         "Referrer-Policy": "no-referrer",
@@ -41,14 +40,11 @@ class Gate:
         What answers them.
     shared
         What they share.
-    tokens
-        Knows who has a token; None lets everybody in.
     """
 
-    def __init__(self, app: ASGIApp, shared: Shared, tokens: Tokens | None) -> None:
+    def __init__(self, app: ASGIApp, shared: Shared) -> None:
         self._app = app
         self._shared = shared
-        self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -64,25 +60,19 @@ class Gate:
         # Routes are found in the path as it came, so that a slash in a name (%2F) parts nothing.
         scope["path"] = scope["raw_path"].decode("ascii")
         try:
-            if needs_token(scope["path"]):
-                scope["call"] = Call(self._caller(scope), self._shared)
+            scope["call"] = self._call(scope)
             await self._app(scope, receive, send_guarded)
         except BudgetBanditsError as error:
             await answer_to(error)(scope, receive, send_guarded)
 
-    def _caller(self, scope: Scope) -> Caller:
-        if self._tokens is None:
-            return ANYONE
-        token = self._tokens.authenticate(secret_in(scope))
-        if token is None:
-            raise Refused(
-                "unauthenticated",
-                401,
-                "there is no token, or a wrong one: send the header 'Authorization: Bearer bb_...'; "
-                "'budgetbandits token create' makes one",
-                WWW_Authenticate="Bearer",
-            )
-        return Caller.of(token)
+    def _call(self, scope: Scope) -> Call | None:
+        """Return who makes a request; None if nobody knows, and it is not for the API: pages ask for a token."""
+        try:
+            return Call(self._shared.caller(secret_in(scope)), self._shared)
+        except Refused:
+            if needs_token(scope["path"]):
+                raise
+            return None
 
 
 def needs_token(path: str) -> bool:

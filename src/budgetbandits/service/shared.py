@@ -8,6 +8,8 @@ from typing import Final, ParamSpec, TypeVar
 
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.store import Store
+from budgetbandits.service.access import ANYONE, Caller, Tokens
+from budgetbandits.service.problems import Refused
 
 __all__ = ["Shared"]
 
@@ -24,6 +26,8 @@ class Shared:
     ----------
     store
         The campaigns. Whoever opened it closes it.
+    tokens
+        Knows who has a token; None lets everybody in.
 
     Attributes
     ----------
@@ -31,10 +35,26 @@ class Shared:
         The same.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, tokens: Tokens | None = None) -> None:
         self.store = store
+        self._tokens = tokens
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="budgetbandits-service")
         self._open: dict[str, Campaign] = {}
+
+    def caller(self, secret: str) -> Caller:
+        """Return whose token has that secret, or refuse."""
+        if self._tokens is None:
+            return ANYONE
+        token = self._tokens.authenticate(secret)
+        if token is None:
+            raise Refused(
+                "unauthenticated",
+                401,
+                "there is no token, or a wrong one: send the header 'Authorization: Bearer bb_...'; "
+                "'budgetbandits token create' makes one",
+                WWW_Authenticate="Bearer",
+            )
+        return Caller.of(token)
 
     async def campaign(self, name: str) -> Campaign:
         """Return a campaign; the event loop goes on while it is opened."""
