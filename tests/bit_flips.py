@@ -30,7 +30,7 @@ def busy_store(folder: Path) -> dict[str, Any]:
             store, "jobs", costs={"a": {"usd": 1, "s": 2}, "b": {"usd": 2, "s": (0, 3)}}, budget={"usd": 40, "s": 60}
         )
         chance = Random(1)
-        for ads in (plain, jobs):
+        for ads in (plain.acting_as("worker-7"), jobs):
             for number in range(12):
                 pulls = ads.ask(n=2, key=f"k{number}")
                 clock.advance(chance.choice([1, 25]))

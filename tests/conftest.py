@@ -111,3 +111,12 @@ def postgresql() -> Iterator[PostgresqlServer]:
     server = PostgresqlServer()
     yield server
     server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of an empty store, of either kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/a.db"
+    server: PostgresqlServer = request.getfixturevalue("postgresql")
+    return server.new_database(tmp_path.name[:40])

@@ -18,7 +18,7 @@ from budgetbandits.core import specs
 from budgetbandits.errors import InvalidInput
 from budgetbandits.testing import new_campaign
 
-PLAIN_COLUMNS = ("number", "time", "kind", "pull", "arm", "amount", "reward", "key", "note", "terms")
+PLAIN_COLUMNS = ("number", "time", "kind", "pull", "arm", "amount", "reward", "key", "note", "terms", "actor")
 
 
 @pytest.fixture

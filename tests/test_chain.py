@@ -14,16 +14,8 @@ import budgetbandits as bb
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.errors import HistoryLost, InvalidInput, InvalidState, JournalDamaged
-from budgetbandits.testing import PostgresqlServer, new_campaign
+from budgetbandits.testing import new_campaign
 from test_ledger import new_settings
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/a.db"
-    server: PostgresqlServer = request.getfixturevalue("postgresql")
-    return server.new_database(tmp_path.name[:40])
 
 
 @pytest.fixture
@@ -66,7 +58,7 @@ def busy(store: bb.Store) -> bb.Campaign:
     for number in range(4):
         pull = ads.ask(key=f"ask {number}")
         assert pull is not None
-        ads.tell(pull, number / 4, "0.05" if number == 2 else None)
+        ads.acting_as("worker-7").tell(pull, number / 4, "0.05" if number == 2 else None)
     return ads
 
 
@@ -168,6 +160,9 @@ def test_a_campaign_that_is_gone(store: bb.Store) -> None:
         "UPDATE entries SET reward = 0.7 WHERE number = 8",  # the last one, and as possible as the true one
         "UPDATE entries SET time = time + 1 WHERE number = 8",
         "UPDATE entries SET key = 'another' WHERE number = 7",
+        "UPDATE entries SET actor = 'mallory' WHERE number = 7",
+        "UPDATE entries SET actor = 'mallory' WHERE number = 8",
+        "UPDATE entries SET actor = NULL WHERE number = 6",
         "UPDATE campaigns SET created = created + 1",
         "UPDATE campaigns SET adopted = 8",
         "UPDATE campaigns SET settings = REPLACE(settings, '\"decimal_places\": 2', '\"decimal_places\": 1')",

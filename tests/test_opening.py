@@ -220,7 +220,7 @@ class TestSqlite:
         backend.close()
         before = (tmp_path / "a.db").read_bytes()
         message = refused(url, WrongStore)
-        assert "has the schema version '9999', and this package knows versions up to '0005': upgrade" in message
+        assert "has the schema version '9999', and this package knows versions up to '0006': upgrade" in message
         assert (tmp_path / "a.db").read_bytes() == before
 
     def test_many_processes_may_set_it_up_at_once(self, tmp_path: Path, journal: str) -> None:
@@ -291,9 +291,9 @@ for number in range(6):
         "change",
         [
             "INSERT INTO entries SELECT campaign, 3, time, kind, 3, arm, amount, reward, until, NULL, part, wanted, "
-            "NULL, NULL, NULL FROM entries WHERE number = 1",
+            "NULL, NULL, NULL, NULL FROM entries WHERE number = 1",
             "INSERT INTO entries SELECT campaign, 3, time, 'eaten', 1, arm, 0, reward, until, NULL, part, wanted, "
-            "NULL, NULL, NULL FROM entries WHERE number = 1",
+            "NULL, NULL, NULL, NULL FROM entries WHERE number = 1",
         ],
         ids=["surplus", "unknown kind"],
     )

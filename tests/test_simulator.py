@@ -99,6 +99,12 @@ def time_stands_still(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "_next_due", lambda self, time: None)
 
 
+def no_actors(patch: pytest.MonkeyPatch) -> None:
+    """Forget who wants something."""
+    begin = clerk.Request.__init__
+    patch.setattr(clerk.Request, "__init__", lambda self, decision, actor=None: begin(self, decision))
+
+
 PLANTED: Sequence[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
     ("log", no_sync),
     ("rollback", no_sync),
@@ -107,6 +113,7 @@ PLANTED: Sequence[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
     ("log", no_identity),
     ("log", no_names),
     ("log", time_stands_still),
+    ("log", no_actors),
 ]
 
 

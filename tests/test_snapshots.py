@@ -21,7 +21,7 @@ from budgetbandits.campaigns.snapshots import SnapshotDamaged
 from budgetbandits.campaigns.sql import database
 from budgetbandits.campaigns.sql.database import SqlBackend, SqlJournal
 from budgetbandits.errors import BudgetBanditsError, HistoryLost, JournalDamaged, PullAlreadySettled
-from budgetbandits.testing import HandClock, PostgresqlServer, new_campaign
+from budgetbandits.testing import HandClock, new_campaign
 from test_chain import execute
 from test_ledger import MINUTES, SECOND, new_settings
 
@@ -209,14 +209,6 @@ def test_a_ledger_is_written_down_as_the_one_it_is() -> None:
 
 
 # In stores
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/a.db"
-    server: PostgresqlServer = request.getfixturevalue("postgresql")
-    return server.new_database(tmp_path.name[:40])
 
 
 @pytest.fixture

@@ -26,14 +26,6 @@ from budgetbandits.testing import HandClock, PostgresqlServer, new_campaign
 HOUR = 3_600_000_000
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/a.db"
-    server: PostgresqlServer = request.getfixturevalue("postgresql")
-    return server.new_database(tmp_path.name[:40])
-
-
 @pytest.fixture
 def store(url: str) -> Iterator[bb.Store]:
     with bb.open_store(url) as store:

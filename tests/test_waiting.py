@@ -24,18 +24,10 @@ from budgetbandits.errors import (
     StoreUnavailable,
     UnknownPull,
 )
-from budgetbandits.testing import PostgresqlServer, new_campaign
+from budgetbandits.testing import new_campaign
 from test_ledger import MINUTES, SECOND, new_settings
 
 LONG = "10 minutes"  # longer than any test is meant to take
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/a.db"
-    server: PostgresqlServer = request.getfixturevalue("postgresql")
-    return server.new_database(tmp_path.name[:40])
 
 
 @pytest.fixture

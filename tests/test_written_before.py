@@ -60,9 +60,9 @@ def check_upgrade(address: str) -> None:
         chained = [(store.open(name).head, store.open(name).adopted) for name in ("spring", "summer")]
     assert [adopted for _, adopted in chained] == [76, 79]  # the chain was computed from what is there
     assert contents(address) == {
-        "schema_version": [("0005",)],
+        "schema_version": [("0006",)],
         "campaigns": [(*row, None, 0, *chain) for row, chain in zip(before["campaigns"], chained, strict=True)],
-        "entries": [(*row, None, None, None) for row in before["entries"]],
+        "entries": [(*row, None, None, None, None) for row in before["entries"]],
     }
     with bb.open_store(address) as store:
         spring, summer = store.open("spring"), store.open("summer")

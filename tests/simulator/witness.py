@@ -27,6 +27,7 @@ class Attempt:
     """A request under way, or one whose outcome nobody knows."""
 
     operation: Operation
+    actor: str | None
     sent: int
     ended: float = math.inf
     last: float = math.inf  # the last row that it can have caused
@@ -60,9 +61,9 @@ class Witness:
 
     # What happens to requests
 
-    def send(self, operation: Operation) -> Attempt:
+    def send(self, operation: Operation, actor: str | None) -> Attempt:
         self._steps += 1
-        attempt = Attempt(operation, self._steps)
+        attempt = Attempt(operation, actor, self._steps)
         self._attempts.append(attempt)
         return attempt
 
@@ -155,8 +156,10 @@ class Witness:
             last = attempt.last + (entry.kind == "snapshot")  # it comes after all requests
             is_in_time = entry.number <= last and self._is_time(entry, attempt)
             if is_in_time and entry.kind in ("expired", "snapshot"):  # which any request may bring about
+                check(entry.actor is None, entry, "has an actor, though nobody caused it")
                 return
-            if is_in_time and len(attempt.wrote) < attempt.most and attempt.operation.causes(entry):
+            is_its = entry.actor == attempt.actor and attempt.operation.causes(entry)
+            if is_in_time and len(attempt.wrote) < attempt.most and is_its:
                 attempt.wrote.append(entry.pull or 0)
                 return
         near = [attempt for attempt in self._attempts if attempt.last >= entry.number]

@@ -4,7 +4,7 @@ import hashlib
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -84,7 +84,7 @@ class Together:
         Send one request each.
     """
 
-    def __init__(self, ads: bb.Campaign, sends: list[Callable[[], object]]) -> None:
+    def __init__(self, ads: bb.Campaign, sends: Sequence[Callable[[], object]]) -> None:
         self._clerk: Any = ads._clerk
         self._waiting = list(enumerate(sends))
         self._line: list[Any] = []
@@ -344,8 +344,9 @@ class World:
             client.runner.begin(lambda: self._run_job(client, lambda: self._open(client)))
             return
         witness, operations = self._next(client)
-        client.witness, client.attempts = witness, [witness.send(operation) for operation in operations]
-        client.runner.begin(lambda: self._run_job(client, lambda: self._send(client, witness, operations)))
+        actors = [client.name if place % 2 else None for place in range(len(operations))]  # not all say who they are
+        client.witness, client.attempts = witness, list(map(witness.send, operations, actors))
+        client.runner.begin(lambda: self._run_job(client, lambda: self._send(client, witness)))
 
     def _next(self, client: Client) -> tuple[Witness, list[Operation]]:
         """Return what a client does next: several requests as of threads that share a transaction."""
@@ -358,12 +359,17 @@ class World:
         together = self.chance.choice(self._threads)
         return witness, [client.dice.operation(witness.name, witness.model) for _ in range(together)]
 
-    def _send(self, client: Client, witness: Witness, operations: list[Operation]) -> object:
+    def _send(self, client: Client, witness: Witness) -> object:
+        attempts = list(client.attempts)
         try:
             ads = self._store(client).open(witness.name)
         except Exception as error:
-            return [(error, Mark(0, ""))] * len(operations)
-        return Together(ads, [partial(operation.send, ads, witness.model.terms) for operation in operations]).send()
+            return [(error, Mark(0, ""))] * len(attempts)
+        sends = [
+            partial(each.operation.send, ads.acting_as(each.actor) if each.actor else ads, witness.model.terms)
+            for each in attempts
+        ]
+        return Together(ads, sends).send()
 
     def _open(self, client: Client) -> None:
         client.life.store = self.house.open(self, client)

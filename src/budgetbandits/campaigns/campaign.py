@@ -1,5 +1,6 @@
 """A campaign: a budget that many workers spend, durably."""
 
+import copy
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import chain, repeat
-from typing import Any, Final, overload
+from typing import Any, Final, TypeVar, overload
 
 from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
@@ -21,7 +22,7 @@ from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.times import Clock, Duration, duration, moment, span
 from budgetbandits.campaigns.waiting import asking, drive, drive_async
 from budgetbandits.core.books import SKIP, Pull, Reservation, check_wanted
-from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, is_whole, shown
+from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, check_text, is_whole, shown
 from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import (
@@ -37,6 +38,8 @@ from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
 from budgetbandits.policies import Policy
 
 __all__ = ["Campaign", "HistoryRow", "LeaseRow"]
+
+Answer = TypeVar("Answer")
 
 _ID_BITS: Final = 63
 
@@ -61,6 +64,8 @@ class LeaseRow:
     until
         When its lease ends, or None if it has none. If that is past, the pull expires with the next
         request of any worker.
+    actor
+        Who asked for it, where that was said.
     """
 
     pull: int
@@ -68,6 +73,7 @@ class LeaseRow:
     cost: Decimal
     age: timedelta
     until: datetime | None
+    actor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,8 @@ class HistoryRow:
     terms
         What was said of an arm that was added, repriced or limited, as JSON text: its name, its limit, and what it
         costs at least in each resource, in whole units.
+    actor
+        Whose request caused it, where that was said; nobody causes a lease to end, or a snapshot.
     amounts
         The amount of each resource by its name; empty where the budget is a plain number.
     """
@@ -111,6 +119,7 @@ class HistoryRow:
     key: str | None
     note: str | None = None
     terms: str | None = None
+    actor: str | None = None
     amounts: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
 
 
@@ -119,6 +128,11 @@ class Campaign:
 
     `budgetbandits.Store` creates and opens campaigns. Whatever a method returns is durable by then. All methods may be
     called from many threads at once; their commits are shared.
+
+    Attributes
+    ----------
+    actor
+        As whom it acts, see `acting_as`; None if nobody said.
 
     Examples
     --------
@@ -146,6 +160,38 @@ class Campaign:
         self._clock = clock
         self._clerk = (StillClerk if is_still else Clerk)(backend, record, clock)
         self._settings = self._clerk.settings
+        self.actor: str | None = None
+
+    def acting_as(self, actor: str) -> "Campaign":
+        """Return the same campaign for somebody: entries that its requests cause carry that name in the journal.
+
+        It costs nothing to have one for each worker: all of them share their commits. The answer to a key is the same
+        for all actors, and its entry stays that of the first.
+
+        Parameters
+        ----------
+        actor
+            Who acts, in a printable text of 1 to 255 characters.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
+        >>> ads = store.create("spring", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1), seed=7)
+        >>> pull = ads.acting_as("worker-7").ask()
+        >>> ads.acting_as("alice").cancel(pull)
+        >>> [(row.kind, row.actor) for row in ads.history()]
+        [('asked', 'worker-7'), ('cancelled', 'alice')]
+        >>> store.close(); folder.cleanup()
+        """
+        check_text(actor, "actor")
+        view = copy.copy(self)
+        view.actor = actor
+        return view
+
+    def _act(self, decide: Callable[[Ledger], Answer]) -> Answer:
+        return self._clerk.act(decide, self.actor)
 
     # Asking and telling
 
@@ -200,7 +246,7 @@ class Campaign:
         InvalidInput
             If there is no arm of that name.
         """
-        return _answer(drive(asking(check_wanted(n), key, arm, _seconds(wait)), self._clerk), n)
+        return _answer(drive(asking(check_wanted(n), key, arm, _seconds(wait)), self._clerk, self.actor), n)
 
     @overload
     async def ask_async(
@@ -224,7 +270,8 @@ class Campaign:
 
         If the task is cancelled, a pull may stay outstanding until its lease ends: ask with a key to find it again.
         """
-        return _answer(await drive_async(asking(check_wanted(n), key, arm, _seconds(wait)), self._clerk), n)
+        steps = asking(check_wanted(n), key, arm, _seconds(wait))
+        return _answer(await drive_async(steps, self._clerk, self.actor), n)
 
     def pull(
         self,
@@ -290,11 +337,11 @@ class Campaign:
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was cancelled, or told with another reward or cost.
         """
-        _warn_if_rounded(self._clerk.act(_telling(pull, reward, cost)))
+        _warn_if_rounded(self._act(_telling(pull, reward, cost)))
 
     async def tell_async(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
         """Do as `tell` does, in an event loop, which goes on meanwhile."""
-        _warn_if_rounded(await self._clerk.act_async(_telling(pull, reward, cost)))
+        _warn_if_rounded(await self._clerk.act_async(_telling(pull, reward, cost), self.actor))
 
     def expire(self, pull: Pull | int, cost: Amounts | None = None) -> None:
         """Wait no longer for the reward of a pull, and charge its cost. The same again changes nothing.
@@ -317,7 +364,7 @@ class Campaign:
         """
         pull = _plain_pull(pull)
         told = _plain_cost(pull, cost)
-        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.expire(pull, told)))
+        _warn_if_rounded(self._act(lambda ledger: ledger.expire(pull, told)))
 
     def adjust(self, pull: Pull | int, cost: Amounts, *, reason: str) -> None:
         """Correct what a pull has cost that was told, cancelled or has expired: a bill that came later, or a refund.
@@ -342,7 +389,7 @@ class Campaign:
         """
         pull = _plain_pull(pull)
         told = plain_amounts(cost, f"cost of {_called(pull)}")
-        _warn_if_rounded(self._clerk.act(lambda ledger: ledger.adjust(pull, told, reason)))
+        _warn_if_rounded(self._act(lambda ledger: ledger.adjust(pull, told, reason)))
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for. The same again changes nothing.
@@ -353,7 +400,7 @@ class Campaign:
             If there is no such pull, or it was told, or has expired.
         """
         pull = _plain_pull(pull)
-        self._clerk.act(lambda ledger: ledger.cancel(pull))
+        self._act(lambda ledger: ledger.cancel(pull))
 
     def renew(self, pull: Pull | int) -> datetime | None:
         """Renew the lease of a pull: it runs for its full length from now on.
@@ -369,12 +416,12 @@ class Campaign:
             If there is no such pull, or its lease is no longer running.
         """
         pull = _plain_pull(pull)
-        until = self._clerk.act(lambda ledger: ledger.renew(pull))
+        until = self._act(lambda ledger: ledger.renew(pull))
         return None if until is None else moment(until)
 
     def close(self) -> None:
         """Hand out no more pulls; those outstanding can still be settled. The same again changes nothing."""
-        self._clerk.act(Ledger.close)
+        self._act(Ledger.close)
 
     # Changes
 
@@ -402,7 +449,7 @@ class Campaign:
             If the campaign was closed, and can spend nothing.
         """
         plain = plain_amounts(amount, "deposit")
-        self._clerk.act(lambda ledger: ledger.deposit(plain, key, reason))
+        self._act(lambda ledger: ledger.deposit(plain, key, reason))
 
     def withdraw(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
         """Take money out of the budget: no more than is neither spent nor reserved. Parameters are those of `deposit`.
@@ -415,7 +462,7 @@ class Campaign:
             If the key was used before, for something else.
         """
         plain = plain_amounts(amount, "withdrawal")
-        self._clerk.act(lambda ledger: ledger.withdraw(plain, key, reason))
+        self._act(lambda ledger: ledger.withdraw(plain, key, reason))
 
     def observe(self, observations: Iterable[Any], *, key: str) -> None:
         """Learn from pulls that were made elsewhere, before the campaign say: they teach, and cost nothing here.
@@ -441,7 +488,7 @@ class Campaign:
             If the campaign was closed.
         """
         rows = list(observations) if isinstance(observations, Iterable) else observations
-        self._clerk.act(lambda ledger: ledger.observe(rows, key))
+        self._act(lambda ledger: ledger.observe(rows, key))
 
     def add_arm(self, name: ArmName, cost: CostOrCosts, *, limit: int | None = None) -> None:
         """Add an arm. The policy has not tried it yet. The same again changes nothing.
@@ -462,7 +509,7 @@ class Campaign:
         CampaignClosed
             If the campaign was closed.
         """
-        self._clerk.act(lambda ledger: ledger.add_arm(name, cost, limit))
+        self._act(lambda ledger: ledger.add_arm(name, cost, limit))
 
     def reprice(self, arm: ArmName, cost: CostOrCosts) -> None:
         """Let pulls of an arm cost something else from now on; those outstanding keep their price.
@@ -477,7 +524,7 @@ class Campaign:
         CampaignClosed
             If the campaign was closed.
         """
-        self._clerk.act(lambda ledger: ledger.reprice(arm, cost))
+        self._act(lambda ledger: ledger.reprice(arm, cost))
 
     def set_limit(self, arm: ArmName, limit: int | None) -> None:
         """Let an arm be pulled so often in all, pulls so far included; None for as often as there is money.
@@ -489,7 +536,7 @@ class Campaign:
         CampaignClosed
             If the campaign was closed.
         """
-        self._clerk.act(lambda ledger: ledger.set_limit(arm, limit))
+        self._act(lambda ledger: ledger.set_limit(arm, limit))
 
     def retire(self, arm: ArmName) -> None:
         """Let an arm be pulled no more; pulls that are outstanding can be told. A new limit brings it back.
@@ -501,18 +548,18 @@ class Campaign:
         CampaignClosed
             If the campaign was closed.
         """
-        self._clerk.act(lambda ledger: ledger.retire(arm))
+        self._act(lambda ledger: ledger.retire(arm))
 
     def pause(self) -> None:
         """Hand out no pulls until `resume`; those outstanding can be settled, and their leases run on.
 
         The same again changes nothing.
         """
-        self._clerk.act(Ledger.pause)
+        self._act(Ledger.pause)
 
     def resume(self) -> None:
         """Hand out pulls again. The same again changes nothing."""
-        self._clerk.act(Ledger.resume)
+        self._act(Ledger.resume)
 
     # What it shows
 
@@ -778,6 +825,7 @@ class Campaign:
             entry.key,
             entry.note,
             entry.terms,
+            entry.actor,
             self._amounts(entry),
         )
 
@@ -793,7 +841,7 @@ def _lease_row(ledger: Ledger, pull: Reservation, lease: Lease, now: int) -> Lea
     books = ledger.player.books
     name, cost = books.name(pull.arm), books.first.bill.unit.decimal(pull.prices[0])
     until = None if lease.until is None else moment(lease.until)
-    return LeaseRow(pull.number, name, cost, span(max(now - lease.asked, 0)), until)
+    return LeaseRow(pull.number, name, cost, span(max(now - lease.asked, 0)), until, lease.actor)
 
 
 def _name_in(entry: Entry) -> ArmName:

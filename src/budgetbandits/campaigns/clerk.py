@@ -69,20 +69,21 @@ class Clerk:
         self._at_work: int | None = None  # the thread that has the lock
         self._group: Group[Request[object]] = Group(self.perform)
 
-    def act(self, decide: Callable[[Ledger], Answer]) -> Answer:
+    def act(self, decide: Callable[[Ledger], Answer], actor: str | None = None) -> Answer:
         """Let a decision be made on the ledger as it stands, and return its answer once that is durable.
 
-        An error of this package that the decision raises is handed on, and nothing has changed then.
+        The entries that it causes carry the actor. An error of this package that the decision raises is handed on, and
+        nothing has changed then.
         """
         self._check_caller()
-        request = Request(decide)
+        request = Request(decide, actor)
         self._group.submit(cast(Request[object], request))
         return request.answer()
 
-    async def act_async(self, decide: Callable[[Ledger], Answer]) -> Answer:
+    async def act_async(self, decide: Callable[[Ledger], Answer], actor: str | None = None) -> Answer:
         """Do the same in an event loop, which goes on meanwhile."""
         self._check_caller()
-        request = Request(decide)
+        request = Request(decide, actor)
         await self._group.submit_async(cast(Request[object], request))
         return request.answer()
 
@@ -267,7 +268,7 @@ class StillClerk(Clerk):
         self._moment = super().time()
         self._still_ledger = super()._caught_up_outside()
 
-    def act(self, decide: Callable[[Ledger], Answer]) -> Answer:
+    def act(self, decide: Callable[[Ledger], Answer], actor: str | None = None) -> Answer:
         """Refuse."""
         raise StoreUnavailable("this is a campaign as it stood at one moment: ask the campaign itself")
 
@@ -308,16 +309,19 @@ class Request(Generic[Answer]):
     ----------
     decision
         Decides on the ledger; it raises an error of this package only if it has changed nothing.
+    actor
+        Who wants it; None if nobody says.
     """
 
-    def __init__(self, decision: Callable[[Ledger], Answer]) -> None:
+    def __init__(self, decision: Callable[[Ledger], Answer], actor: str | None = None) -> None:
         self._decision = decision
+        self._actor = actor
         self._answer: Answer | None = None
         self._error: BaseException | None = None
 
     def decide(self, ledger: Ledger) -> None:
         """Make the decision; if it is refused, only this request fails."""
-        self._error = None
+        self._error, ledger.actor = None, self._actor
         try:
             self._answer = self._decision(ledger)
         except (JournalDamaged, StoreUnavailable, TornLedger):  # what was looked up may be half there
@@ -327,6 +331,8 @@ class Request(Generic[Answer]):
         except Exception as error:  # an argument like no other, such as a number too long to be shown
             self._error = InvalidInput(f"the request cannot be understood ({error!r}). Nothing was changed")
             self._error.__cause__ = error
+        finally:
+            ledger.actor = None
 
     def fail(self, error: BaseException) -> None:
         """Take note that the whole transaction failed."""

@@ -79,6 +79,7 @@ def _write_parquet(campaign: Campaign, file: IO[bytes]) -> int:
         "key": pa.string(),
         "note": pa.string(),
         "terms": pa.string(),
+        "actor": pa.string(),
     }
     types |= {f"amount_{name}": decimals(money) for name, money in campaign.resources.items()}
     schema = pa.schema(types)

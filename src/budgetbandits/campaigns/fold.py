@@ -13,7 +13,7 @@ asked about that was forgotten, its entries say what became of it.
 import heapq
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
@@ -31,7 +31,7 @@ from budgetbandits.core.changes import (
     check_new_name,
     observed_digest,
 )
-from budgetbandits.core.checks import check_limit
+from budgetbandits.core.checks import check_limit, check_text
 from budgetbandits.errors import (
     BudgetBanditsError,
     InvalidInput,
@@ -52,10 +52,11 @@ _SNAPSHOT_FORM: Final = 1
 
 
 class Lease(NamedTuple):
-    """When an outstanding pull was asked for, and when its lease ends; None if it does not."""
+    """When an outstanding pull was asked for, when its lease ends, None if it does not, and who asked for it."""
 
     asked: int
     until: int | None
+    actor: str | None = None
 
 
 class _Observed(NamedTuple):
@@ -149,6 +150,8 @@ class Fold:
         try:
             if odd := entry.odd_fields():
                 raise JournalDamaged(f"such an entry has nothing to say under {', '.join(odd)}")
+            if entry.actor is not None:
+                check_text(entry.actor, "its actor")
             self._fold(entry)
         except StoreUnavailable:  # what it says about could not be looked up now
             raise
@@ -209,7 +212,7 @@ class Fold:
             )
         learns = self.player.decisions[pull.number].learns
         self._pulls[pull.number] = PullRecord(arm, pull.prices, pull.place, learns, pull.least)
-        self._note_lease(pull.number, Lease(entry.time, entry.until))
+        self._note_lease(pull.number, Lease(entry.time, entry.until, entry.actor))
         if entry.key is not None:
             self._books.note_answer(entry.key, entry.wanted, pull)
 
@@ -459,7 +462,7 @@ class Fold:
             "head": self.head,
             "time": self._time,
             "is_closed": self.is_closed,
-            "leases": [[number, *lease] for number, lease in self._leases.items()],
+            "leases": [[number, *_without_nobody(lease)] for number, lease in self._leases.items()],
             "is_paused": self.is_paused,
             "settings": None if self.settings == self._settings_first else self.settings.to_json(),
             "player": saved_state(self.player, expects=self.settings.arrivals is not None),
@@ -498,8 +501,8 @@ class Fold:
         self._added, self._repriced = data.get("added", []), data.get("repriced", [])
         for number, arm, place, prices, least in self._books.outstanding.values():
             self._pulls[number] = PullRecord(arm, prices, place, self.player.decisions[number].learns, least)
-        for number, asked, until in data["leases"]:
-            self._note_lease(number, Lease(asked, until))
+        for number, *lease in data["leases"]:
+            self._note_lease(number, Lease(*lease))
 
     def forget_settled(self) -> None:
         """Forget the settled pulls, and what was answered to keys: after a snapshot, they can be recalled."""
@@ -557,6 +560,11 @@ class Fold:
         for entry in self.journal.of_key(key):
             if entry.kind in (Kind.ASKED, Kind.DIRECTED) and entry.pull and entry.number <= self.entries:
                 self._books.note_answer(key, entry.wanted, self._reservation(entry.pull))
+
+
+def _without_nobody(lease: Lease) -> Sequence[object]:
+    """Return a lease as it stands in a snapshot: as before there were actors, where it has none."""
+    return lease if lease.actor is not None else lease[:-1]
 
 
 def _present(value: int | None) -> int:

@@ -76,6 +76,8 @@ class Entry(NamedTuple):
         Why an amount was corrected, deposited or withdrawn; the digest of a snapshot.
     terms
         What else there is to say about an arm that is added, repriced or limited, as JSON text, see `ArmTerms`.
+    actor
+        Whose request caused it, where that was said. Nobody causes a lease to end, or a snapshot.
     """
 
     number: int
@@ -92,6 +94,7 @@ class Entry(NamedTuple):
     further: str | None = None
     note: str | None = None
     terms: str | None = None
+    actor: str | None = None
 
     @property
     def amounts(self) -> tuple[int, ...]:
@@ -135,8 +138,13 @@ _USED: Final = {
     Kind.RETIRED: {"arm"},
     Kind.OBSERVED: {"pull", "arm", "amount", "further", "reward", "key", "part", "wanted"},
 }
+_CAUSED_BY_NOBODY: Final = (Kind.EXPIRED, Kind.SNAPSHOT)
 _UNUSED: Final[Mapping[Kind, list[tuple[str, object]]]] = {
-    kind: [(name, default) for name, default in Entry._field_defaults.items() if name not in used]
+    kind: [
+        (name, default)
+        for name, default in Entry._field_defaults.items()
+        if name not in used and (name != "actor" or kind in _CAUSED_BY_NOBODY)
+    ]
     for kind, used in _USED.items()
 }
 

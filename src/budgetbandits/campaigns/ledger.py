@@ -24,7 +24,7 @@ from budgetbandits.core.changes import (
     seen_elsewhere,
     to_retire,
 )
-from budgetbandits.core.checks import ArmName, CostOrCosts, is_whole
+from budgetbandits.core.checks import ArmName, CostOrCosts, check_text, is_whole
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import (
     BudgetBanditsError,
@@ -69,6 +69,8 @@ class Ledger(Fold):
         The entries that were decided on and are not in the journal yet.
     has_time
         Tells whether a long decision may go on.
+    actor
+        Whose request is decided on, for the entries that it causes; None if nobody says, or it is nobody's.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class Ledger(Fold):
         super().__init__(settings, head, campaign)
         self.unsaved: list[Entry] = []
         self.has_time: Callable[[], bool] = lambda: True
+        self.actor: str | None = None
         self._now = 0
 
     def advance(self, time: int) -> None:
@@ -348,7 +351,7 @@ class Ledger(Fold):
         return snapshot
 
     def _write(self, kind: Kind, **contents: Any) -> None:
-        entry = Entry(self.entries + 1, self._now, kind, **contents)
+        entry = Entry(self.entries + 1, self._now, kind, **contents, actor=self.actor)
         try:
             self._fold(entry)
         except BudgetBanditsError:  # refused: nothing has changed
@@ -424,10 +427,6 @@ def _check_choice(ledger: Ledger, entry: Entry) -> None:
 
 
 def _check_reason(reason: object) -> None:
-    if (
-        not isinstance(reason, str)
-        or not 1 <= len(reason) <= _LONGEST_REASON
-        or not reason.isprintable()
-        or reason.isspace()
-    ):
-        raise InvalidInput(f"reason is {reason!r}: give a printable text of 1 to {_LONGEST_REASON} characters")
+    check_text(reason, "reason", _LONGEST_REASON)
+    if str(reason).isspace():
+        raise InvalidInput(f"reason is {reason!r}: say why")

@@ -16,7 +16,7 @@ from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.sql import BACKENDS
 from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
 from budgetbandits.core.books import warn_if_tight
-from budgetbandits.core.checks import Costs, Limits, OnOverrun
+from budgetbandits.core.checks import Costs, Limits, OnOverrun, check_text
 from budgetbandits.core.optional import require
 from budgetbandits.core.resources import Amounts
 from budgetbandits.core.tables import Table
@@ -225,7 +225,7 @@ class Store:
         InvalidInput
             If a value breaks a rule; nothing is written then.
         """
-        _check_name(name)
+        check_text(name, "name")
         created = self.backend.time() if self._clock is None else timestamp(self._clock())
         settings = _settings(
             created,
@@ -260,7 +260,7 @@ class Store:
         InvalidState
             If its policy is one of a user's own, and the module that defines it was not imported.
         """
-        _check_name(name)
+        check_text(name, "name")
         with self._lock:
             # One for all threads, so that they share its commits.
             if name not in self._campaigns:
@@ -340,11 +340,6 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _check_name(name: str) -> None:
-    if not isinstance(name, str) or not 1 <= len(name) <= 255 or not name.isprintable():
-        raise InvalidInput(f"name is {name!r}: give a printable text of 1 to 255 characters")
 
 
 def _settings(created: int, **given: Unpack[Given]) -> CampaignSettings:

@@ -80,12 +80,12 @@ def _until_changed(entries: int, end: float) -> Steps[None]:
             return
 
 
-def drive(steps: Steps[Answer], clerk: Clerk) -> Answer:
-    """Perform steps one after the other, and return what they come to."""
+def drive(steps: Steps[Answer], clerk: Clerk, actor: str | None = None) -> Answer:
+    """Perform steps one after the other, for that actor, and return what they come to."""
 
     def perform(step: Callable[[Ledger], Any] | float) -> Any:
         if callable(step):
-            return clerk.act(step)
+            return clerk.act(step, actor)
         time.sleep(step)
         return clerk.entries_now()
 
@@ -103,12 +103,12 @@ def drive(steps: Steps[Answer], clerk: Clerk) -> Answer:
         return result
 
 
-async def drive_async(steps: Steps[Answer], clerk: Clerk) -> Answer:
+async def drive_async(steps: Steps[Answer], clerk: Clerk, actor: str | None = None) -> Answer:
     """Do the same in an event loop."""
 
     async def perform(step: Callable[[Ledger], Any] | float) -> Any:
         if callable(step):
-            return await clerk.act_async(step)
+            return await clerk.act_async(step, actor)
         await asyncio.sleep(step)
         return await asyncio.to_thread(clerk.entries_now)
 

@@ -173,6 +173,7 @@ def _add_observe(verbs: Any) -> None:
 def _add_change(verbs: Any, name: str, run: Callable[[argparse.Namespace], int], summary: str, description: str) -> Any:
     parser = _add_verb(verbs, name, run, summary[0].lower() + summary[1:].rstrip("."), description)
     parser.add_argument("name", help="the name of the campaign")
+    parser.add_argument("--actor", metavar="WHO", help="who does it, for the journal, such as alice")
     return parser
 
 
@@ -183,7 +184,7 @@ def _change(options: argparse.Namespace, change: "Callable[[Campaign], None]") -
         store.open(options.name)
     with open_store(options.store) as store:
         ads = store.open(options.name)
-        change(ads)
+        change(ads if options.actor is None else ads.acting_as(options.actor))
         print(f"{ads.name}: {_state(ads)}")
         for line in _shown_money(ads):
             print(line)

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
-from budgetbandits.core.checks import SKIP, ArmName, is_whole, shown
+from budgetbandits.core.checks import SKIP, ArmName, check_text, is_whole, shown
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.resources import Account, Amounts, Bill, Money, accounts_of, price_lists
 from budgetbandits.errors import (
@@ -51,7 +51,6 @@ __all__ = [
     "warn_if_tight",
 ]
 
-_LONGEST_KEY: Final = 255
 _MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile
 
 
@@ -631,7 +630,7 @@ class Books:
         """Return the answer that a key had before, or None if it is new; raise if it was to another request."""
         if key is None:
             return None
-        _check_key(key)
+        check_text(key, "key")
         if key in self.changes:
             raise KeyReused(
                 f"the key {key!r} was used for {self.changes[key]}, and now to ask: use a new key for each new request"
@@ -651,7 +650,7 @@ class Books:
 
     def is_repeated(self, key: str, change: str) -> bool:
         """Tell whether a change, said in words, was made before with the same key; raise if the key had another use."""
-        _check_key(key)
+        check_text(key, "key")
         before = "to ask" if key in self.answers else self.changes.get(key)
         if before is not None and before != change:
             raise KeyReused(
@@ -671,12 +670,6 @@ class Books:
     def note_answer(self, key: str, wanted: int, reservation: Reservation) -> None:
         """Note that a pull is the answer to an ask with a key, or the next part of it."""
         self.answers.setdefault(key, Answer(wanted, [])).pulls.append(reservation)
-
-
-def _check_key(key: object) -> None:
-    # What no database can hold, or find again, is refused.
-    if not isinstance(key, str) or not 1 <= len(key) <= _LONGEST_KEY or not key.isprintable():
-        raise InvalidInput(f"key is {key!r}: give a printable text of 1 to {_LONGEST_KEY} characters")
 
 
 def fallback_of(bills: Sequence[PriceList], limits: Counts, requests: int | None, *, skip: bool) -> Fallback:

@@ -26,6 +26,7 @@ __all__ = [
     "check_pulls",
     "check_range",
     "check_requests",
+    "check_text",
     "check_whole",
     "cost_of",
     "is_whole",
@@ -221,6 +222,12 @@ def shown(value: object) -> str:
         return repr(value)
     except Exception:
         return f"a value of the kind {type(value).__name__} that cannot be shown"
+
+
+def check_text(text: object, what: str, longest: int = 255) -> None:
+    """Raise unless this is a printable text: what no database can hold, or find again, is refused."""
+    if not isinstance(text, str) or not 1 <= len(text) <= longest or not text.isprintable():
+        raise InvalidInput(f"{what} is {shown(text)}: give a printable text of 1 to {longest} characters")
 
 
 def check_whole(value: int, what: str, bits: int) -> int:

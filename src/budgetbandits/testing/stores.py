@@ -388,6 +388,44 @@ class StoreContract(ABC):
                 act()
         assert list(ads.history()) == before
 
+    # Who did what
+
+    def test_entries_carry_the_actor_of_the_request_that_caused_them(
+        self, ads: Campaign, tmp_path: Path, clock: HandClock
+    ) -> None:
+        worker, alice = ads.acting_as("worker-7"), ads.acting_as("Älice ☃")
+        pull, late = worker.ask(n=2, key="two")
+        clock.advance(1)
+        worker.renew(pull)
+        alice.deposit(1, key="invoice 1")
+        worker.tell(pull, 0.5)
+        clock.advance(61)
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            other.acting_as("nightly").tell(late, 0.25, "0.05")  # late: it has expired by now, which is nobody's doing
+            assert other.acting_as("somebody else").ask(n=2, key="two") == [pull, late]
+            assert other.ask() is not None
+            assert [row.actor for row in other.leases] == [None]
+            rows = [(row.kind, row.actor) for row in other.history()]
+        assert rows == [
+            ("asked", "worker-7"),
+            ("asked", "worker-7"),
+            ("extended", "worker-7"),
+            ("deposited", "Älice ☃"),
+            ("told", "worker-7"),
+            ("expired", None),
+            ("told", "nightly"),
+            ("adjusted", "nightly"),
+            ("asked", None),
+        ]
+        assert list(ads.acting_as("anybody").history()) == list(ads.history())
+        assert ads.verify().entries == 9
+
+    @pytest.mark.parametrize("actor", ["", "a\nb", "x" * 256, 5, None, "\ud800"])
+    def test_an_actor_is_a_printable_text(self, ads: Campaign, actor: Any) -> None:
+        with pytest.raises(InvalidInput, match=r"actor is .*: give a printable text of 1 to 255 characters"):
+            ads.acting_as(actor)
+
     # Exactly once
 
     def test_a_pull_of_another_campaign_is_not_taken_for_ones_own(self, ads: Campaign, store: Store) -> None:

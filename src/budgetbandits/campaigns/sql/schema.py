@@ -39,7 +39,7 @@ __all__ = [
     "version_of",
 ]
 
-NEWEST: Final = "0005"
+NEWEST: Final = "0006"
 VERSION_TABLE: Final = "schema_version"
 _AMOUNTS: Final = re.compile(r"-?\d{1,16}( -?\d{1,16})*", re.ASCII)  # what `journal.written` writes
 
@@ -82,6 +82,7 @@ entries = Table(
     Column("further", Text),
     Column("note", Text),
     Column("terms", Text),
+    Column("actor", Text),
 )
 
 # NULL differs from NULL in both databases, so entries without a key do not clash.
@@ -97,6 +98,21 @@ snapshots = Table(
     Column("contents", Text, nullable=False),
 )
 Index("snapshots_by_pulls", snapshots.c.campaign, snapshots.c.asked)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("campaign", Text, ForeignKey("campaigns.name")),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("created", BigInteger, nullable=False),
+    Column("last_used", BigInteger),
+    Column("revoked", BigInteger),
+)
+_IN_FORCE: Final = tokens.c.revoked.is_(None)
+Index("one_name_in_force", tokens.c.name, unique=True, sqlite_where=_IN_FORCE, postgresql_where=_IN_FORCE)
 
 
 def record_of(row: Row[Any]) -> CampaignRecord:
@@ -118,11 +134,12 @@ def entry_of(row: Sequence[Any]) -> Entry:
     """
     entry = Entry(row[0], row[1], Kind(row[2]), *row[3:])
     numbers = (entry.pull, entry.arm, entry.until)
+    texts = (entry.key, entry.further, entry.note, entry.terms, entry.actor)
     is_sound = (
         all(isinstance(number, int) for number in (entry.number, entry.time, entry.amount, entry.part, entry.wanted))
         and all(number is None or isinstance(number, int) for number in numbers)
         and (entry.reward is None or isinstance(entry.reward, float))
-        and all(text is None or isinstance(text, str) for text in (entry.key, entry.further, entry.note, entry.terms))
+        and all(text is None or isinstance(text, str) for text in texts)
         and (entry.further is None or _AMOUNTS.fullmatch(entry.further) is not None)
         and is_moment(entry.time)
         and (entry.until is None or is_moment(entry.until))
