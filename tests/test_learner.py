@@ -36,7 +36,7 @@ from budgetbandits.errors import (
     RoundedCostWarning,
     UnknownPull,
 )
-from budgetbandits.policies.state import Resources
+from budgetbandits.policies.resources import Resources
 from states import asked
 
 COSTS: dict[str, int | str | float] = {"camera": 4, "radio": "2.5", "microphone": 0.1}

@@ -15,8 +15,9 @@ import budgetbandits as bb
 from budgetbandits.core.streams import MIXTURE, uniform
 from budgetbandits.errors import InvalidInput, TightBudgetWarning
 from budgetbandits.policies import Arms, Now, Requested
+from budgetbandits.policies.allowance import hopeful_cost
 from budgetbandits.policies.relaxation import needed_values, relaxed_pulls
-from budgetbandits.policies.state import Arm, arm_of, first_moment, hopeful_cost
+from budgetbandits.policies.state import Arm, arm_of, first_moment
 from budgetbandits.simulation.engine.dispatch import play_run
 from errands import errands, seen_by_oracle
 from reference import Errand, best_pair

@@ -12,7 +12,8 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Flags, Floats
 from budgetbandits.live.learning import Learning
 from budgetbandits.policies.memories import Past, Window, add_exactly
-from budgetbandits.policies.state import Arms, Resources
+from budgetbandits.policies.resources import Resources
+from budgetbandits.policies.state import Arms
 
 __all__ = ["carry_over"]
 

@@ -12,27 +12,22 @@ from budgetbandits.core.money import PriceList
 from budgetbandits.errors import InvalidReward, PolicyError
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.forgetful import takes_notes
+from budgetbandits.policies.horizon import note_what_is_left, payable
 from budgetbandits.policies.memories import Everything
+from budgetbandits.policies.resources import Resources, learn_costs, resources_in, share_taken, shares_of
 from budgetbandits.policies.state import (
     Arms,
     Now,
     Requested,
-    Resources,
     first_moment,
     first_requested,
     fresh_arms,
     learn,
     learn_cost,
-    learn_costs,
     no_first_tries,
     note_first_try,
     note_reward,
-    note_what_is_left,
-    payable,
     read_only,
-    resources_in,
-    share_taken,
-    shares_of,
 )
 
 __all__ = ["Learning", "Lesson", "plain_reward"]

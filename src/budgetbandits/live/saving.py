@@ -17,7 +17,8 @@ from budgetbandits.live.learning import Learning
 from budgetbandits.live.player import Decision, Player
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.memories import restore_past, saved_past
-from budgetbandits.policies.state import Arms, Resources
+from budgetbandits.policies.resources import Resources
+from budgetbandits.policies.state import Arms
 
 __all__ = ["from_json", "restore_state", "saved_state", "to_json"]
 

@@ -5,10 +5,20 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, copy_into
 from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.policies.resources import Resources
+from budgetbandits.policies.state import Arms, Now, Requested, money_left_of, requests_left_of
 
-__all__ = ["Allowance", "Further", "is_money_alone", "shares_of_scarcest"]
+__all__ = [
+    "Allowance",
+    "Further",
+    "allowance_of",
+    "is_money_alone",
+    "likely_cost",
+    "likely_costs",
+    "shares_of_scarcest",
+]
 
 _LEAST: Final = 1e-100  # what is divided by may be 0
 
@@ -77,3 +87,88 @@ def shares_of_scarcest(allowance: Allowance, further: Further) -> Floats:
     for resource in range(len(further.budgets)):
         shares = np.maximum(shares, further.costs[resource] / max(float(further.budgets[resource]), _LEAST))
     return shares
+
+
+@allocating  # of arrays that it hands on, it has to keep count
+def allowance_of(arms: Arms, now: Now) -> Allowance:
+    """Return what is left to spend on these arms, as an oracle sees it."""
+    requested, resources = now.requested, arms.resources
+    return Allowance(
+        costs_to_oracles(arms, requested, resources),
+        budget_to_oracles(now, resources),
+        arms.pulls_left,
+        further_of(arms, requested, resources),
+    )
+
+
+@allocating
+def costs_to_oracles(arms: Arms, requested: Requested | None, resources: Resources | None) -> Floats:
+    """Return what a pull of each arm is taken to cost, in the first resource."""
+    if resources is None:
+        return likely_costs(arms, requested)
+    return likely_row(arms, requested, resources, 0)
+
+
+@kernel
+def budget_to_oracles(now: Now, resources: Resources | None) -> float:
+    """Return the price of what is left of the first resource."""
+    return money_left_of(now.requested, now.budget_left) if resources is None else float(resources.left[0])
+
+
+@allocating
+def likely_costs(arms: Arms, requested: Requested | None) -> Floats:
+    """Return what a pull of each arm is taken to cost: without requests the mean cost, with them see `likely_cost`."""
+    if requested is None:
+        return arms.mean_cost
+    costs: Floats = np.minimum(arms.mean_cost, arms.cost)
+    for arm in np.flatnonzero(arms.cost_low < arms.cost):
+        costs[arm] = likely_cost(arms, int(arm), requested)
+    return costs
+
+
+@allocating
+def likely_row(arms: Arms, requested: Requested | None, resources: Resources, resource: int) -> Floats:
+    """Return the same for one of several resources."""
+    least: Floats = resources.costs_low[resource]
+    costs: Floats = resources.mean_costs[resource].copy()
+    for arm in np.flatnonzero(least < resources.costs[resource]):
+        costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.told[arm]), requested)
+    return costs
+
+
+@kernel
+def likely_cost(arms: Arms, arm: int, requested: Requested | None) -> float:
+    """Return what a pull of one arm is taken to cost where there are requests: nothing at all for a free arm."""
+    mean_cost, least, greatest = float(arms.mean_cost[arm]), float(arms.cost_low[arm]), float(arms.cost[arm])
+    if least < greatest:
+        return hopeful_cost(mean_cost, least, float(arms.told[arm]), requested)
+    return min(mean_cost, greatest)
+
+
+@kernel
+def hopeful_cost(mean_cost: float, least: float, told: float, requested: Requested | None) -> float:
+    """Return the mean of a random cost as if it had been the least that it can be a few times more.
+
+    So an arm never tried has its least cost; and one whose first pulls happened to be dear is not given up for that, as
+    long as there are many requests left to try it again. There are ln(1 + requests left / (pulls told + 1)) such times,
+    fewer and fewer.
+    """
+    requests_left = requests_left_of(requested)
+    if requests_left == math.inf:
+        return mean_cost
+    times = math.log1p(max(requests_left, 1.0) / (told + 1.0))
+    return (told * mean_cost + times * least) / (told + times)
+
+
+@allocating
+def further_of(arms: Arms, requested: Requested | None, resources: Resources | None) -> Further | None:
+    """Return what limits pulls of these arms beside the money, or None."""
+    if requested is None:
+        return None
+    if resources is None:
+        none = np.empty((0, len(arms.cost)))
+        return Further(requested.requests_left, none, np.empty(0), requested.skip, requested.fills)
+    costs = np.empty((len(resources.left) - 1, len(arms.cost)))
+    for resource in range(len(costs)):
+        copy_into(costs[resource], likely_row(arms, requested, resources, resource + 1))
+    return Further(requested.requests_left, costs, resources.left[1:], requested.skip, requested.fills)

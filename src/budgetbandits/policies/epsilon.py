@@ -8,13 +8,13 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require, require_spec
+from budgetbandits.policies.allowance import allowance_of
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.index_policy import arm_drawn, first_fresh, scattered
 from budgetbandits.policies.oracles import DensityGreedy, Fractional, Oracle
 from budgetbandits.policies.state import (
     Arms,
     Now,
-    allowance_of,
     declined,
     may_decline,
     money_left,

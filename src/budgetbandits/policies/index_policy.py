@@ -12,10 +12,11 @@ from budgetbandits.core.arrays import Counts, Floats, put
 from budgetbandits.core.compiled import allocating, handed_on, kernel
 from budgetbandits.core.specs import require_flag, require_spec
 from budgetbandits.errors import PolicyError
+from budgetbandits.policies.allowance import allowance_of
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices import UCB1, Index
 from budgetbandits.policies.oracles import DensityGreedy, Oracle
-from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, declined, may_decline, select
+from budgetbandits.policies.state import Arms, Now, Requested, declined, may_decline, select
 
 __all__ = ["IndexPolicy"]
 

@@ -7,13 +7,13 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
-from budgetbandits.policies.allowance import Allowance, Further
+from budgetbandits.policies.allowance import Allowance, Further, allowance_of
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.kl import bernoulli_divergence, two_moment_divergence
 from budgetbandits.policies.indices.scaled import scaled_mean, scaled_variance
 from budgetbandits.policies.mixing import arm_in_mixture, pulls_in_mixture
 from budgetbandits.policies.relaxation import needed_values
-from budgetbandits.policies.state import Arm, Arms, Now, Requested, allowance_of, arm_of, select
+from budgetbandits.policies.state import Arm, Arms, Now, Requested, arm_of, select
 
 __all__ = ["IMED", "TwoMomentIMED"]
 

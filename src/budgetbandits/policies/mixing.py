@@ -5,10 +5,10 @@ Where a policy without requests looks for the densest arm, with requests it draw
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating
-from budgetbandits.policies.allowance import Allowance
+from budgetbandits.policies.allowance import Allowance, allowance_of
 from budgetbandits.policies.index_policy import scattered
 from budgetbandits.policies.oracles import draw_fractional, fractional_pulls
-from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, has_resources, select
+from budgetbandits.policies.state import Arms, Now, Requested, has_resources, select
 
 __all__ = ["allowance_for", "arm_in_mixture", "pulls_in_mixture"]
 

@@ -8,9 +8,11 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require
+from budgetbandits.policies.allowance import allowance_of
 from budgetbandits.policies.base import Policy
+from budgetbandits.policies.horizon import pulls_ahead
 from budgetbandits.policies.mixing import arm_in_mixture, pulls_in_mixture
-from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, pulls_ahead, select
+from budgetbandits.policies.state import Arms, Now, Requested, select
 
 __all__ = ["Poker"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats, put
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require
-from budgetbandits.policies.allowance import Allowance, Further
+from budgetbandits.policies.allowance import Allowance, Further, allowance_of
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.relaxation import needed_values
-from budgetbandits.policies.state import Arms, Now, Requested, allowance_of, may_decline, select
+from budgetbandits.policies.state import Arms, Now, Requested, may_decline, select
 
 __all__ = ["AboveAverage"]
 

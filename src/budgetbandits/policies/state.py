@@ -14,44 +14,17 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats, copy_into
+from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.books import Fallback
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
 from budgetbandits.core.money import PriceList
-from budgetbandits.policies.allowance import Allowance, Further
+from budgetbandits.policies.resources import Resources, columns_of
 
-__all__ = ["Arm", "Arms", "Now", "Requested", "Resources"]
+__all__ = ["Arm", "Arms", "Now", "Requested"]
 
 DEARER: Final = 1.5  # times the dearest arm tried: an arm of another class
-_FEW: Final = 30  # costs told
 _LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
-_FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
-
-
-class Resources(NamedTuple):
-    """Several resources: one row each, one column an arm. Amounts are prices in units of each resource's own.
-
-    Attributes
-    ----------
-    costs
-        The greatest price of a pull.
-    costs_low
-        The least.
-    mean_costs
-        The mean of the costs told with the rewards that were learned from, or the least while there are none. A
-        policy that forgets does not forget these.
-    cost_sums
-        The sum of these.
-    budgets, left
-        What there was of each resource, and what is neither spent nor reserved.
-    """
-
-    costs: Floats
-    costs_low: Floats
-    mean_costs: Floats
-    cost_sums: Floats
-    budgets: Floats
-    left: Floats
+FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
 
 
 class Arms(NamedTuple):
@@ -355,77 +328,6 @@ def note_reward(first_tries: Floats, excess: float, mean_cost: float, is_barren:
         first_tries[0] = excess / mean_cost
 
 
-@kernel
-def payable(
-    arms: Arms, prices: Floats, fallback: Fallback, money: float, requests_left: float, requested: Requested | None
-) -> float:
-    """Return how much of the money left a pull may cost, so that every request still to come can be answered.
-
-    For these the price of the fallback is kept. Where that cannot be promised, because the budget does not pay its
-    greatest cost throughout, less is kept once it is known what it costs; and the fallback itself may always be pulled.
-    """
-    if requested is None or fallback.arm < 0:
-        return money
-    price, later = float(prices[fallback.arm]), max(requests_left - 1.0, 0.0)
-    kept = price * later
-    if not fallback.is_certain and arms.told[fallback.arm] > 0:
-        kept = min(kept, likely_total(arms, fallback.arm, price, later))
-    return float(min(money, max(money - kept, price)))
-
-
-@kernel
-def likely_total(arms: Arms, arm: int, price: float, pulls: float) -> float:
-    """Return what so many more pulls of an arm cost at most, as far as those told so far say.
-
-    That is their mean, three standard errors of such a sum, since mean and sum both vary, and once the greatest cost. A
-    variance from few costs may be far too small: the greatest cost enters it like one more of them.
-    """
-    told, mean = arms.told[arm], arms.mean_cost[arm]
-    variance = max(arms.cost_squares[arm] / told - (arms.cost_sum[arm] / told) ** 2, 0.0)
-    if told < _FEW:
-        variance += price * price / told
-    return float(mean * pulls + 3.0 * math.sqrt(variance * pulls * (1.0 + pulls / told)) + price)
-
-
-@kernel
-def pulls_ahead(cost: float, times: float, now: Now) -> float:
-    """Return how many pulls at this cost are still to come, over a number of times.
-
-    The money left allows so many or, if that is less, there are no more requests. A free arm needs no money.
-    """
-    return pulls_ahead_of(cost, times, now.budget_left, now.cost_high, now.requested)
-
-
-@kernel
-def pulls_ahead_of(
-    cost: float, times: float, budget_left: float, cost_high: float, requested: Requested | None
-) -> float:
-    """Return the same, from what it depends on."""
-    if requested is None:
-        return budget_left / (cost * times)
-    if cost * requested.requests_left <= requested.money_left or cost <= _FREE_SHARE * cost_high:
-        return requested.requests_left / times
-    return requested.money_left / (cost * times)
-
-
-@kernel
-def pulls_in_all(cost: float, arms: float, times: float, now: Now) -> float:
-    """Return how many pulls at this cost there can be in all, over a number of arms and of times."""
-    return pulls_in_all_of(cost, arms, times, now.budget, now.cost_high, now.requested)
-
-
-@kernel
-def pulls_in_all_of(
-    cost: float, arms: float, times: float, budget: float, cost_high: float, requested: Requested | None
-) -> float:
-    """Return the same, from what it depends on."""
-    if requested is None:
-        return budget / (cost * arms * times)
-    if cost * requested.requests <= budget or cost <= _FREE_SHARE * cost_high:
-        return requested.requests / (arms * times)
-    return budget / (cost * arms * times)
-
-
 @allocating
 def fresh_arms(
     prices: Floats,
@@ -438,7 +340,7 @@ def fresh_arms(
     """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
     size = len(prices)
     cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices.copy()
-    cost_low[prices <= 0.0] = _FREE_SHARE * (float(prices.max()) or 1.0)
+    cost_low[prices <= 0.0] = FREE_SHARE * (float(prices.max()) or 1.0)
     return Arms(
         cost=prices.copy(),
         pulls_left=limits.copy(),
@@ -469,97 +371,6 @@ def _views(arrays: Arms | Resources) -> dict[str, Any]:
     for view in views.values():
         view.flags.writeable = False
     return views
-
-
-# Several resources
-
-
-@allocating
-def another(resources: Resources | None) -> Resources | None:
-    """Return resources of which nothing was spent yet, of the same costs and budgets."""
-    if resources is None:
-        return resources  # not `None`: compiled, the result would be one or the other
-    return fresh_resources(resources.costs, resources.costs_low, resources.budgets)
-
-
-@allocating
-def fresh_resources(costs: Floats, costs_low: Floats, budgets: Floats) -> Resources:
-    """Return resources of which nothing was spent yet."""
-    return Resources(
-        costs=costs,
-        costs_low=costs_low,
-        mean_costs=costs_low.copy(),
-        cost_sums=np.zeros(costs.shape),
-        budgets=budgets,
-        left=budgets.copy(),
-    )
-
-
-def resources_in(bills: Sequence[PriceList]) -> Resources:
-    """Return what several bills say as resources of which nothing was spent yet."""
-    return fresh_resources(
-        np.array([bill.prices for bill in bills]),
-        np.array([bill.prices if bill.least is None else bill.least for bill in bills]),
-        np.array([bill.unit.price(bill.budget) for bill in bills]),
-    )
-
-
-@allocating
-def shares_of(costs: Floats, budgets: Floats) -> Floats:
-    """Return what a pull of each arm takes of the budget of its scarcest resource."""
-    shares: Floats = costs[0] / budgets[0]
-    for resource in range(1, len(budgets)):
-        shares = np.maximum(shares, costs[resource] / budgets[resource])
-    return shares
-
-
-@kernel
-def share_taken(costs: Floats, budgets: Floats) -> float:
-    """Return what one pull took of the budget of its scarcest resource."""
-    share = 0.0
-    for resource in range(len(budgets)):
-        share = max(share, costs[resource] / budgets[resource])
-    return share
-
-
-@allocating
-def note_what_is_left(
-    arms: Arms, resources: Resources, shares: Floats, fallback: Fallback, requests_left: float
-) -> float:
-    """Let arms that cannot be paid cost more than all money, and return the share that is left to the others.
-
-    That is the share of the scarcest of those resources that some arm still needs, and enough for any arm that can be
-    paid. Of each resource the price of the fallback is kept for the requests still to come; it may itself always be
-    pulled, should a client's own choices have left less than that.
-    """
-    later = max(requests_left - 1.0, 0.0)
-    is_payable = arms.pulls_left > 0
-    for resource in range(len(resources.left)):
-        left = resources.left[resource]
-        payable = left
-        if fallback.arm >= 0:
-            price = resources.costs[resource, fallback.arm]
-            payable = min(left, max(left - price * later, price))
-        is_payable &= resources.costs[resource] <= payable
-    scarcest = 1.0
-    for resource in range(len(resources.left)):
-        if np.any(is_payable & (resources.costs[resource] > 0.0)):
-            scarcest = min(scarcest, resources.left[resource] / resources.budgets[resource])
-    more = np.zeros(len(shares))
-    more[~is_payable] = np.inf
-    np.add(shares, more, arms.cost)
-    # An arm may take more of another resource than is left of the scarcest, and can be paid all the same.
-    return max(scarcest, float((shares * is_payable).max()))
-
-
-@kernel
-def learn_costs(resources: Resources, arm: int, costs: Floats, told: float) -> None:
-    """Let what a pull took of each resource enter the means, after its reward."""
-    for resource in range(len(costs)):
-        resources.cost_sums[resource, arm] += costs[resource]
-        mean = resources.cost_sums[resource, arm] / told
-        low, high = resources.costs_low[resource, arm], resources.costs[resource, arm]
-        resources.mean_costs[resource, arm] = min(max(mean, low), high)  # rounding may carry it beyond
 
 
 @kernel
@@ -596,21 +407,6 @@ def resources_of(arms: Arms, chosen: Counts) -> Resources | None:
     return columns_of(arms.resources, chosen)
 
 
-@allocating
-def columns_of(resources: Resources | None, chosen: Counts) -> Resources | None:
-    """Return some columns only."""
-    if resources is None:
-        return resources  # not `None`: compiled, the result would be one or the other
-    return Resources(
-        costs=resources.costs[:, chosen],
-        costs_low=resources.costs_low[:, chosen],
-        mean_costs=resources.mean_costs[:, chosen],
-        cost_sums=resources.cost_sums[:, chosen],
-        budgets=resources.budgets,
-        left=resources.left,
-    )
-
-
 select: Callable[[Arms, Counts], Arms] = allocating(
     fieldwise(Arms, "arms, chosen", "arms.{field}[chosen]", resources=resources_of)
 )
@@ -618,88 +414,3 @@ select: Callable[[Arms, Counts], Arms] = allocating(
 
 arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(arms.{field}[arm])"))
 """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
-
-
-@allocating  # of arrays that it hands on, it has to keep count
-def allowance_of(arms: Arms, now: Now) -> Allowance:
-    """Return what is left to spend on these arms, as an oracle sees it."""
-    requested, resources = now.requested, arms.resources
-    return Allowance(
-        costs_to_oracles(arms, requested, resources),
-        budget_to_oracles(now, resources),
-        arms.pulls_left,
-        further_of(arms, requested, resources),
-    )
-
-
-@allocating
-def costs_to_oracles(arms: Arms, requested: Requested | None, resources: Resources | None) -> Floats:
-    """Return what a pull of each arm is taken to cost, in the first resource."""
-    if resources is None:
-        return likely_costs(arms, requested)
-    return likely_row(arms, requested, resources, 0)
-
-
-@kernel
-def budget_to_oracles(now: Now, resources: Resources | None) -> float:
-    """Return the price of what is left of the first resource."""
-    return money_left_of(now.requested, now.budget_left) if resources is None else float(resources.left[0])
-
-
-@allocating
-def likely_costs(arms: Arms, requested: Requested | None) -> Floats:
-    """Return what a pull of each arm is taken to cost: without requests the mean cost, with them see `likely_cost`."""
-    if requested is None:
-        return arms.mean_cost
-    costs: Floats = np.minimum(arms.mean_cost, arms.cost)
-    for arm in np.flatnonzero(arms.cost_low < arms.cost):
-        costs[arm] = likely_cost(arms, int(arm), requested)
-    return costs
-
-
-@allocating
-def likely_row(arms: Arms, requested: Requested | None, resources: Resources, resource: int) -> Floats:
-    """Return the same for one of several resources."""
-    least: Floats = resources.costs_low[resource]
-    costs: Floats = resources.mean_costs[resource].copy()
-    for arm in np.flatnonzero(least < resources.costs[resource]):
-        costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.told[arm]), requested)
-    return costs
-
-
-@kernel
-def likely_cost(arms: Arms, arm: int, requested: Requested | None) -> float:
-    """Return what a pull of one arm is taken to cost where there are requests: nothing at all for a free arm."""
-    mean_cost, least, greatest = float(arms.mean_cost[arm]), float(arms.cost_low[arm]), float(arms.cost[arm])
-    if least < greatest:
-        return hopeful_cost(mean_cost, least, float(arms.told[arm]), requested)
-    return min(mean_cost, greatest)
-
-
-@kernel
-def hopeful_cost(mean_cost: float, least: float, told: float, requested: Requested | None) -> float:
-    """Return the mean of a random cost as if it had been the least that it can be a few times more.
-
-    So an arm never tried has its least cost; and one whose first pulls happened to be dear is not given up for that, as
-    long as there are many requests left to try it again. There are ln(1 + requests left / (pulls told + 1)) such times,
-    fewer and fewer.
-    """
-    requests_left = requests_left_of(requested)
-    if requests_left == math.inf:
-        return mean_cost
-    times = math.log1p(max(requests_left, 1.0) / (told + 1.0))
-    return (told * mean_cost + times * least) / (told + times)
-
-
-@allocating
-def further_of(arms: Arms, requested: Requested | None, resources: Resources | None) -> Further | None:
-    """Return what limits pulls of these arms beside the money, or None."""
-    if requested is None:
-        return None
-    if resources is None:
-        none = np.empty((0, len(arms.cost)))
-        return Further(requested.requests_left, none, np.empty(0), requested.skip, requested.fills)
-    costs = np.empty((len(resources.left) - 1, len(arms.cost)))
-    for resource in range(len(costs)):
-        copy_into(costs[resource], likely_row(arms, requested, resources, resource + 1))
-    return Further(requested.requests_left, costs, resources.left[1:], requested.skip, requested.fills)

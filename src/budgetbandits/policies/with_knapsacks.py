@@ -18,17 +18,8 @@ from budgetbandits.policies.base import Policy
 from budgetbandits.policies.index_policy import first_fresh
 from budgetbandits.policies.indices.scaled import is_random, scaled_mean
 from budgetbandits.policies.mixing import allowance_for, arm_in_mixture, pulls_in_mixture
-from budgetbandits.policies.state import (
-    Arm,
-    Arms,
-    Now,
-    Requested,
-    Resources,
-    arm_of,
-    money_left,
-    requests_left_of,
-    requests_of,
-)
+from budgetbandits.policies.resources import Resources
+from budgetbandits.policies.state import Arm, Arms, Now, Requested, arm_of, money_left, requests_left_of, requests_of
 
 __all__ = ["Pacer", "PrimalDualBwK", "UCBBwK"]
 

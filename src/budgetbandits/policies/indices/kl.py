@@ -12,6 +12,13 @@ import numpy as np
 
 from budgetbandits.core.compiled import kernel
 from budgetbandits.core.specs import require
+from budgetbandits.policies.horizon import (
+    horizon_boundary,
+    horizon_spread,
+    pulls_ahead,
+    pulls_ahead_of,
+    pulls_in_all,
+)
 from budgetbandits.policies.indices.base import INDICES, ScalarIndex
 from budgetbandits.policies.indices.scaled import (
     is_random,
@@ -23,17 +30,7 @@ from budgetbandits.policies.indices.scaled import (
     top_ratio,
     unscaled,
 )
-from budgetbandits.policies.state import (
-    DEARER,
-    Arm,
-    Now,
-    has_requests,
-    money_left,
-    pulls_ahead,
-    pulls_ahead_of,
-    pulls_in_all,
-    requests_left_of,
-)
+from budgetbandits.policies.state import DEARER, Arm, Now, has_requests, money_left, requests_left_of
 
 __all__ = ["KLUCB", "HorizonKLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
 
@@ -365,25 +362,6 @@ class LearnedRangeKLUCB(ScalarIndex):
         of_money = cost * tries / max(self.share * money_left(now), _NOTHING)
         used = np.maximum(of_money, tries / max(self.share * requests_left_of(now.requested), _NOTHING))
         return top + (now.reward_high - top) * np.maximum(1.0 - used, 0.0)
-
-
-@kernel
-def horizon_spread(log: float) -> float:
-    """Return by what `horizon_boundary` divides: a fit, for L = ln(1 + x)."""
-    return 7.6 + 2.3 * log * log / (2.2 + log)
-
-
-@kernel
-def horizon_boundary(ahead: float) -> float:
-    """Return g(x), how much evidence it takes to give up an arm that may be pulled x times as often as so far.
-
-    It is a fit to the boundary of the Bayesian one-armed bandit with a horizon (Lai 1987): about x / 7.6 for small x,
-    where little is left to win, and like ln x for large ones.
-
-    >>> round(horizon_boundary(1.0), 3), round(horizon_boundary(1e4), 3)
-    (0.118, 6.006)
-    """
-    return math.log1p(ahead / horizon_spread(math.log1p(ahead)))
 
 
 @kernel

@@ -18,11 +18,12 @@ import numpy as np
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.compiled import kernel
 from budgetbandits.core.specs import require, require_flag, require_spec
+from budgetbandits.policies.horizon import pulls_in_all
 from budgetbandits.policies.indices.base import INDICES, Index, ScalarIndex
 from budgetbandits.policies.indices.kl import best_ratio, kl_upper, log_plus
 from budgetbandits.policies.indices.scaled import is_random, saving, saving_range, top_ratio
 from budgetbandits.policies.indices.ucb import OmegaUCB
-from budgetbandits.policies.state import Arm, Arms, Now, arm_of, has_requests, pulls_in_all
+from budgetbandits.policies.state import Arm, Arms, Now, arm_of, has_requests
 
 __all__ = [
     "CUCB",

@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from budgetbandits.core.specs import require, require_flag
+from budgetbandits.policies.horizon import pulls_in_all
 from budgetbandits.policies.indices.base import INDICES, LinearIndex, ScalarIndex
 from budgetbandits.policies.indices.kl import log_plus
 from budgetbandits.policies.indices.scaled import scaled_mean, scaled_variance, unscaled
-from budgetbandits.policies.state import Arm, Now, pulls_in_all
+from budgetbandits.policies.state import Arm, Now
 
 __all__ = ["MOSS", "UCB1", "UCBV", "Mean", "OmegaUCB", "UCBTuned"]
 

@@ -13,25 +13,22 @@ from budgetbandits.core.money import pay, rounded_down
 from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
+from budgetbandits.policies.horizon import note_what_is_left, payable
 from budgetbandits.policies.memories import Memory, Past
+from budgetbandits.policies.resources import Resources, another, learn_costs
 from budgetbandits.policies.state import (
     Arms,
     Now,
     Requested,
-    Resources,
-    another,
     first_moment,
     fresh_arms,
     learn,
     learn_cost,
-    learn_costs,
     may_decline,
     moment_at,
     no_first_tries,
     note_first_try,
     note_reward,
-    note_what_is_left,
-    payable,
     requests_of,
     use_up,
 )

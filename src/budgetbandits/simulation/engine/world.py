@@ -12,7 +12,8 @@ from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import PriceList, drawn_price
 from budgetbandits.core.resources import Bill, price_lists
 from budgetbandits.core.streams import CHARGE, REWARD, uniform, uniforms
-from budgetbandits.policies.state import Requested, Resources, first_requested, resources_in, shares_of
+from budgetbandits.policies.resources import Resources, resources_in, shares_of
+from budgetbandits.policies.state import Requested, first_requested
 from budgetbandits.problems.laws.changing import Schedules, changing_reward
 from budgetbandits.problems.laws.empirical import Empirical
 from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, stacked, tabulate
