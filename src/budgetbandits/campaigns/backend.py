@@ -23,6 +23,7 @@ from budgetbandits.errors import InvalidInput, StoreUnavailable
 
 __all__ = [
     "BACKENDS",
+    "PAGE",
     "Backend",
     "CampaignRecord",
     "Totals",

@@ -2,18 +2,17 @@
 
 import copy
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from decimal import Decimal
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Any, Final, TypeVar, overload
 
 from budgetbandits.campaigns.arrivals import RequestRate
-from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, entries_after
+from budgetbandits.campaigns.backend import PAGE, Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.chain import checked_heads
-from budgetbandits.campaigns.clerk import Clerk, StillClerk, totals_of
+from budgetbandits.campaigns.clerk import Clerk, Commit, HeldClerk, StillClerk, totals_of
 from budgetbandits.campaigns.fold import Lease
 from budgetbandits.campaigns.held import Holding, OnError
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind
@@ -21,8 +20,10 @@ from budgetbandits.campaigns.ledger import Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
 from budgetbandits.campaigns.times import Clock, Duration, duration, moment, span
 from budgetbandits.campaigns.waiting import asking, drive, drive_async
+from budgetbandits.campaigns.why import Explanation, explanation
 from budgetbandits.core.books import SKIP, Pull, Reservation, check_wanted
 from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, check_text, is_whole, shown
+from budgetbandits.core.notices import notice
 from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import (
@@ -30,6 +31,7 @@ from budgetbandits.errors import (
     InvalidInput,
     InvalidReward,
     JournalDamaged,
+    PullError,
     RoundedCostWarning,
     UnknownPull,
 )
@@ -582,6 +584,38 @@ class Campaign:
         """
         return Campaign(self._backend, self._backend.find(self.name), self._clock, is_still=True)
 
+    def at_once(self, view: "Callable[[Campaign], Answer]") -> Answer:
+        """Return what a view makes of the campaign as it stands at this moment: all that it sees belongs together.
+
+        It is faster than `as_of_now`, which reads the journal anew. But others wait meanwhile: keep it short.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
+        >>> ads = store.create("spring", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1), seed=7)
+        >>> _ = ads.ask()
+        >>> ads.at_once(lambda now: (now.pulls, now.money.reserved, now.entries))
+        (1, Decimal('1'), 1)
+        >>> store.close(); folder.cleanup()
+        """
+
+        def seen(ledger: Ledger) -> Answer:
+            still = copy.copy(self)
+            still._clerk = HeldClerk(self._clerk, ledger)
+            return view(still)
+
+        return self.look(seen)
+
+    def listen(self, listener: Callable[[Commit], None]) -> None:
+        """Call a function after each commit of this process: in a thread that others wait for, so it must be quick."""
+        self._clerk.listeners.append(listener)
+
+    def look(self, view: Callable[[Ledger], Answer]) -> Answer:
+        """Return what a view makes of the ledger as it stands, for programs that know it. Others wait meanwhile."""
+        return self._clerk.look(view)
+
     @property
     def name(self) -> str:
         """The name."""
@@ -720,17 +754,80 @@ class Campaign:
         now = self._clerk.time()
         return self._clerk.look(lambda ledger: Table(_lease_row(ledger, *each, now) for each in ledger.leases()))
 
-    def history(self) -> Iterator[HistoryRow]:
-        """Return the journal, entry by entry, from the beginning."""
-        names = list(self._settings.names)  # as they are known at each entry
-        for entry in self.journal():
-            if entry.kind is Kind.ADDED:
-                names.append(_name_in(entry))
-            yield self._history_row(entry, names)
+    def history(self, after: int = 0, limit: int | None = None) -> Iterator[HistoryRow]:
+        """Return the journal, entry by entry.
 
-    def journal(self) -> Iterator[Entry]:
-        """Return the journal as it is stored, in whole units of money and microseconds."""
-        return entries_after(self._clerk.journal, 0)
+        Parameters
+        ----------
+        after
+            Begin with the entry that follows this one; by default with the first.
+        limit
+            Return so many entries at most.
+        """
+        names, arms = self._arms_at(after)
+        for entry in self.journal(after, limit):
+            if entry.kind is Kind.ADDED:
+                arms += 1
+                if arms > len(names):
+                    names.append(_name_in(entry))
+            yield self._history_row(entry, names, arms)
+
+    def journal(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+        """Return the journal as it is stored, in whole units of money and microseconds. Parameters: see `history`."""
+        if limit is not None and limit <= PAGE:
+            return iter(self._clerk.journal.entries(after, limit))
+        return islice(entries_after(self._clerk.journal, after), limit)
+
+    def _arms_at(self, entries: int) -> tuple[list[ArmName], int]:
+        """Return the names of arms by their numbers, and how many there were after so many entries."""
+        first = self._settings.names
+        if entries == 0:
+            return list(first), len(first)
+        names = self.look(lambda ledger: list(ledger.settings.names))
+        if not self.skip or len(names) == len(first):  # then it makes no difference
+            return names, len(names)
+        return names, len(self._clerk.ledger_at(entries).settings.names)
+
+    def why(self, pull: Pull | int) -> Explanation:
+        """Return why the arm of a pull was pulled: what the policy knew then of each arm, and what it made of that.
+
+        The journal is replayed up to there, from the last snapshot before.
+
+        Parameters
+        ----------
+        pull
+            The pull, or its id.
+
+        Raises
+        ------
+        UnknownPull
+            If there is no such pull.
+        PullError
+            If it was made elsewhere.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
+        >>> ads = store.create("spring", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1), seed=7)
+        >>> for reward in (0.2, 0.9, 0.8):
+        ...     ads.tell(ads.ask(), reward)
+        >>> print(ads.why(3).arms)
+        name  cost  pulls  mean  upper_bound  density  probability
+        0        1      1   0.2       1.6823   1.6823            1
+        1        2      1   0.9       2.3823  1.19115            0
+        >>> store.close(); folder.cleanup()
+        """
+        number = _plain_pull(pull)
+        number = number.id if isinstance(number, Pull) else number
+        entry = next(iter(self._clerk.journal.of_pull(number)), None)
+        if entry is None:
+            raise UnknownPull(f"{number} is no pull that was handed out here: use what ask() returned, or its id")
+        if entry.kind is Kind.OBSERVED:
+            raise PullError(f"pull {number} was made elsewhere, and not decided on here: there is nothing to explain")
+        before = self._clerk.ledger_at(entry.number - 1)
+        return explanation(before, entry, _money(_accounts(before)[0]))
 
     @property
     def head(self) -> str:
@@ -809,8 +906,9 @@ class Campaign:
             f"{'' if settings.arrivals is None else f' expected until {moment(settings.arrivals.until)}'}>"
         )
 
-    def _history_row(self, entry: Entry, names: Sequence[ArmName]) -> HistoryRow:
-        if entry.arm is not None and not 0 <= entry.arm < len(names) + self._settings.skip:
+    def _history_row(self, entry: Entry, names: Sequence[ArmName], arms: int) -> HistoryRow:
+        """Return an entry for people, of which there were so many arms then; declined requests come after the last."""
+        if entry.arm is not None and not 0 <= entry.arm < arms + self._settings.skip:
             raise JournalDamaged(
                 f"entry {entry.number} of the journal is about arm number {entry.arm}, which there is not"
             )
@@ -819,7 +917,7 @@ class Campaign:
             moment(entry.time),
             str(entry.kind),
             entry.pull,
-            None if entry.arm is None else SKIP if entry.arm == len(names) else names[entry.arm],
+            None if entry.arm is None else SKIP if entry.arm == arms else names[entry.arm],
             self._settings.money.unit.decimal(entry.amount),
             entry.reward,
             entry.key,
@@ -895,7 +993,7 @@ def _called(pull: Pull | int) -> str:
 
 def _warn_if_rounded(said: str | None) -> None:
     if said is not None:
-        warnings.warn(said, RoundedCostWarning, stacklevel=3)
+        notice(said, RoundedCostWarning, stacklevel=3)
 
 
 def _accounts(ledger: Ledger) -> tuple[Account, ...]:

@@ -12,7 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeVar, cast
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, check_process, entries_after
 from budgetbandits.campaigns.group import Group
 from budgetbandits.campaigns.journal import Journal, Kind
-from budgetbandits.campaigns.ledger import Ledger, TornLedger
+from budgetbandits.campaigns.ledger import Ledger, TornLedger, replay
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.snapshots import SnapshotDamaged, is_bound
 from budgetbandits.campaigns.times import Clock, SteadyCheck, in_words, moment, timestamp
@@ -27,7 +27,7 @@ from budgetbandits.errors import (
     StoreUnavailable,
 )
 
-__all__ = ["Clerk", "Request", "StillClerk", "totals_of"]
+__all__ = ["Clerk", "Commit", "HeldClerk", "Request", "StillClerk", "totals_of"]
 
 Answer = TypeVar("Answer")
 
@@ -52,11 +52,14 @@ class Clerk:
         What the campaign was created with.
     journal
         Its journal.
+    listeners
+        Are told of each commit, in the thread that made it.
     """
 
     def __init__(self, backend: Backend, record: CampaignRecord, clock: Clock | None) -> None:
         self.settings = CampaignSettings.from_json(record.settings)
         self.journal = backend.journal(record.id)
+        self.listeners: list[Callable[[Commit], None]] = []
         self._process = os.getpid()
         self._backend = backend
         self._record = record
@@ -95,6 +98,15 @@ class Clerk:
         """Return a view of the ledger as the journal stands; nothing is written."""
         self._check_caller()
         return self._alone(lambda: view(self._present_ledger()))
+
+    def ledger_at(self, entries: int) -> Ledger:
+        """Return a ledger as it stood after so many entries, from the last sound snapshot before."""
+        ledger = self._from_snapshot(self.journal, entries)
+        ledger.journal = self.journal
+        replay(
+            self.settings, islice(entries_after(self.journal, ledger.entries), entries - ledger.entries), ledger=ledger
+        )
+        return ledger
 
     @property
     def settings_seen(self) -> CampaignSettings:
@@ -174,10 +186,13 @@ class Clerk:
                 if ledger.unsaved:
                     transaction.append(ledger.unsaved, totals_of(ledger), snapshot)
                 is_decided = True
+            commit = Commit(decided, len(ledger.unsaved))
             ledger.unsaved.clear()
             if snapshot is not None and self._has_snapshots:
                 ledger.forget_settled()
             self._seen = Mark(ledger.entries, ledger.head)
+            for listener in self.listeners:
+                listener(commit)
             return decided
         except BaseException as error:
             if has_begun:  # else the ledger is as it was: a long journal need not be read again
@@ -226,7 +241,7 @@ class Clerk:
     def _followed(self, journal: Journal, totals: Totals) -> Ledger:
         if totals.entries < self._seen.entries:
             raise self._lost(totals)
-        ledger = self._ledger or self._from_snapshot(journal, totals)
+        ledger = self._ledger or self._from_snapshot(journal, self._seen.entries or totals.entries)
         ledger.journal = journal
         self._check_seen(ledger, totals)
         for entry in islice(entries_after(journal, ledger.entries), totals.entries - ledger.entries):
@@ -242,9 +257,9 @@ class Clerk:
         if ledger.entries == self._seen.entries and ledger.head != self._seen.head:
             raise self._lost(totals)
 
-    def _from_snapshot(self, journal: Journal, totals: Totals) -> Ledger:
-        """Return the ledger of the last sound snapshot before what was seen, or one in which nothing has happened."""
-        before = 1 + (self._seen.entries or totals.entries) if self._has_snapshots else 0
+    def _from_snapshot(self, journal: Journal, entries: int) -> Ledger:
+        """Return the ledger of the last sound snapshot of so many entries, or one in which nothing has happened."""
+        before = 1 + entries if self._has_snapshots else 0
         while (snapshot := journal.snapshot_before(before)) is not None:
             if is_bound(snapshot, journal):
                 with contextlib.suppress(SnapshotDamaged):
@@ -278,6 +293,32 @@ class StillClerk(Clerk):
 
     def _caught_up_outside(self) -> Ledger:
         return self._still_ledger
+
+
+class Commit(NamedTuple):
+    """A commit: how many requests share it, and how many entries it wrote."""
+
+    requests: int
+    entries: int
+
+
+class HeldClerk(StillClerk):
+    """Shows a campaign to whoever holds its ledger.
+
+    Parameters
+    ----------
+    clerk
+        Whose ledger it is.
+    ledger
+        The ledger, which must not change meanwhile.
+    """
+
+    def __init__(self, clerk: Clerk, ledger: Ledger) -> None:
+        self.__dict__ |= clerk.__dict__
+        self._ledger_lock = threading.Lock()
+        self._at_work = None
+        self._moment = clerk.time()
+        self._still_ledger = ledger
 
 
 class Mark(NamedTuple):

@@ -13,7 +13,6 @@ such a pull is of the arm `SKIP`, costs nothing and teaches nothing.
 """
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -26,6 +25,7 @@ import numpy as np
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.checks import SKIP, ArmName, check_text, is_whole, shown
 from budgetbandits.core.money import PriceList
+from budgetbandits.core.notices import notice
 from budgetbandits.core.resources import Account, Amounts, Bill, Money, accounts_of, price_lists
 from budgetbandits.errors import (
     InvalidAmount,
@@ -703,7 +703,7 @@ def warn_if_tight(books: Books) -> None:
     # Who sets limits that let no arm answer everything means it.
     if requests is None or is_certain or not np.any(books.limits >= requests):
         return
-    warnings.warn(
+    notice(
         f"{_told_of_tightness(books, arm)}, and some requests may go unanswered; give a larger budget or fewer "
         "requests, or let requests be declined (skip=True)",
         TightBudgetWarning,

@@ -1,0 +1,132 @@
+"""Why an arm was pulled, a campaign at one moment, and its journal from any entry on."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.campaigns import ledger as ledgers
+from budgetbandits.campaigns.clerk import Commit
+from budgetbandits.campaigns.store import Given
+from budgetbandits.core.notices import noticed
+from budgetbandits.errors import PullError, TightBudgetWarning, UnknownPull
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[bb.Store]:
+    with bb.open_store(f"sqlite:///{tmp_path}/ads.db") as store:
+        yield store
+
+
+@pytest.fixture
+def many_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "SNAPSHOT_EVERY", 7)
+    monkeypatch.setattr(ledgers, "_SNAPSHOT_BYTES", 10**9)
+
+
+def played(store: bb.Store, policy: bb.Policy, pulls: int = 30) -> bb.Campaign:
+    ads = store.create(
+        "spring",
+        policy=policy,
+        costs={"a": "0.10", "b": "0.25"},
+        budget=10,
+        reward_range=(0, 1),
+        seed=7,
+        requests=1000,
+        skip=True,
+    )
+    for count in range(pulls):
+        pull = ads.ask()
+        assert pull is not None
+        if pull.arm != bb.SKIP:
+            ads.tell(pull, reward=0.3 if pull.arm == "a" else 0.8)
+        if count == pulls // 2:
+            ads.add_arm("c", "0.20")
+    return ads
+
+
+@pytest.mark.usefixtures("many_snapshots")
+@pytest.mark.parametrize(
+    "policy", [bb.kube(), bb.thompson(), bb.recommended()], ids=["kube", "thompson", "recommended"]
+)
+def test_every_pull_was_possible_by_what_the_policy_knew_then(store: bb.Store, policy: bb.Policy) -> None:
+    ads = played(store, policy)
+    asked = [row for row in ads.history() if row.kind == "asked"]
+    for row in asked:
+        why = ads.why(row.pull or 0)
+        assert (why.pull, why.arm, why.entry, why.time) == (row.pull, row.arm, row.number, row.time)
+        chances = {arm.name: arm.probability for arm in why.arms} | {bb.SKIP: why.skip_probability}
+        assert chances[why.arm] > 0
+        assert sum(chances.values()) == pytest.approx(1)
+    assert [arm.name for arm in ads.why(1).arms] == ["a", "b"]
+    assert [arm.name for arm in ads.why(len(asked)).arms] == ["a", "b", "c"]
+
+
+def test_what_is_explained_is_how_the_campaign_stood_before(store: bb.Store) -> None:
+    ads = played(store, bb.kube(), pulls=5)
+    money, arms, chances = ads.money, ads.arms, {row.arm: row.probability for row in ads.best_set()}
+    pull = ads.ask(arm="b")
+    assert pull is not None
+    ads.tell(pull, 1.0)
+    why = ads.why(pull)
+    assert (why.money, why.is_directed) == (money, True)
+    assert [(arm.name, arm.pulls, arm.mean) for arm in why.arms] == [(arm.name, arm.pulls, arm.mean) for arm in arms]
+    assert {arm.name: arm.probability for arm in why.arms if arm.probability} | {
+        bb.SKIP: why.skip_probability
+    } == chances
+
+
+def test_only_what_was_decided_here_is_explained(store: bb.Store) -> None:
+    ads = played(store, bb.kube(), pulls=1)
+    ads.observe([("a", 0.5)], key="before")
+    with pytest.raises(PullError, match="pull 2 was made elsewhere"):
+        ads.why(2)
+    with pytest.raises(UnknownPull, match="17 is no pull"):
+        ads.why(17)
+
+
+@pytest.mark.usefixtures("many_snapshots")
+def test_the_journal_can_be_read_from_any_entry_on(store: bb.Store) -> None:
+    ads = played(store, bb.recommended())
+    while (pull := ads.ask()) and pull.arm != bb.SKIP:  # spent: the others are declined
+        ads.tell(pull, 0.0)
+    ads.add_arm("d", "0.20")
+    rows = list(ads.history())
+    assert bb.SKIP in {row.arm for row in rows}
+    for after in (0, 1, len(rows) // 2, len(rows) - 2, len(rows)):
+        assert list(ads.history(after)) == rows[after:]
+        assert list(ads.history(after, limit=3)) == rows[after : after + 3]
+    assert len(list(ads.history(limit=6_000))) == len(rows)
+
+
+def test_all_that_is_seen_at_once_belongs_together(store: bb.Store) -> None:
+    ads = played(store, bb.kube(), pulls=3)
+    seen = ads.at_once(lambda now: (now.money, now.pulls, now.entries, now.head, now.arms, now.pending, now.leases))
+    assert seen == (ads.money, ads.pulls, ads.entries, ads.head, ads.arms, ads.pending, ads.leases)
+    assert ads.at_once(lambda now: now.look(lambda ledger: ledger.entries)) == ads.entries
+
+
+def test_a_listener_is_told_of_every_commit(store: bb.Store) -> None:
+    ads = played(store, bb.kube(), pulls=1)
+    commits: list[Commit] = []
+    ads.listen(commits.append)
+    ads.ask(n=3)
+    _ = ads.money
+    assert commits == [(1, 3)]
+
+
+def test_what_would_be_warned_of_can_be_collected(store: bb.Store) -> None:
+    given: Given = {"policy": bb.kube(), "costs": {"a": 1}, "budget": 5, "reward_range": (0, 1), "requests": 10}
+    with pytest.warns(TightBudgetWarning):
+        store.create("tight", **given)
+    with warnings.catch_warnings(), noticed() as texts:
+        warnings.simplefilter("error")
+        ads = store.create("tight, too", **given)
+        pull = ads.ask()
+        assert pull is not None
+        ads.tell(pull, 1.0, cost="0.5")
+    assert len(texts) == 2
+    assert "some requests may go unanswered" in texts[0]
+    assert texts[1].startswith("cost of pull 1 is 0.5 and charged as 1")
