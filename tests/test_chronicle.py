@@ -17,13 +17,6 @@ from budgetbandits.service.intervals import mean_interval
 from budgetbandits.testing import HandClock
 
 
-def chronicle_of(campaign: Campaign, budgets: list[int]) -> Chronicle:
-    """Return the chronicle of a campaign whose unit is 0.01."""
-    return Chronicle(
-        0, budgets, lambda after: list(campaign.journal())[after:], releases=campaign.on_expire == "release"
-    )
-
-
 def befall(campaign: Campaign, clock: HandClock, chance: random.Random) -> None:
     """Let something happen to a campaign."""
 
@@ -67,7 +60,7 @@ def test_a_chronicle_ends_where_the_campaign_stands(tmp_path: Path, on_expire: O
             requests=200,
             skip=True,
         )
-        chronicle = chronicle_of(campaign, [1000])
+        chronicle = Chronicle.of(campaign)
         for _ in range(150):
             befall(campaign, clock, chance)
         for row in [row for row in campaign.history() if row.kind == "expired"][:3]:
@@ -106,7 +99,7 @@ def test_a_chronicle_counts_every_resource(tmp_path: Path) -> None:
         first, second = campaign.ask(arm="large", n=2)
         campaign.tell(first, 0.5)
         campaign.cancel(second)
-        chronicle = chronicle_of(campaign, [1000, 1200])
+        chronicle = Chronicle.of(campaign)
         chronicle.catch_up()
         assert [point.spent for point in chronicle.points()] == [(0, 0), (0, 0), (0, 0), (30, 5), (30, 5)]
         assert chronicle.points()[3].reserved == (30, 5)

@@ -7,9 +7,11 @@ each is read once, and a few hundred points are kept.
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
+from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.journal import Entry, Kind
+from budgetbandits.campaigns.times import timestamp
 
 __all__ = ["Chronicle", "Point"]
 
@@ -101,6 +103,13 @@ class Chronicle:
         self._outstanding: dict[int, tuple[int, ...]] = {}
         self._released: set[int] = set()
         self._spent_on: list[Counter[int]] = [Counter() for _ in budgets]
+
+    @classmethod
+    def of(cls, campaign: Campaign) -> Self:
+        """Return the chronicle of a campaign, of which nothing was read yet."""
+        budgets = [resource.budget for resource in campaign.made_of.resources]
+        releases = campaign.on_expire == "release"
+        return cls(timestamp(campaign.created), budgets, campaign.journal, releases=releases)
 
     def catch_up(self) -> None:
         """Read what was appended to the journal since."""

@@ -9,6 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.store import Store
 from budgetbandits.service.access import ANYONE, Caller, Tokens
+from budgetbandits.service.chronicle import Chronicle
 from budgetbandits.service.problems import Refused
 
 __all__ = ["Shared"]
@@ -40,6 +41,7 @@ class Shared:
         self._tokens = tokens
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="budgetbandits-service")
         self._open: dict[str, Campaign] = {}
+        self._chronicles: dict[str, Chronicle] = {}
 
     def caller(self, secret: str) -> Caller:
         """Return whose token has that secret, or refuse."""
@@ -62,6 +64,13 @@ class Shared:
         if found is None:
             found = self._open[name] = await self.in_thread(self.store.open, name)
         return found
+
+    def chronicle(self, campaign: Campaign) -> Chronicle:
+        """Return the chronicle of a campaign, up to its last entry. The first time that reads the whole journal."""
+        # If two threads begin at the same time, the second one takes what the first one made.
+        chronicle = self._chronicles.setdefault(campaign.name, Chronicle.of(campaign))
+        chronicle.catch_up()
+        return chronicle
 
     async def in_thread(
         self, work: Callable[Arguments, Answer], *arguments: Arguments.args, **named: Arguments.kwargs
