@@ -16,6 +16,7 @@ from budgetbandits.campaigns.store import Store
 from budgetbandits.errors import BudgetBanditsError
 from budgetbandits.service import api
 from budgetbandits.service.access import Tokens
+from budgetbandits.service.dashboard.pages import add_pages
 from budgetbandits.service.gate import Gate
 from budgetbandits.service.problems import Problem, answer_to, of_validation
 from budgetbandits.service.shared import Shared
@@ -52,6 +53,7 @@ def make_app(store: Store, *, tokens: Tokens | None = None) -> ASGIApp:
     )
     app.state.shared = shared
     app.include_router(api.router)
+    add_pages(app)
     app.add_exception_handler(BudgetBanditsError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)

@@ -11,7 +11,7 @@ from budgetbandits.service.calls import Call
 from budgetbandits.service.problems import Refused, answer_to
 from budgetbandits.service.shared import Shared
 
-__all__ = ["COOKIE", "Gate"]
+__all__ = ["COOKIE", "FROM_PAGES", "Gate"]
 
 _HEADERS: Final = tuple(
     (name.lower().encode(), value.encode())
@@ -27,7 +27,7 @@ _HEADERS: Final = tuple(
     }.items()
 )
 _SAFE: Final = {"GET", "HEAD", "OPTIONS"}
-_FROM_PAGES: Final = b"budgetbandits"
+FROM_PAGES: Final = "budgetbandits"
 COOKIE: Final = "budgetbandits_token"
 
 
@@ -90,7 +90,7 @@ def secret_in(scope: Scope) -> str:
     kind, _, secret = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     if secret:
         return secret.strip() if kind.lower() == "bearer" else ""
-    if scope["method"] not in _SAFE and headers.get(b"x-requested-with") != _FROM_PAGES:
+    if scope["method"] not in _SAFE and headers.get(b"x-requested-with") != FROM_PAGES.encode():
         return ""
     cookies: SimpleCookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
     return cookies[COOKIE].value if COOKIE in cookies else ""

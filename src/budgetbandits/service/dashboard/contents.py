@@ -1,0 +1,189 @@
+"""What the pages show, made from what the API says of campaigns."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any, Final
+
+from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.campaigns.store import Store
+from budgetbandits.errors import BudgetBanditsError
+from budgetbandits.service import rows, views
+from budgetbandits.service.calls import CampaignCall
+from budgetbandits.service.chronicle import Chronicle
+from budgetbandits.service.dashboard.forecast import End, Standing, ends
+from budgetbandits.service.dashboard.formats import how_long, share
+
+__all__ = ["entries_before", "forecast_of", "glance", "of_campaign", "policy_shown"]
+
+_ARMS_MOST: Final = 200  # that a page shows
+_PENDING_MOST: Final = 100
+_ENTRIES: Final = 50  # shown at first, and at a time further down
+_NEW_ENTRIES_MOST: Final = 500  # since the page was looked at last
+_NEVER_VERIFIED: Final = {"state": "never"}
+
+Shown = dict[str, Any]
+
+
+def glance(store: Store, only: str | None) -> list[Shown]:
+    """Return all campaigns in short, the newest first, or the only one that may be seen."""
+    return [_in_short(store, row.name) for row in reversed(store.list()) if only in (None, row.name)]
+
+
+def _in_short(store: Store, name: str) -> Shown:
+    try:
+        campaign = store.open(name)
+        summary = campaign.at_once(_summary)
+        last = next(campaign.history(summary["entries"] - 1, 1)) if summary["entries"] else None
+        return summary | {"last_entry": None if last is None else views.moment(last.time)}
+    except BudgetBanditsError as error:  # the others are shown, and this one says what is wrong
+        return {"name": name, "problem": str(error)}
+
+
+def _summary(ads: Campaign) -> Shown:
+    return {
+        "name": ads.name,
+        "money": views.money(ads.money),
+        "pulls": ads.pulls,
+        "requests": ads.requests,
+        "is_closed": ads.is_closed,
+        "is_paused": ads.is_paused,
+        "entries": ads.entries,
+    }
+
+
+def of_campaign(call: CampaignCall, now: datetime, after: int) -> Shown:
+    """Return all that the page of a campaign shows, with the newest entries of its journal after one."""
+    chronicle = call.shared.chronicle(call.campaign)
+    shown = call.campaign.at_once(partial(_at_one_moment, chronicle))
+    campaign, points = shown["campaign"], rows.series(call.campaign, chronicle)
+    journal = _newest_entries(call.campaign, campaign["entries"], after)
+    return shown | {
+        "resources": _purses(campaign),
+        "arms": _arms_shown(shown["arms"], campaign["reward_range"]),
+        "arms_more": max(len(shown["arms"]) - _ARMS_MOST, 0),
+        "pending": _pending_shown(shown["pending"], now),
+        "pending_count": len(shown["pending"]),
+        "forecast": forecast_of(campaign, points, now),
+        "journal": journal,
+        "first_shown": journal[-1]["number"] if journal else 0,
+        "verification": _NEVER_VERIFIED,
+        "policy": policy_shown(campaign["policy"]),
+    }
+
+
+def _at_one_moment(chronicle: Chronicle, ads: Campaign) -> Shown:
+    return {
+        "campaign": views.campaign(ads),
+        "arms": rows.arms(ads, chronicle),
+        "best_set": rows.best_set(ads),
+        "pending": rows.pending(ads),
+    }
+
+
+def _newest_entries(ads: Campaign, last: int, after: int) -> list[Shown]:
+    """Return the entries after one, the newest first; a few if it is a first look, and no more than a page can take."""
+    begin = max(after, last - (_NEW_ENTRIES_MOST if after else _ENTRIES), 0)
+    return [rows.journal_row(row) for row in ads.history(begin, max(last - begin, 0))][::-1]
+
+
+def entries_before(ads: Campaign, before: int) -> list[Shown]:
+    """Return some entries before one, the newest first."""
+    begin = max(before - 1 - _ENTRIES, 0)
+    return [rows.journal_row(row) for row in ads.history(begin, max(before - 1 - begin, 0))][::-1]
+
+
+def _purses(campaign: Shown) -> dict[str, Shown]:
+    """Return the money of each resource by name; "" is the name of a plain budget."""
+    resources = campaign["resources"] or {"": campaign["money"]}
+    return {name: money | {"is_overrun": Decimal(money["overrun"]) > 0} for name, money in resources.items()}
+
+
+def _arms_shown(arms: Sequence[Shown], reward_range: Sequence[float]) -> list[Shown]:
+    """Return the arms with their share of what was spent, and where their means lie in the reward range.
+
+    If there are many, those of which most was spent.
+    """
+    total = sum((Decimal(arm["spent"]) for arm in arms), Decimal(0))
+    chosen = arms
+    if len(arms) > _ARMS_MOST:
+        dearest = sorted(range(len(arms)), key=lambda place: -Decimal(arms[place]["spent"]))[:_ARMS_MOST]
+        chosen = [arms[place] for place in sorted(dearest)]
+    return [arm | {"share": share(arm["spent"], total), "drawn": _drawn(arm, reward_range)} for arm in chosen]
+
+
+def _drawn(arm: Shown, reward_range: Sequence[float]) -> dict[str, float] | None:
+    """Return where the mean of an arm and its interval lie, in percent of the reward range."""
+    if arm["low"] is None:
+        return None
+    least, greatest = reward_range
+    return {
+        name: 100 * min(max((arm[name] - least) / (greatest - least), 0.0), 1.0) for name in ("low", "mean", "high")
+    }
+
+
+def _pending_shown(pending: Sequence[Shown], now: datetime) -> list[Shown]:
+    """Return the oldest outstanding pulls with the times that the page counts from and to."""
+    return [
+        pull
+        | {
+            "since": views.moment(now - timedelta(seconds=pull["age"])),
+            "lease_left": None if pull["until"] is None else _time_left(datetime.fromisoformat(pull["until"]) - now),
+        }
+        for pull in pending[:_PENDING_MOST]
+    ]
+
+
+def _time_left(length: timedelta) -> str:
+    return how_long(length) if length > timedelta(0) else "over"
+
+
+def policy_shown(data: Mapping[str, Any]) -> str:
+    """Return a policy in one line.
+
+    >>> policy_shown({"type": "IndexPolicy", "index": {"type": "UCB1", "width": 0.5}, "lazy": True})
+    'IndexPolicy(UCB1(width 0.5), lazy)'
+    """
+    parts = [_parameter(name, value) for name, value in data.items() if name != "type" and value is not False]
+    return f"{data['type']}({', '.join(parts)})" if parts else str(data["type"])
+
+
+def _parameter(name: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return policy_shown(value)
+    return name if value is True else f"{name} {value}"
+
+
+_WORDS: Final = {"requests": "Requests end", "time": "It ends"}
+
+
+def forecast_of(campaign: Shown, points: Sequence[Shown], now: datetime) -> Shown:
+    """Return what ends when, the earliest first, or why nobody can say."""
+    if campaign["is_closed"]:
+        return {"ends": [], "silence": "It is closed."}
+    if campaign["is_paused"]:
+        return {"ends": [], "silence": "It is paused: nothing new is spent."}
+    history = [Standing(datetime.fromisoformat(point["time"]), point["pulls"], _used(point)) for point in points]
+    left = {name: float(money["left"]) for name, money in _purses(campaign).items()}
+    rate = campaign["requests_rate"]
+    until = None if rate is None else datetime.fromisoformat(rate["until"])
+    found = ends(history, now, left, campaign["requests_left"], until)
+    shown = [_end_shown(end, now) for end in found]
+    return {"ends": shown, "silence": "Too little has been spent lately to say when the money ends."}
+
+
+def _used(point: Shown) -> dict[str, float]:
+    accounts = point.get("resources") or {"": point}
+    return {name: float(account["spent"]) + float(account["reserved"]) for name, account in accounts.items()}
+
+
+def _end_shown(end: End, now: datetime) -> Shown:
+    words = f"{end.resource or 'Money'} ends" if end.what == "money" else _WORDS[end.what]
+    return {
+        "what": end.what,
+        "resource": end.resource,
+        "words": words,
+        "time": views.moment(end.time),
+        "wait": how_long(end.time - now),
+    }

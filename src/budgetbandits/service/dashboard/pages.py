@@ -1,0 +1,179 @@
+"""The routes of the dashboard. Whoever is not signed in is asked for a token; what is wrong is said on a page."""
+
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope as Asked
+
+from budgetbandits.errors import BudgetBanditsError
+from budgetbandits.policies import POLICIES
+from budgetbandits.service import rows
+from budgetbandits.service.access import Caller, Scope
+from budgetbandits.service.calls import Call, CampaignCall, begun
+from budgetbandits.service.dashboard import contents
+from budgetbandits.service.dashboard.rendering import FOLDER, path_part, rendered
+from budgetbandits.service.gate import COOKIE, FROM_PAGES
+from budgetbandits.service.problems import Refused, problem_of
+
+__all__ = ["add_pages"]
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+_FIRST_POLICY: Final = "recommended"
+
+
+class _PageRoute(APIRoute):
+    """A route whose problems are said on a page."""
+
+    def get_route_handler(self) -> Handler:
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except BudgetBanditsError as error:
+                call: Call | None = request.scope["call"]
+                if call is None:
+                    return RedirectResponse(f"/sign-in?next={path_part(request.scope['path'])}", 303)
+                problem = problem_of(error)
+                return rendered("problem.html", call.caller, problem.status, problem=problem.to_data())
+
+        return handled
+
+
+router = APIRouter(include_in_schema=False, route_class=_PageRoute)
+forms = APIRouter(include_in_schema=False)
+
+
+def add_pages(app: FastAPI) -> None:
+    """Let an app serve the dashboard."""
+    app.include_router(router)
+    app.include_router(forms)
+    app.mount("/static", _Files(directory=FOLDER / "static"))
+
+
+class _Files(StaticFiles):
+    """Files that a browser keeps, and asks for again only whether they have changed."""
+
+    async def get_response(self, path: str, scope: Asked) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+# Who looks
+
+
+def _signed_in(request: Request) -> Call:
+    call: Call | None = request.scope["call"]
+    if call is None:
+        raise Refused("unauthenticated", 401, "sign in first")
+    return call
+
+
+SignedIn = Annotated[Call, Depends(_signed_in)]
+
+
+async def _looking(request: Request, campaign: str) -> CampaignCall:
+    return await begun(_signed_in(request), Scope.READ, campaign)
+
+
+Looking = Annotated[CampaignCall, Depends(_looking)]
+
+
+# Signing in and out
+
+
+class Secret(BaseModel):
+    """What a person signs in with."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    token: str
+
+
+@router.get("/sign-in")
+async def sign_in_page(request: Request, after: Annotated[str, Query(alias="next")] = "/") -> Response:
+    """Ask for a token."""
+    # A path of ours, and no address of somebody else's, as //example.com would be.
+    is_ours = after.startswith("/") and not after.startswith(("//", "/\\"))
+    return rendered("sign_in.html", None, next=after if is_ours else "/")
+
+
+@forms.post("/sign-in")
+async def sign_in(
+    secret: Secret, request: Request, x_requested_with: Annotated[str | None, Header()] = None
+) -> Response:
+    """Keep a token in a cookie that only the browser itself can read."""
+    if x_requested_with != FROM_PAGES:
+        raise Refused(
+            "forbidden", 403, "only the page /sign-in itself may do this; programs send their token each time"
+        )
+    shared = request.app.state.shared
+    try:
+        shared.caller(secret.token)
+    except Refused as error:
+        raise Refused("unauthenticated", error.problem.status, "there is no such token, or it was revoked") from None
+    response = Response(status_code=204)
+    response.set_cookie(COOKIE, secret.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    return response
+
+
+@forms.post("/sign-out")
+async def sign_out() -> Response:
+    """Forget the token."""
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return response
+
+
+# Campaigns
+
+
+@router.get("/")
+async def show_campaigns(call: SignedIn) -> Response:
+    """Show all campaigns at a glance."""
+    only = call.caller.campaign
+    campaigns = await call.shared.in_thread(contents.glance, call.shared.store, only)
+    return rendered("campaigns.html", call.caller, place="campaigns", campaigns=campaigns)
+
+
+@router.get("/new-campaign")
+async def new_campaign(call: SignedIn) -> Response:
+    """Show the form that creates a campaign."""
+    call.caller.check(Scope.ADMIN)
+    names = sorted(POLICIES, key=lambda name: name != _FIRST_POLICY)
+    return rendered("new_campaign.html", call.caller, place="new", policies=[POLICIES[name] for name in names])
+
+
+@router.get("/campaigns/{campaign}")
+async def show_campaign(call: Looking, after: int = 0) -> Response:
+    """Show a campaign, with the newest entries of its journal after one."""
+    shown = await call.shared.in_thread(contents.of_campaign, call, datetime.now(UTC), after)
+    return rendered("campaign.html", call.caller, **shown, may=_allowed(call.caller))
+
+
+@router.get("/campaigns/{campaign}/journal")
+async def show_journal(call: Looking, before: int) -> Response:
+    """Show the entries of a journal before one."""
+    journal = await call.shared.in_thread(contents.entries_before, call.campaign, before)
+    name = call.campaign.name
+    return rendered("journal.html", call.caller, name=name, path=f"/campaigns/{path_part(name)}", journal=journal)
+
+
+@router.get("/campaigns/{campaign}/pulls/{pull}")
+async def show_why(call: Looking, pull: int) -> Response:
+    """Show why the arm of a pull was chosen."""
+    why = await call.shared.in_thread(call.campaign.why, pull)
+    name = call.campaign.name
+    return rendered("why.html", call.caller, name=name, path=f"/campaigns/{path_part(name)}", why=rows.why(why))
+
+
+def _allowed(caller: Caller) -> dict[str, bool]:
+    return {"work": caller.scope >= Scope.WORK, "admin": caller.scope >= Scope.ADMIN}

@@ -1,0 +1,92 @@
+// Buttons that change something, dialogs, and signing out.
+
+import { refresh } from "./live.js";
+import { notice } from "./notices.js";
+import { Unreachable, newKey, page, send } from "./requests.js";
+import { localise } from "./times.js";
+
+export function start() {
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest("[data-post], [data-pane], [data-copy], [data-sign-out]");
+    if (!target || target.tagName === "FORM") return;
+    if (target.dataset.post) act(target);
+    else if (target.dataset.copy) copy(target);
+    else if (target.hasAttribute("data-sign-out")) signOut();
+    else if (!event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      openPane(target);
+    }
+  });
+}
+
+async function act(button) {
+  const { post, body, done, confirm, text, yes } = button.dataset;
+  if (confirm && !(await isConfirmed(confirm, text, yes))) return;
+  await perform(button, post, JSON.parse(body), done, newKey());
+}
+
+/** Do what a button is for. If no answer comes, it may be tried again with the same key, and is done once. */
+async function perform(button, path, body, done, key) {
+  button.setAttribute("aria-busy", "true");
+  try {
+    await send(path, body, key);
+    if (done) notice(done);
+  } catch (error) {
+    const retry = error instanceof Unreachable ? () => perform(button, path, body, done, key) : null;
+    notice(error.message, { error: true, retry, topic: path });
+  }
+  button.removeAttribute("aria-busy");
+  if (document.getElementById("live")) refresh({ atOnce: true });
+}
+
+function isConfirmed(title, text, yes) {
+  const dialog = document.getElementById("confirm");
+  document.getElementById("confirm-title").textContent = title;
+  document.getElementById("confirm-text").textContent = text;
+  document.getElementById("confirm-yes").textContent = yes;
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((decided) => {
+    dialog.addEventListener("close", () => decided(dialog.returnValue === "yes"), { once: true });
+  });
+}
+
+/** Show what stands on another page in a dialog over this one. */
+async function openPane(link) {
+  const pane = document.getElementById("pane");
+  const content = document.getElementById("pane-content");
+  content.replaceChildren(paragraph("Loading"));
+  pane.showModal();
+  try {
+    const found = await page(link.href);
+    localise(found);
+    content.replaceChildren(...found.querySelector("[data-pane-content]").children);
+  } catch (error) {
+    content.replaceChildren(paragraph(error.message));
+  }
+}
+
+function paragraph(text) {
+  const made = document.createElement("p");
+  made.className = "pane-wait";
+  made.textContent = text;
+  return made;
+}
+
+async function copy(button) {
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    notice("Copied.");
+  } catch {
+    notice(`Copy it by hand: ${button.dataset.copy}`, { error: true });
+  }
+}
+
+async function signOut() {
+  try {
+    await send("/sign-out", {});
+    location.assign("/sign-in");
+  } catch (error) {
+    notice(error.message, { error: true, retry: signOut });
+  }
+}

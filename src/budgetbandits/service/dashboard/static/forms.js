@@ -1,0 +1,127 @@
+// The two forms: signing in, and creating a campaign. Rules are checked by the service, whose words are shown.
+
+import { noticeLater } from "./notices.js";
+import { Unreachable, newKey, send } from "./requests.js";
+
+/** Send a form's JSON; what is wrong is said in its place, with a way to try the very same request again. */
+async function submit(form, path, body, then, key = newKey()) {
+  const place = form.querySelector(".form-problem");
+  const button = form.querySelector("button.primary");
+  place.replaceChildren();
+  button.setAttribute("aria-busy", "true");
+  try {
+    then(await send(path, body, key));
+  } catch (error) {
+    const words = document.createElement("p");
+    words.textContent = error.message;
+    place.append(words);
+    if (error instanceof Unreachable) {
+      const again = document.createElement("button");
+      again.type = "button";
+      again.className = "quiet";
+      again.textContent = "Try again";
+      again.addEventListener("click", () => submit(form, path, body, then, key));
+      place.append(again);
+    }
+    place.scrollIntoView({ block: "nearest" });
+  }
+  button.removeAttribute("aria-busy");
+}
+
+export function startSignIn(form) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const token = form.elements.token.value.trim();
+    submit(form, "/sign-in", { token }, () => location.assign(form.dataset.next));
+  });
+}
+
+export function startCreate(form) {
+  const rows = document.getElementById("arm-rows");
+  const addArm = () => {
+    rows.append(document.getElementById("arm-row").content.cloneNode(true));
+    return rows.lastElementChild;
+  };
+  addArm();
+  addArm();
+  document.getElementById("add-arm").addEventListener("click", () => addArm().querySelector("input").focus());
+  rows.addEventListener("click", (event) => {
+    const row = event.target.closest("[data-remove-arm]")?.parentElement;
+    if (!row) return;
+    const neighbour = row.nextElementSibling ?? row.previousElementSibling;
+    row.remove();
+    (neighbour.querySelector("input") ?? document.getElementById("add-arm")).focus();
+  });
+  const policy = document.getElementById("policy");
+  policy.addEventListener("change", () => describe(policy));
+  describe(policy);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const body = campaignOf(form);
+    submit(form, form.dataset.post, body, (made) => {
+      noticeLater(made.warnings ?? []);
+      location.assign(`/campaigns/${encodeURIComponent(body.name)}`);
+    });
+  });
+}
+
+function describe(policy) {
+  const { summary, parameters, usual } = policy.selectedOptions[0].dataset;
+  document.getElementById("policy-hint").textContent = summary;
+  document.getElementById("parameters-hint").textContent = parameters ? `It takes ${parameters}.` : "It takes none.";
+  document.getElementById("parameters").value = usual;
+}
+
+function campaignOf(form) {
+  const value = (name) => form.elements[name].value.trim();
+  const each = (name) => [...form.querySelectorAll(`[name="${name}"]`)].map((input) => input.value.trim());
+  const costs = each("arm-cost").map(amounts);
+  const body = {
+    name: value("name"),
+    costs: each("arm-name").map((name, row) => [name, costs[row]]),
+    budget: amounts(value("budget")),
+    reward_range: [number(value("reward-low")), number(value("reward-high"))],
+    policy: { name: value("policy"), ...parametersIn(value("parameters")) },
+    on_expire: value("on_expire"),
+    on_overrun: value("on_overrun"),
+    skip: form.elements.skip.checked,
+  };
+  const limits = each("arm-limit").map((limit) => (limit ? number(limit) : null));
+  if (limits.some((limit) => limit !== null)) body.limits = limits;
+  for (const name of ["requests", "seed"]) if (value(name)) body[name] = number(value(name));
+  for (const name of ["lease", "requests_rate", "until", "refill"]) if (value(name)) body[name] = value(name);
+  if (value("unit")) body.unit = amounts(value("unit"));
+  return body;
+}
+
+const AMOUNT = "[-+\\d.eE]+";
+const PART = new RegExp(`^(?:(\\S+)\\s+)?(${AMOUNT})(?:\\s+to\\s+(${AMOUNT}))?$`);
+
+/** An amount as it is typed: "0.25", "0.05 to 0.40", or "usd 0.02, gpu_s 5 to 20". What is none of these goes as it is. */
+function amounts(text) {
+  const parts = text.split(",").map((part) => part.trim().match(PART));
+  if (parts.some((part) => !part)) return text;
+  const amount = ([, , least, greatest]) => (greatest ? [least, greatest] : least);
+  if (parts.length === 1 && !parts[0][1]) return amount(parts[0]);
+  if (parts.some((part) => !part[1])) return text;
+  return Object.fromEntries(parts.map((part) => [part[1], amount(part)]));
+}
+
+/** A number, or the text where it is none: then the service says what is wrong with it. */
+function number(text) {
+  return text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+/** The parameters of a policy as they are typed: "width = 0.5, lazy = true". */
+function parametersIn(text) {
+  const pairs = text.split(",").map((part) => part.split("=").map((side) => side.trim()));
+  return Object.fromEntries(pairs.filter(([name]) => name).map(([name, value = ""]) => [name, parsed(value)]));
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
