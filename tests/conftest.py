@@ -1,13 +1,15 @@
-"""Settings of Hypothesis, both ways of SQLite to keep a journal, and a PostgreSQL server, for all tests.
+"""Settings of Hypothesis, both ways of SQLite to keep a journal, a PostgreSQL server and a browser, for all tests.
 
 Builds are repeatable: the same examples each time. To look further, run ``pytest --hypothesis-profile=wide``.
 """
 
 import gc
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -15,6 +17,9 @@ from xdist.scheduler import LoadFileScheduling
 
 from budgetbandits.testing import PostgresqlServer
 from old_sqlite import pretend_old_sqlite
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 settings.register_profile("workshop", deadline=None, derandomize=True)
 settings.register_profile("wide", deadline=None, max_examples=2000)
@@ -104,10 +109,7 @@ def postgresql() -> Iterator[PostgresqlServer]:
     Where there is none to be had, its tests are skipped, unless BUDGETBANDITS_POSTGRESQL=required forbids that.
     """
     if PostgresqlServer.binaries() is None:
-        missing = "there is no PostgreSQL server here: install it (Debian: apt-get install postgresql)"
-        if os.environ.get("BUDGETBANDITS_POSTGRESQL") == "required":
-            pytest.fail(missing)
-        pytest.skip(missing)
+        do_without("there is no PostgreSQL server here: install it (Debian: apt-get install postgresql)", "POSTGRESQL")
     server = PostgresqlServer()
     yield server
     server.close()
@@ -120,3 +122,36 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/a.db"
     server: PostgresqlServer = request.getfixturevalue("postgresql")
     return server.new_database(tmp_path.name[:40])
+
+
+@pytest.fixture(scope="module")  # while it runs, its thread has an event loop, and other tests start their own there
+def browser() -> "Iterator[Browser]":
+    """Return a real browser without a window.
+
+    Where there is none to be had, its tests are skipped, unless BUDGETBANDITS_BROWSER=required forbids that.
+    """
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        do_without("there is no browser here: install it (Debian: apt-get install chromium)", "BROWSER")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS)
+        yield browser
+        browser.close()
+
+
+CHROMIUM_OPTIONS = [
+    f"--{option}"
+    for option in (
+        *("no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"),
+        *("disable-component-update", "disable-sync"),
+    )
+]
+
+
+def do_without(missing: str, what: str) -> NoReturn:
+    """Skip a test for want of something, or fail where BUDGETBANDITS_... says that it is required."""
+    if os.environ.get(f"BUDGETBANDITS_{what}") == "required":
+        pytest.fail(missing)
+    pytest.skip(missing)
