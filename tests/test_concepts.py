@@ -63,7 +63,7 @@ def test_what_stands_beside_a_file_is_defined_there(file: str, name: str) -> Non
 
 def test_both_walks_are_numbered_and_reach_their_end() -> None:
     ask, run = (HOUSE.partition(f"### {title}\n")[2].partition("\n### ")[0] for title in WALKS)
-    for walk, first, last in ((ask, "Campaign.ask", "Pull"), (run, "simulate", "regret")):
+    for walk, first, last in ((ask, "BaseCampaign.ask", "Pull"), (run, "simulate", "regret")):
         steps = re.findall(r"^\| (\d+) \| `[^`]+` \| `([^`]+)`", walk, re.M)
         assert [int(number) for number, _ in steps] == list(range(1, len(steps) + 1))
         assert (steps[0][1], steps[-1][1]) == (first, last)

@@ -3,6 +3,7 @@ from .analysis import bounds
 from .analysis.regret import paired_regret, regret, regret_bounds
 from .campaigns.campaign import Campaign
 from .campaigns.store import Store, open_store
+from .client.connect import connect
 from .core.books import SKIP, Pull
 from .core.money import CostRange
 from .core.resources import Money
@@ -57,6 +58,7 @@ __all__ = [
     "Uniform",
     "bounds",
     "compare",
+    "connect",
     "epsilon_first",
     "errors",
     "families",

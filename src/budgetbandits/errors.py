@@ -20,6 +20,7 @@
     │   ├── CampaignClosed      it hands out no more pulls
     │   ├── CampaignPaused      it hands out no pulls until it is resumed
     │   ├── KeyReused           the key was used before, with other contents
+    │   ├── AccessDenied        a service wants a token, another one, or one that allows more
     │   └── JournalDamaged      the journal of a campaign is inconsistent
     │       └── HistoryLost     it no longer has what it said before: a restored copy, or a failover that lost its tail
     ├── OutputError             an output folder or file that cannot be written, or is not ours to write
@@ -41,6 +42,7 @@ budgetbandits.errors.InvalidAmount: cost of arm 'b' is -2: a cost must be greate
 """
 
 __all__ = [
+    "AccessDenied",
     "BudgetBanditsError",
     "CampaignClosed",
     "CampaignExists",
@@ -143,6 +145,10 @@ class CampaignPaused(StoreError):
 
 class KeyReused(StoreError):
     """A key was used before, with other contents."""
+
+
+class AccessDenied(StoreError):
+    """A service wants a token, knows this one not, or it allows less than was asked for."""
 
 
 class JournalDamaged(StoreError):

@@ -1,49 +1,30 @@
-"""A campaign: a budget that many workers spend, durably."""
+"""A campaign in a database."""
 
 import copy
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
 from decimal import Decimal
 from itertools import chain, islice, repeat
-from typing import Any, Final, TypeVar, overload
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.backend import PAGE, Backend, CampaignRecord, Totals, entries_after
-from budgetbandits.campaigns.chain import checked_heads
+from budgetbandits.campaigns.base_campaign import Asking, BaseCampaign, HistoryRow, money_of
 from budgetbandits.campaigns.clerk import Clerk, Commit, HeldClerk, StillClerk, totals_of
-from budgetbandits.campaigns.fold import Lease
-from budgetbandits.campaigns.held import Holding, OnError
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind
 from budgetbandits.campaigns.ledger import Ledger, replay
-from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
-from budgetbandits.campaigns.times import Clock, Duration, duration, moment, span
-from budgetbandits.campaigns.waiting import asking, drive, drive_async
+from budgetbandits.campaigns.settings import CampaignSettings
+from budgetbandits.campaigns.times import Clock, moment
+from budgetbandits.campaigns.waiting import ask, ask_async
 from budgetbandits.campaigns.why import Explanation, explanation
-from budgetbandits.core.books import SKIP, Pull, Reservation, check_wanted
-from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, check_text, is_whole, shown
-from budgetbandits.core.notices import notice
-from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts
-from budgetbandits.core.tables import Table
-from budgetbandits.errors import (
-    HistoryLost,
-    InvalidInput,
-    InvalidReward,
-    JournalDamaged,
-    PullError,
-    RoundedCostWarning,
-    UnknownPull,
-)
-from budgetbandits.live.learning import plain_reward
-from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
-from budgetbandits.policies import Policy
+from budgetbandits.core.books import SKIP, Pull
+from budgetbandits.core.checks import ArmName, check_text
+from budgetbandits.errors import HistoryLost, InvalidInput, JournalDamaged, PullError, UnknownPull
 
-__all__ = ["Campaign", "HistoryRow", "LeaseRow"]
+__all__ = ["Campaign"]
 
 Answer = TypeVar("Answer")
-
-_ID_BITS: Final = 63
+Given = ParamSpec("Given")
+Shown = TypeVar("Shown")
 
 _GIVEN_AS: Final = {
     "names": "costs",
@@ -53,79 +34,7 @@ _GIVEN_AS: Final = {
 """As what fields of the settings are given."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseRow:
-    """The lease of an outstanding pull.
-
-    Attributes
-    ----------
-    pull, arm, cost
-        The id of the pull, its arm, and what is reserved for it. With several resources, of the first.
-    age
-        How long ago it was asked for.
-    until
-        When its lease ends, or None if it has none. If that is past, the pull expires with the next
-        request of any worker.
-    actor
-        Who asked for it, where that was said.
-    """
-
-    pull: int
-    arm: ArmName
-    cost: Decimal
-    age: timedelta
-    until: datetime | None
-    actor: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
-    """An entry of the journal, for people.
-
-    Attributes
-    ----------
-    number, time
-        1, 2, 3 and so on, and when it was written.
-    kind
-        asked, directed (asked for by the name of an arm), told, cancelled, expired, settled (at a cost without a
-        reward), adjusted (a correction of its cost) or extended (its lease was renewed); or of the campaign: deposited,
-        withdrawn, paused, resumed, closed or snapshot; or of an arm: added, repriced, limited, retired or observed (a
-        pull that was made elsewhere).
-    pull, arm
-        The pull that it is about, and its arm.
-    amount
-        What was reserved, if it was asked, deposited or withdrawn; what an arm costs, or cost elsewhere; and else what
-        was spent, less than nothing where that corrects an amount. With several resources, of the first.
-    reward
-        The reward that was told.
-    key
-        The client's key for an ask, a deposit, a withdrawal or observations.
-    note
-        Why an amount was corrected, deposited or withdrawn; the digest of a snapshot.
-    terms
-        What was said of an arm that was added, repriced or limited, as JSON text: its name, its limit, and what it
-        costs at least in each resource, in whole units.
-    actor
-        Whose request caused it, where that was said; nobody causes a lease to end, or a snapshot.
-    amounts
-        The amount of each resource by its name; empty where the budget is a plain number.
-    """
-
-    number: int
-    time: datetime
-    kind: str
-    pull: int | None
-    arm: ArmName | None
-    amount: Decimal
-    reward: float | None
-    key: str | None
-    note: str | None = None
-    terms: str | None = None
-    actor: str | None = None
-    amounts: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
-
-
-class Campaign:
+class Campaign(BaseCampaign):
     """A budget that is spent on arms by many workers, in many threads and processes, and never exceeded.
 
     `budgetbandits.Store` creates and opens campaigns. Whatever a method returns is durable by then. All methods may be
@@ -192,398 +101,6 @@ class Campaign:
         view.actor = actor
         return view
 
-    def _act(self, decide: Callable[[Ledger], Answer]) -> Answer:
-        return self._clerk.act(decide, self.actor)
-
-    # Asking and telling
-
-    @overload
-    def ask(
-        self, *, arm: ArmName | None = None, key: str | None = None, wait: Duration | None = None
-    ) -> Pull | None: ...
-
-    @overload
-    def ask(
-        self, *, arm: ArmName | None = None, key: str | None = None, n: int, wait: Duration | None = None
-    ) -> list[Pull]: ...
-
-    def ask(
-        self,
-        *,
-        arm: ArmName | None = None,
-        key: str | None = None,
-        n: int | None = None,
-        wait: Duration | None = None,
-    ) -> Pull | list[Pull] | None:
-        """Return the next pull, its cost reserved, or None if the budget left pays for no arm.
-
-        None is final once no pull is outstanding; until then money may be given back. It is also the answer when all
-        requests were handed out, or the end of the campaign has come; or, with a refill, until the next one.
-
-        Parameters
-        ----------
-        arm
-            The name of the arm to pull, where that was decided elsewhere: then the policy is not asked. The journal
-            tells such pulls from the policy's own.
-        key
-            Makes it repeatable: the same key gives the same answer, also in another process. Without one, a pull
-            whose answer got lost stays outstanding until its lease ends. An answer of None is not kept. The answer
-            stays the same whatever becomes of the pull, and `pull.state` says what did: a worker that comes back late
-            with its key must not do again what was done before.
-        n
-            Ask for up to n pulls at once, and get a list.
-        wait
-            If there is no pull, wait so long for one, such as "10 seconds": until an outstanding pull gives money back,
-            here or in another program, a refill comes or the campaign is resumed. If nothing can come any more, the
-            answer is None at once.
-
-        Raises
-        ------
-        CampaignClosed, CampaignPaused
-            If the campaign was closed, or is paused, and the key is new.
-        KeyReused
-            If the key was used before, for another number of pulls or another arm.
-        PolicyError
-            If the policy chooses anything but an affordable arm.
-        InvalidInput
-            If there is no arm of that name.
-        """
-        return _answer(drive(asking(check_wanted(n), key, arm, _seconds(wait)), self._clerk, self.actor), n)
-
-    @overload
-    async def ask_async(
-        self, *, arm: ArmName | None = None, key: str | None = None, wait: Duration | None = None
-    ) -> Pull | None: ...
-
-    @overload
-    async def ask_async(
-        self, *, arm: ArmName | None = None, key: str | None = None, n: int, wait: Duration | None = None
-    ) -> list[Pull]: ...
-
-    async def ask_async(
-        self,
-        *,
-        arm: ArmName | None = None,
-        key: str | None = None,
-        n: int | None = None,
-        wait: Duration | None = None,
-    ) -> Pull | list[Pull] | None:
-        """Do as `ask` does, in an event loop, which goes on meanwhile. Tasks share their commits as threads do.
-
-        If the task is cancelled, a pull may stay outstanding until its lease ends: ask with a key to find it again.
-        """
-        steps = asking(check_wanted(n), key, arm, _seconds(wait))
-        return _answer(await drive_async(steps, self._clerk, self.actor), n)
-
-    def pull(
-        self,
-        *,
-        arm: ArmName | None = None,
-        key: str | None = None,
-        wait: Duration | None = None,
-        on_error: OnError = "expire",
-    ) -> Holding:
-        """Hold a pull for the length of a block, ``with`` or ``async with``: it is settled when that is left.
-
-        The block gets a `PullInHand`, or None if there is no pull. Say in the block what came of it, by its `tell`,
-        `expire` or `cancel`. If the block is left by an exception before that, `on_error` says it.
-
-        Parameters
-        ----------
-        arm, key, wait
-            As in `ask`. With a key, look at `state`: nothing is left to do where that is neither new nor open.
-        on_error
-            "expire": its money may have been spent, so it is charged. "cancel": it is given back, if you know that
-            nothing is spent by then.
-
-        Raises
-        ------
-        PullError
-            When the block is left without an exception, and nothing was said of the pull; it is settled then, too.
-
-        Examples
-        --------
-        >>> import budgetbandits as bb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
-        >>> ads = store.create("spring", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1), seed=7)
-        >>> with ads.pull() as pull:
-        ...     pull.tell(0.5)
-        >>> ads.money.spent, ads.reward_total
-        (Decimal('1'), 0.5)
-        >>> store.close(); folder.cleanup()
-        """
-        return Holding(self, arm, key, wait, on_error)
-
-    def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
-        """Settle a pull with the reward that it paid. The same again changes nothing.
-
-        Parameters
-        ----------
-        pull
-            The pull, or its id. One that has expired may be told, too: its reward is learned from. No money moves,
-            unless its cost is told as well: then it is adjusted to that.
-        reward
-            What it paid.
-        cost
-            What it cost, if that was not what was reserved. If it was less, the rest is given back. If it was more,
-            that is charged, and `money` shows the overrun apart; less than nothing may be left then, and nothing more
-            is handed out (`on_overrun="refuse"` raises instead). What is finer than the campaign's unit is rounded up,
-            with a `RoundedCostWarning` if that is noticeable. Needed if the arm's cost is random, unless the pull has
-            expired. With several resources, what it took of each by name; those left out took what was reserved.
-
-        Raises
-        ------
-        InvalidReward, InvalidAmount
-            If the reward or the cost is not allowed; the pull stays outstanding.
-        UnknownPull, PullAlreadySettled
-            If there is no such pull, or it was cancelled, or told with another reward or cost.
-        """
-        _warn_if_rounded(self._act(_telling(pull, reward, cost)))
-
-    async def tell_async(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
-        """Do as `tell` does, in an event loop, which goes on meanwhile."""
-        _warn_if_rounded(await self._clerk.act_async(_telling(pull, reward, cost), self.actor))
-
-    def expire(self, pull: Pull | int, cost: Amounts | None = None) -> None:
-        """Wait no longer for the reward of a pull, and charge its cost. The same again changes nothing.
-
-        A reward that comes after all can be told, and is learned from.
-
-        Parameters
-        ----------
-        pull
-            The pull, or its id.
-        cost
-            What it cost, where that is known; by default what was reserved.
-
-        Raises
-        ------
-        InvalidAmount
-            If the cost is not allowed, as in `tell`.
-        UnknownPull, PullAlreadySettled
-            If there is no such pull, or it was told or cancelled, or has expired at another cost: `adjust` that.
-        """
-        pull = _plain_pull(pull)
-        told = _plain_cost(pull, cost)
-        _warn_if_rounded(self._act(lambda ledger: ledger.expire(pull, told)))
-
-    def adjust(self, pull: Pull | int, cost: Amounts, *, reason: str) -> None:
-        """Correct what a pull has cost that was told, cancelled or has expired: a bill that came later, or a refund.
-
-        Only money moves: what was learned stays. The same again changes nothing.
-
-        Parameters
-        ----------
-        pull
-            The pull, or its id.
-        cost
-            What it cost after all, not the difference. With several resources, those left out stay what they were.
-        reason
-            Why, in a printable text of up to 1,000 characters. It stands in the journal.
-
-        Raises
-        ------
-        InvalidAmount
-            If the cost is no amount; or more than what was reserved, with ``on_overrun="refuse"``.
-        PullError
-            If there is no such pull, or it is outstanding.
-        """
-        pull = _plain_pull(pull)
-        told = plain_amounts(cost, f"cost of {_called(pull)}")
-        _warn_if_rounded(self._act(lambda ledger: ledger.adjust(pull, told, reason)))
-
-    def cancel(self, pull: Pull | int) -> None:
-        """Give the reservation of a pull back, as if it had not been asked for. The same again changes nothing.
-
-        Raises
-        ------
-        UnknownPull, PullAlreadySettled
-            If there is no such pull, or it was told, or has expired.
-        """
-        pull = _plain_pull(pull)
-        self._act(lambda ledger: ledger.cancel(pull))
-
-    def renew(self, pull: Pull | int) -> datetime | None:
-        """Renew the lease of a pull: it runs for its full length from now on.
-
-        Returns
-        -------
-        datetime or None
-            When it ends; None if this campaign has no leases.
-
-        Raises
-        ------
-        UnknownPull, PullAlreadySettled
-            If there is no such pull, or its lease is no longer running.
-        """
-        pull = _plain_pull(pull)
-        until = self._act(lambda ledger: ledger.renew(pull))
-        return None if until is None else moment(until)
-
-    def close(self) -> None:
-        """Hand out no more pulls; those outstanding can still be settled. The same again changes nothing."""
-        self._act(Ledger.close)
-
-    # Changes
-
-    def deposit(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
-        """Add money to the budget.
-
-        Parameters
-        ----------
-        amount
-            How much, in whole units of the campaign; with several resources, of each by its name, and nothing of those
-            left out. Where the budget is refilled, it comes with the parts, as if it had been there from the beginning.
-        key
-            What makes it repeatable, such as the number of an invoice: the same deposit with the same key again changes
-            nothing, so that one whose answer got lost is not made twice. Keys are those of `ask`.
-        reason
-            Why, in a printable text of up to 1,000 characters. It stands in the journal.
-
-        Raises
-        ------
-        InvalidAmount
-            If it is no amount, or finer than the unit.
-        KeyReused
-            If the key was used before, for something else.
-        CampaignClosed
-            If the campaign was closed, and can spend nothing.
-        """
-        plain = plain_amounts(amount, "deposit")
-        self._act(lambda ledger: ledger.deposit(plain, key, reason))
-
-    def withdraw(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
-        """Take money out of the budget: no more than is neither spent nor reserved. Parameters are those of `deposit`.
-
-        Raises
-        ------
-        InvalidAmount
-            If it is more than that, or no amount.
-        KeyReused
-            If the key was used before, for something else.
-        """
-        plain = plain_amounts(amount, "withdrawal")
-        self._act(lambda ledger: ledger.withdraw(plain, key, reason))
-
-    def observe(self, observations: Iterable[Any], *, key: str) -> None:
-        """Learn from pulls that were made elsewhere, before the campaign say: they teach, and cost nothing here.
-
-        They count neither as pulls nor towards limits and requests; the policy knows the arms as if it had made them.
-
-        Parameters
-        ----------
-        observations
-            Rows of arm and reward, such as ``("a", 0.5)``, and of what the pull cost where that is random:
-            ``("a", 0.5, "0.10")``. Up to 10,000 at a time.
-        key
-            What makes it repeatable: the same observations with the same key again change nothing. Keys are those of
-            `ask`.
-
-        Raises
-        ------
-        InvalidInput
-            If a row breaks a rule; the message says which, and nothing was learned.
-        KeyReused
-            If the key was used before, for something else.
-        CampaignClosed
-            If the campaign was closed.
-        """
-        rows = list(observations) if isinstance(observations, Iterable) else observations
-        self._act(lambda ledger: ledger.observe(rows, key))
-
-    def add_arm(self, name: ArmName, cost: CostOrCosts, *, limit: int | None = None) -> None:
-        """Add an arm. The policy has not tried it yet. The same again changes nothing.
-
-        Parameters
-        ----------
-        name
-            A name of its own.
-        cost
-            What a pull costs, as in `Store.create`, in whole units of the campaign.
-        limit
-            How often it may be pulled at most; None for as often as there is money.
-
-        Raises
-        ------
-        InvalidInput
-            If there is another arm of that name, or a value breaks a rule.
-        CampaignClosed
-            If the campaign was closed.
-        """
-        self._act(lambda ledger: ledger.add_arm(name, cost, limit))
-
-    def reprice(self, arm: ArmName, cost: CostOrCosts) -> None:
-        """Let pulls of an arm cost something else from now on; those outstanding keep their price.
-
-        What was learned of its rewards stays. What was learned of a random cost moves with its range: where all prices
-        are halved, so is the mean.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such arm, or the cost breaks a rule.
-        CampaignClosed
-            If the campaign was closed.
-        """
-        self._act(lambda ledger: ledger.reprice(arm, cost))
-
-    def set_limit(self, arm: ArmName, limit: int | None) -> None:
-        """Let an arm be pulled so often in all, pulls so far included; None for as often as there is money.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such arm, or it is no limit.
-        CampaignClosed
-            If the campaign was closed.
-        """
-        self._act(lambda ledger: ledger.set_limit(arm, limit))
-
-    def retire(self, arm: ArmName) -> None:
-        """Let an arm be pulled no more; pulls that are outstanding can be told. A new limit brings it back.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such arm.
-        CampaignClosed
-            If the campaign was closed.
-        """
-        self._act(lambda ledger: ledger.retire(arm))
-
-    def pause(self) -> None:
-        """Hand out no pulls until `resume`; those outstanding can be settled, and their leases run on.
-
-        The same again changes nothing.
-        """
-        self._act(Ledger.pause)
-
-    def resume(self) -> None:
-        """Hand out pulls again. The same again changes nothing."""
-        self._act(Ledger.resume)
-
-    # What it shows
-
-    def as_of_now(self) -> "Campaign":
-        """Return the campaign as it stands at this moment: all that it shows belongs together, whatever others do.
-
-        It takes no requests.
-
-        Examples
-        --------
-        >>> import budgetbandits as bb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
-        >>> ads = store.create("spring", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1), seed=7)
-        >>> before = ads.as_of_now()
-        >>> _ = ads.ask()
-        >>> before.money.left, before.pulls, ads.pulls
-        (Decimal('10'), 0, 1)
-        >>> store.close(); folder.cleanup()
-        """
-        return Campaign(self._backend, self._backend.find(self.name), self._clock, is_still=True)
-
     def at_once(self, view: "Callable[[Campaign], Answer]") -> Answer:
         """Return what a view makes of the campaign as it stands at this moment: all that it sees belongs together.
 
@@ -616,280 +133,16 @@ class Campaign:
         """Return what a view makes of the ledger as it stands, for programs that know it. Others wait meanwhile."""
         return self._clerk.look(view)
 
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self._record.name
-
-    @property
-    def created(self) -> datetime:
-        """When it was created."""
-        return moment(self._record.created)
-
-    @property
-    def policy(self) -> Policy:
-        """The policy."""
-        return self._settings.policy
-
-    @property
-    def made_of(self) -> CampaignSettings:
-        """What it was created with, for programs that know settings; budgets and arms may have changed since."""
-        return self._settings
-
-    @property
-    def seed(self) -> int:
-        """The seed, also where it was not given."""
-        return self._settings.seed
-
-    @property
-    def reward_range(self) -> tuple[float, float]:
-        """The least and the greatest reward that there can be."""
-        return self._settings.reward_range
-
-    @property
-    def lease(self) -> timedelta | None:
-        """How long a pull may stay outstanding, or None for no limit."""
-        return None if self._settings.lease is None else span(self._settings.lease)
-
-    @property
-    def on_expire(self) -> OnExpire:
-        """What becomes of the money of a pull that is not told in its lease."""
-        return self._settings.on_expire
-
-    @property
-    def on_overrun(self) -> OnOverrun:
-        """What is done with a pull that is told to have cost more than was reserved for it."""
-        return self._settings.on_overrun
-
-    @property
-    def money(self) -> Money:
-        """What became of the budget, exactly; with several resources, of the first."""
-        return self._clerk.look(lambda ledger: _money(_accounts(ledger)[0]))
-
-    @property
-    def resources(self) -> dict[str, Money]:
-        """What became of each resource by its name, exactly; empty where the budget is a plain number."""
-        if self._settings.money.name is None:
-            return {}
-        return self._clerk.look(lambda ledger: {str(each.name): _money(each) for each in _accounts(ledger)})
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether it hands out no more pulls."""
-        return self._clerk.look(lambda ledger: ledger.is_closed)
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether it hands out no pulls until it is resumed."""
-        return self._clerk.look(lambda ledger: ledger.is_paused)
-
-    @property
-    def pulls(self) -> int:
-        """How many pulls were made or are outstanding; those cancelled or released do not count."""
-        return self._clerk.look(lambda ledger: ledger.player.books.pulls)
-
-    @property
-    def requests(self) -> int | None:
-        """How many pulls may be asked for in all; None for as many as there is money, or if no one knows."""
-        return None if self._settings.arrivals else self._settings.requests
-
-    @property
-    def requests_rate(self) -> RequestRate | None:
-        """The rate at which requests come, declared and estimated; None where none was declared."""
-        arrivals = self._settings.arrivals
-        return None if arrivals is None else arrivals.shown(self._clerk.time(), self.pulls)
-
-    @property
-    def refill(self) -> timedelta | None:
-        """How long after each other parts of the budget come; None if all of it is there from the beginning."""
-        arrivals = self._settings.arrivals
-        return None if arrivals is None or arrivals.refill is None else span(arrivals.refill)
-
-    @property
-    def available(self) -> Decimal:
-        """What of the money left has come so far: all of it, but for a budget that is refilled.
-
-        With several resources, of the first.
-        """
-        return self._settings.money.unit.decimal(self._clerk.look(lambda ledger: ledger.player.books.first.left))
-
-    @property
-    def skip(self) -> bool:
-        """Whether a request may be declined."""
-        return self._settings.skip
-
-    @property
-    def requests_left(self) -> int | None:
-        """How many more pulls may be asked for; None where there is no number of requests, or none that is known."""
-        if self.requests is None:
-            return None
-        return self._clerk.look(lambda ledger: int(ledger.player.books.requests_left))
-
-    @property
-    def reward_total(self) -> float:
-        """The sum of all rewards told."""
-        return self._clerk.look(lambda ledger: ledger.player.reward_total)
-
-    @property
-    def arms(self) -> Table[ArmRow]:
-        """The arms: name, cost, pulls, mean, upper bound and density."""
-        return self._clerk.look(lambda ledger: arms_of(ledger.player))
-
-    @property
-    def retired(self) -> tuple[ArmName, ...]:
-        """The arms that are pulled no more."""
-        limits = self._clerk.look(lambda ledger: ledger.settings.limits)
-        names = self._clerk.settings_seen.names
-        return tuple(name for name, limit in zip(names, limits or (), strict=False) if limit == 0)
-
-    def best_set(self) -> Table[Choice]:
-        """Return the present solution of the policy's oracle: the arms that may be pulled next, the likeliest first."""
-        return self._clerk.look(lambda ledger: best_set_of(ledger.player))
-
-    @property
-    def pending(self) -> Table[Pull]:
-        """The outstanding pulls, the oldest first."""
-        return self._clerk.look(
-            lambda ledger: Table(map(ledger.player.books.pull, ledger.player.books.outstanding.values()))
-        )
-
-    @property
-    def leases(self) -> Table[LeaseRow]:
-        """The outstanding pulls with their age and the end of their lease, the oldest first."""
-        now = self._clerk.time()
-        return self._clerk.look(lambda ledger: Table(_lease_row(ledger, *each, now) for each in ledger.leases()))
-
-    def history(self, after: int = 0, limit: int | None = None) -> Iterator[HistoryRow]:
-        """Return the journal, entry by entry.
-
-        Parameters
-        ----------
-        after
-            Begin with the entry that follows this one; by default with the first.
-        limit
-            Return so many entries at most.
-        """
-        names, arms = self._arms_at(after)
-        for entry in self.journal(after, limit):
-            if entry.kind is Kind.ADDED:
-                arms += 1
-                if arms > len(names):
-                    names.append(_name_in(entry))
-            yield self._history_row(entry, names, arms)
-
     def journal(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
         """Return the journal as it is stored, in whole units of money and microseconds. Parameters: see `history`."""
         if limit is not None and limit <= PAGE:
             return iter(self._clerk.journal.entries(after, limit))
         return islice(entries_after(self._clerk.journal, after), limit)
 
-    def _arms_at(self, entries: int) -> tuple[list[ArmName], int]:
-        """Return the names of arms by their numbers, and how many there were after so many entries."""
-        first = self._settings.names
-        if entries == 0:
-            return list(first), len(first)
-        names = self.look(lambda ledger: list(ledger.settings.names))
-        if not self.skip or len(names) == len(first):  # then it makes no difference
-            return names, len(names)
-        return names, len(self._clerk.ledger_at(entries).settings.names)
-
-    def why(self, pull: Pull | int) -> Explanation:
-        """Return why the arm of a pull was pulled: what the policy knew then of each arm, and what it made of that.
-
-        The journal is replayed up to there, from the last snapshot before.
-
-        Parameters
-        ----------
-        pull
-            The pull, or its id.
-
-        Raises
-        ------
-        UnknownPull
-            If there is no such pull.
-        PullError
-            If it was made elsewhere.
-
-        Examples
-        --------
-        >>> import budgetbandits as bb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
-        >>> ads = store.create("spring", policy=bb.kube(), costs=[1, 2], budget=10, reward_range=(0, 1), seed=7)
-        >>> for reward in (0.2, 0.9, 0.8):
-        ...     ads.tell(ads.ask(), reward)
-        >>> print(ads.why(3).arms)
-        name  cost  pulls  mean  upper_bound  density  probability
-        0        1      1   0.2       1.6823   1.6823            1
-        1        2      1   0.9       2.3823  1.19115            0
-        >>> store.close(); folder.cleanup()
-        """
-        number = _plain_pull(pull)
-        number = number.id if isinstance(number, Pull) else number
-        entry = next(iter(self._clerk.journal.of_pull(number)), None)
-        if entry is None:
-            raise UnknownPull(f"{number} is no pull that was handed out here: use what ask() returned, or its id")
-        if entry.kind is Kind.OBSERVED:
-            raise PullError(f"pull {number} was made elsewhere, and not decided on here: there is nothing to explain")
-        before = self._clerk.ledger_at(entry.number - 1)
-        return explanation(before, entry, _money(_accounts(before)[0]))
-
     @property
-    def head(self) -> str:
-        """The head of the journal's chain: whoever keeps it can prove later that nothing before it was changed."""
-        return self._clerk.look(lambda ledger: ledger.head)
-
-    @property
-    def entries(self) -> int:
-        """How many entries the journal has."""
-        return self._clerk.look(lambda ledger: ledger.entries)
-
-    @property
-    def adopted(self) -> int:
-        """How many entries are older than the chain: they entered it when the store was upgraded."""
-        return self._record.adopted
-
-    def verify(self, expect: str | Iterable[str] = ()) -> Totals:
-        """Replay the journal: check its chain, the money, and that every ask was what the policy had to answer.
-
-        Parameters
-        ----------
-        expect
-            Heads that were kept, see `head`: the chain must have had each of them.
-
-        Returns
-        -------
-        Totals
-            What the journal adds up to, in whole units.
-
-        Raises
-        ------
-        JournalDamaged
-            If it is inconsistent, or does not add up to the totals that the database keeps beside it.
-        HistoryLost
-            If it never had one of these heads, or not what this program has seen of it.
-        """
-        record = self._backend.find(self.name)
-        settings = CampaignSettings.from_json(record.settings)  # as they stand now
-        ledger = Ledger(settings, record.origin)
-        missing = {self._clerk.head_seen, *checked_heads(expect)} - {ledger.head}
-        is_growing = True  # others may append meanwhile
-        while is_growing:
-            before = ledger.entries
-            entries = _with_snapshots(ledger, self._clerk.journal, before)
-            entries = _crossing_off(missing, ledger, entries)
-            replay(settings, entries, with_choices=True, ledger=ledger)
-            record = self._backend.find(self.name)
-            is_growing = before < ledger.entries < record.totals.entries
-        totals = totals_of(ledger)
-        if totals != record.totals:
-            raise JournalDamaged(f"the journal of {self.name!r} does not add up: {record.totals.unlike(totals)}")
-        if missing:
-            raise HistoryLost(
-                f"the journal of {self.name!r} never had the head {min(missing)}: it is sound by itself, but not the "
-                "one that was seen before. An older copy was restored, or a failover lost the end"
-            )
-        return totals
+    def made_of(self) -> CampaignSettings:
+        """What it was created with, for programs that know settings; budgets and arms may have changed since."""
+        return self._settings
 
     def check_made_of(self, settings: CampaignSettings) -> None:
         """Raise unless this is what the campaign was created with, or what it is made of now."""
@@ -910,6 +163,81 @@ class Campaign:
             f"{'' if settings.requests is None else f' for {settings.requests} requests'}"
             f"{'' if settings.arrivals is None else f' expected until {moment(settings.arrivals.until)}'}>"
         )
+
+    # How requests are performed, and where to look
+
+    def _act(
+        self, request: Callable[Concatenate[Ledger, Given], Answer], *args: Given.args, **given: Given.kwargs
+    ) -> Answer:
+        return self._clerk.act(lambda ledger: request(ledger, *args, **given), self.actor)
+
+    async def _act_async(
+        self, request: Callable[Concatenate[Ledger, Given], Answer], *args: Given.args, **given: Given.kwargs
+    ) -> Answer:
+        return await self._clerk.act_async(lambda ledger: request(ledger, *args, **given), self.actor)
+
+    def _ask(self, asking: Asking) -> list[Pull]:
+        return ask(self._clerk, asking, self.actor)
+
+    async def _ask_async(self, asking: Asking) -> list[Pull]:
+        return await ask_async(self._clerk, asking, self.actor)
+
+    def _shown(self, name: str, of: Callable[[Clerk], Shown]) -> Shown:
+        return of(self._clerk)
+
+    def _still(self) -> "Campaign":
+        return Campaign(self._backend, self._backend.find(self.name), self._clock, is_still=True)
+
+    def _history(self, after: int, limit: int | None) -> Iterator[HistoryRow]:
+        names, arms = self._arms_at(after)
+        for entry in self.journal(after, limit):
+            if entry.kind is Kind.ADDED:
+                arms += 1
+                if arms > len(names):
+                    names.append(_name_in(entry))
+            yield self._history_row(entry, names, arms)
+
+    def _arms_at(self, entries: int) -> tuple[list[ArmName], int]:
+        """Return the names of arms by their numbers, and how many there were after so many entries."""
+        first = self._settings.names
+        if entries == 0:
+            return list(first), len(first)
+        names = self.look(lambda ledger: list(ledger.settings.names))
+        if not self.skip or len(names) == len(first):  # then it makes no difference
+            return names, len(names)
+        return names, len(self._clerk.ledger_at(entries).settings.names)
+
+    def _why(self, number: int) -> Explanation:
+        entry = next(iter(self._clerk.journal.of_pull(number)), None)
+        if entry is None:
+            raise UnknownPull(f"{number} is no pull that was handed out here: use what ask() returned, or its id")
+        if entry.kind is Kind.OBSERVED:
+            raise PullError(f"pull {number} was made elsewhere, and not decided on here: there is nothing to explain")
+        before = self._clerk.ledger_at(entry.number - 1)
+        return explanation(before, entry, money_of(before))
+
+    def _verified(self, heads: Sequence[str]) -> Totals:
+        record = self._backend.find(self.name)
+        settings = CampaignSettings.from_json(record.settings)  # as they stand now
+        ledger = Ledger(settings, record.origin)
+        missing = {self._clerk.head_seen, *heads} - {ledger.head}
+        is_growing = True  # others may append meanwhile
+        while is_growing:
+            before = ledger.entries
+            entries = _with_snapshots(ledger, self._clerk.journal, before)
+            entries = _crossing_off(missing, ledger, entries)
+            replay(settings, entries, with_choices=True, ledger=ledger)
+            record = self._backend.find(self.name)
+            is_growing = before < ledger.entries < record.totals.entries
+        totals = totals_of(ledger)
+        if totals != record.totals:
+            raise JournalDamaged(f"the journal of {self.name!r} does not add up: {record.totals.unlike(totals)}")
+        if missing:
+            raise HistoryLost(
+                f"the journal of {self.name!r} never had the head {min(missing)}: it is sound by itself, but not the "
+                "one that was seen before. An older copy was restored, or a failover lost the end"
+            )
+        return totals
 
     def _history_row(self, entry: Entry, names: Sequence[ArmName], arms: int) -> HistoryRow:
         """Return an entry for people, of which there were so many arms then; declined requests come after the last."""
@@ -940,13 +268,6 @@ class Campaign:
         return {str(resource.name): resource.unit.decimal(amount) for resource, amount in pairs}
 
 
-def _lease_row(ledger: Ledger, pull: Reservation, lease: Lease, now: int) -> LeaseRow:
-    books = ledger.player.books
-    name, cost = books.name(pull.arm), books.first.bill.unit.decimal(pull.prices[0])
-    until = None if lease.until is None else moment(lease.until)
-    return LeaseRow(pull.number, name, cost, span(max(now - lease.asked, 0)), until, lease.actor)
-
-
 def _name_in(entry: Entry) -> ArmName:
     """Return the name of an arm that was added."""
     try:
@@ -956,60 +277,6 @@ def _name_in(entry: Entry) -> ArmName:
     if name is None:
         raise JournalDamaged(f"entry {entry.number} of the journal adds an arm without a name")
     return name
-
-
-# What a caller gives becomes plain here, in the thread that gave it: all others wait for what is done on the ledger.
-
-
-def _telling(pull: Pull | int, reward: float, cost: Amounts | None) -> Callable[[Ledger], str | None]:
-    pull, amount = _plain_pull(pull), plain_reward(reward)
-    if math.isnan(amount):
-        of = f"arm {pull.arm!r}" if isinstance(pull, Pull) else _called(pull)
-        raise InvalidReward(f"reward of {of} is {shown(reward)}: it must be a number in the reward range")
-    told = _plain_cost(pull, cost)
-    return lambda ledger: ledger.tell(pull, amount, told)
-
-
-def _seconds(wait: Duration | None) -> float:
-    return 0.0 if wait is None else duration(wait, "wait") / 1_000_000
-
-
-def _answer(pulls: list[Pull], n: int | None) -> Pull | list[Pull] | None:
-    if n is not None:
-        return pulls
-    return pulls[0] if pulls else None
-
-
-def _plain_pull(pull: Pull | int) -> Pull | int:
-    if isinstance(pull, Pull):
-        return pull
-    if is_whole(pull) and int(pull).bit_length() <= _ID_BITS:
-        return int(pull)
-    raise UnknownPull(f"{shown(pull)} is no pull that was handed out here: use what ask() returned, or its id")
-
-
-def _plain_cost(pull: Pull | int, cost: Amounts | None) -> Amounts | None:
-    return None if cost is None else plain_amounts(cost, f"cost of {_called(pull)}")
-
-
-def _called(pull: Pull | int) -> str:
-    return f"pull {pull.id if isinstance(pull, Pull) else pull}"
-
-
-def _warn_if_rounded(said: str | None) -> None:
-    if said is not None:
-        notice(said, RoundedCostWarning, stacklevel=3)
-
-
-def _accounts(ledger: Ledger) -> tuple[Account, ...]:
-    return ledger.player.books.accounts
-
-
-def _money(account: Account) -> Money:
-    """Return what became of a budget; what is left may come later, where it is refilled."""
-    budget, spent, reserved = account.bill.budget, account.spent, account.reserved
-    amounts = (budget, spent, reserved, budget - spent - reserved, account.overrun)
-    return Money(*map(account.bill.unit.decimal, amounts))
 
 
 def _shown_budget(settings: CampaignSettings) -> str:

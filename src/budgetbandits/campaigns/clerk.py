@@ -27,7 +27,7 @@ from budgetbandits.errors import (
     StoreUnavailable,
 )
 
-__all__ = ["Clerk", "Commit", "HeldClerk", "Request", "StillClerk", "totals_of"]
+__all__ = ["Clerk", "Commit", "HeldClerk", "Request", "StillClerk", "standing_still", "totals_of"]
 
 Answer = TypeVar("Answer")
 
@@ -48,6 +48,8 @@ class Clerk:
 
     Attributes
     ----------
+    record
+        The same.
     settings
         What the campaign was created with.
     journal
@@ -62,7 +64,7 @@ class Clerk:
         self.listeners: list[Callable[[Commit], None]] = []
         self._process = os.getpid()
         self._backend = backend
-        self._record = record
+        self.record = record
         self._seen = Mark(0, record.origin)
         self._clock = clock
         self._steady = SteadyCheck()
@@ -92,7 +94,7 @@ class Clerk:
 
     def entries_now(self) -> int:
         """Return how long the journal is."""
-        return self._backend.find(self._record.name).totals.entries
+        return self._backend.find(self.record.name).totals.entries
 
     def look(self, view: Callable[[Ledger], Answer]) -> Answer:
         """Return a view of the ledger as the journal stands; nothing is written."""
@@ -128,7 +130,7 @@ class Clerk:
     def _caught_up_outside(self) -> Ledger:
         """Catch up without a transaction: with the totals, up to which a journal does not change any more."""
         try:
-            return self._caught_up(self.journal, self._backend.find(self._record.name).totals)
+            return self._caught_up(self.journal, self._backend.find(self.record.name).totals)
         except BaseException:
             self._ledger = None  # an entry may have been folded in half
             raise
@@ -176,7 +178,7 @@ class Clerk:
         try:
             if self._ledger is None:
                 self._caught_up_outside()  # a long journal is read first: others wait for a transaction
-            with self._backend.writing(self._record.id) as transaction:
+            with self._backend.writing(self.record.id) as transaction:
                 has_begun, deadline = True, monotonic() + _LONGEST
                 ledger = self._caught_up(transaction, transaction.totals)
                 ledger.has_time = lambda: monotonic() < deadline
@@ -263,13 +265,13 @@ class Clerk:
         while (snapshot := journal.snapshot_before(before)) is not None:
             if is_bound(snapshot, journal):
                 with contextlib.suppress(SnapshotDamaged):
-                    return Ledger.restored(self.settings, self._record.origin, self._record.identity, snapshot)
+                    return Ledger.restored(self.settings, self.record.origin, self.record.identity, snapshot)
             before = snapshot.number
-        return Ledger(self.settings, self._record.origin, self._record.identity)
+        return Ledger(self.settings, self.record.origin, self.record.identity)
 
     def _lost(self, totals: Totals) -> HistoryLost:
         return HistoryLost(
-            f"the journal of {self._record.name!r} has {totals.entries} entries, and not the {self._seen.entries} that "
+            f"the journal of {self.record.name!r} has {totals.entries} entries, and not the {self._seen.entries} that "
             f"this program has seen, with the head {self._seen.head}: an older copy was restored, or a failover lost "
             "the end. Restore a newer copy; or open the store again, and go on from what is there"
         )
@@ -285,7 +287,11 @@ class StillClerk(Clerk):
 
     def act(self, decide: Callable[[Ledger], Answer], actor: str | None = None) -> Answer:
         """Refuse."""
-        raise StoreUnavailable("this is a campaign as it stood at one moment: ask the campaign itself")
+        raise standing_still()
+
+    async def act_async(self, decide: Callable[[Ledger], Answer], actor: str | None = None) -> Answer:
+        """Refuse."""
+        raise standing_still()
 
     def time(self) -> int:
         """Return that moment."""
@@ -293,6 +299,11 @@ class StillClerk(Clerk):
 
     def _caught_up_outside(self) -> Ledger:
         return self._still_ledger
+
+
+def standing_still() -> StoreUnavailable:
+    """Return the error for a request to what shows one moment."""
+    return StoreUnavailable("this is a campaign as it stood at one moment: ask the campaign itself")
 
 
 class Commit(NamedTuple):

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 
-from budgetbandits.campaigns.campaign import Campaign, HistoryRow
+from budgetbandits.campaigns.base_campaign import BaseCampaign, HistoryRow
 from budgetbandits.campaigns.files import appearing
 from budgetbandits.core.optional import require
 from budgetbandits.core.resources import Money
@@ -18,7 +18,7 @@ FORMATS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 _ROWS: Final = 10_000  # written at a time
 
 
-def export(campaign: Campaign, path: Path, kind: str | None = None, *, force: bool = False) -> int:
+def export(campaign: BaseCampaign, path: Path, kind: str | None = None, *, force: bool = False) -> int:
     """Write the history of a campaign, one row an entry, and return the number of rows.
 
     The file is there once it is complete: an export that fails leaves what was there before. Where resources have
@@ -48,7 +48,7 @@ def export(campaign: Campaign, path: Path, kind: str | None = None, *, force: bo
         return write(campaign, file)
 
 
-def _write_json_lines(campaign: Campaign, file: IO[bytes]) -> int:
+def _write_json_lines(campaign: BaseCampaign, file: IO[bytes]) -> int:
     count = 0
     for row in campaign.history():
         count += 1
@@ -59,7 +59,7 @@ def _write_json_lines(campaign: Campaign, file: IO[bytes]) -> int:
     return count
 
 
-def _write_parquet(campaign: Campaign, file: IO[bytes]) -> int:
+def _write_parquet(campaign: BaseCampaign, file: IO[bytes]) -> int:
     require("parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq

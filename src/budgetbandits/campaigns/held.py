@@ -12,7 +12,7 @@ from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import InvalidInput, PullError
 
 if TYPE_CHECKING:
-    from budgetbandits.campaigns.campaign import Campaign
+    from budgetbandits.campaigns.base_campaign import BaseCampaign
 
 __all__ = ["Holding", "OnError", "PullInHand"]
 
@@ -33,7 +33,7 @@ class PullInHand:
 
     def __init__(self, pull: Pull) -> None:
         self.pull = pull
-        self._outcome: Callable[[Campaign], None] | None = None
+        self._outcome: Callable[[BaseCampaign], None] | None = None
 
     @property
     def id(self) -> int:
@@ -62,7 +62,7 @@ class PullInHand:
         """Say that it was not made, and cost nothing."""
         self._outcome = lambda campaign: campaign.cancel(self.pull)
 
-    def settle(self, campaign: "Campaign", on_error: OnError, *, is_error: bool) -> None:
+    def settle(self, campaign: "BaseCampaign", on_error: OnError, *, is_error: bool) -> None:
         """Settle it as was said; if nothing was, as after an error, and raise unless there was one."""
         if self._outcome is not None:
             self._outcome(campaign)
@@ -82,7 +82,7 @@ class Holding:
     """Asks for a pull when a ``with`` or ``async with`` block is entered, and settles it when it is left."""
 
     def __init__(
-        self, campaign: "Campaign", arm: ArmName | None, key: str | None, wait: Duration | None, on_error: OnError
+        self, campaign: "BaseCampaign", arm: ArmName | None, key: str | None, wait: Duration | None, on_error: OnError
     ) -> None:
         if on_error not in get_args(OnError):
             raise InvalidInput(f"on_error is {on_error!r}: give 'expire', or 'cancel' if nothing is spent by then")

@@ -2,78 +2,30 @@
 
 import re
 import threading
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Required, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.backend import Backend, CampaignRecord
+from budgetbandits.campaigns.base_store import BaseStore, CampaignRow, Given, settings_of
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.chain import origin
-from budgetbandits.campaigns.settings import CampaignSettings, OnExpire
+from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.sql import BACKENDS
 from budgetbandits.campaigns.times import Clock, Duration, moment, timestamp
 from budgetbandits.core.books import warn_if_tight
-from budgetbandits.core.checks import Costs, Limits, OnOverrun, check_text
 from budgetbandits.core.optional import require
-from budgetbandits.core.resources import Amounts
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import CampaignExists, InvalidInput, InvalidState, NoSuchCampaign
-from budgetbandits.policies import Policy
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-__all__ = ["CampaignRow", "Store", "open_store"]
+__all__ = ["Store", "open_store"]
 
 _ADDRESS: Final = re.compile(r"[a-z0-9+]{2,}:/")
-
-
-@dataclass(frozen=True, slots=True)
-class CampaignRow:
-    """A campaign in a list.
-
-    Attributes
-    ----------
-    name, created
-        Its name, and when it was created.
-    budget, spent, reserved
-        Its money, with several resources the first of them; NaN if its settings are damaged.
-    entries
-        The length of its journal.
-    is_closed
-        Whether it hands out no more pulls.
-    """
-
-    name: str
-    created: datetime
-    budget: Decimal
-    spent: Decimal
-    reserved: Decimal
-    entries: int
-    is_closed: bool
-
-
-class Given(TypedDict, total=False):
-    """What a campaign is created with, see `Store.create`."""
-
-    policy: Required[Policy]
-    costs: Required[Costs]
-    budget: Required[Amounts]
-    reward_range: Required[tuple[float, float]]
-    seed: int | None
-    lease: Duration | None
-    on_expire: OnExpire
-    on_overrun: OnOverrun
-    unit: Amounts | None
-    limits: Limits | None
-    requests: int | None
-    requests_rate: str | None
-    until: str | datetime | None
-    refill: Duration | None
-    skip: bool
 
 
 def open_store(url: str, *, clock: Clock | None = None, read_only: bool = False) -> "Store":
@@ -148,7 +100,7 @@ def _backend(url: "URL", read_only: bool) -> Backend:
     )
 
 
-class Store:
+class Store(BaseStore[Campaign]):
     """The campaigns in a database. It may be used from many threads; each process opens its own.
 
     Parameters
@@ -170,144 +122,35 @@ class Store:
         self._lock = threading.Lock()
         self._campaigns: dict[str, Campaign] = {}
 
-    def create(
-        self,
-        name: str,
-        *,
-        policy: Policy,
-        costs: Costs,
-        budget: Amounts,
-        reward_range: tuple[float, float],
-        seed: int | None = None,
-        lease: Duration | None = None,
-        on_expire: OnExpire = "charge",
-        on_overrun: OnOverrun = "charge",
-        unit: Amounts | None = None,
-        limits: Limits | None = None,
-        requests: int | None = None,
-        requests_rate: str | None = None,
-        until: str | datetime | None = None,
-        refill: Duration | None = None,
-        skip: bool = False,
-    ) -> Campaign:
-        """Create a campaign, durably, and return it.
-
-        Parameters
-        ----------
-        name
-            A printable text; no two campaigns of a store share a name.
-        policy, costs, budget, reward_range, seed, limits, requests, skip, on_overrun
-            As in `budgetbandits.Learner`, ranges of costs included; but money is decimal: an int, text, a Decimal or a
-            float with few digits.
-        requests_rate, until
-            Where the number of requests is not known: at which rate they come, such as "500 per day", and when the
-            last one does, a datetime with a time zone or text such as "2026-12-01T00:00:00Z". The policy works with
-            the number to be expected, and learns the true rate. No pull is handed out from the end on; those
-            outstanding can be told. As many requests as expected are answered, not any number.
-        refill
-            With a rate: let the budget come in parts, such as one every "1 day", in proportion to time. What is not
-            spent stays. Until the next part comes, `ask` may return None.
-        lease
-            How long a pull may stay outstanding: text such as "10 minutes", a timedelta or seconds. By default
-            there is no limit.
-        on_expire
-            What becomes of the money of a pull that is not told in its lease. "charge": it may have been spent, so it
-            counts as spent. "release": it is given back, if you know that it was not spent.
-        unit
-            The smallest amount, such as "0.01", if costs that are told may be finer than those that are given here. By
-            default the largest that holds all of these; with random costs about a hundred-thousandth of a cost if the
-            budget can be counted in it.
-
-        Raises
-        ------
-        CampaignExists
-            If the name is taken.
-        InvalidInput
-            If a value breaks a rule; nothing is written then.
-        """
-        check_text(name, "name")
+    def _created(self, name: str, **given: Unpack[Given]) -> Campaign:
         created = self.backend.time() if self._clock is None else timestamp(self._clock())
-        settings = _settings(
-            created,
-            policy=policy,
-            costs=costs,
-            budget=budget,
-            reward_range=reward_range,
-            seed=seed,
-            lease=lease,
-            on_expire=on_expire,
-            on_overrun=on_overrun,
-            unit=unit,
-            limits=limits,
-            requests=requests,
-            requests_rate=requests_rate,
-            until=until,
-            refill=refill,
-            skip=skip,
-        )
-        warn_if_tight(settings.player().books)
+        settings = _settings(created, given)
+        warn_if_tight(settings.player().books, stacklevel=4)
         text = settings.to_json()
         self.backend.create(name, text, settings.money.budget, created, origin(name, created, text))
-        return self.open(name)
+        return self._opened(name)
 
-    def open(self, name: str) -> Campaign:
-        """Return the campaign of that name.
-
-        Raises
-        ------
-        NoSuchCampaign
-            If there is none.
-        InvalidState
-            If its policy is one of a user's own, and the module that defines it was not imported.
-        """
-        check_text(name, "name")
+    def _opened(self, name: str) -> Campaign:
         with self._lock:
             # One for all threads, so that they share its commits.
             if name not in self._campaigns:
                 self._campaigns[name] = Campaign(self.backend, self.backend.find(name), self._clock)
             return self._campaigns[name]
 
-    def open_or_create(self, name: str, **given: Unpack[Given]) -> Campaign:
-        """Return the campaign of that name; if there is none yet, create it. For programs that may be started again.
-
-        Parameters
-        ----------
-        name, given
-            As in `create`. A seed that is not given may be any.
-
-        Raises
-        ------
-        InvalidInput
-            If there is such a campaign, and neither was it created with these values, nor has it them now.
-
-        Examples
-        --------
-        >>> import budgetbandits as bb, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
-        >>> for start in range(2):
-        ...     ads = store.open_or_create(
-        ...         "spring", policy=bb.recommended(), costs={"a": 1}, budget=10, reward_range=(0, 1)
-        ...     )
-        ...     print(ads.ask().id)
-        1
-        2
-        >>> store.close(); folder.cleanup()
-        """
+    def _opened_or_created(self, name: str, given: Given) -> Campaign:
         try:
-            campaign = self.open(name)
+            campaign = self._opened(name)
         except NoSuchCampaign:
             try:
-                return self.create(name, **given)
+                return self._created(name, **given)
             except CampaignExists:  # another process was faster
-                campaign = self.open(name)
+                campaign = self._opened(name)
         if given.get("seed") is None:
             given["seed"] = campaign.seed
-        campaign.check_made_of(_settings(timestamp(campaign.created), **given))
+        campaign.check_made_of(_settings(timestamp(campaign.created), given))
         return campaign
 
-    def list(self) -> Table[CampaignRow]:
-        """Return all campaigns, the oldest first."""
+    def _listed(self) -> Table[CampaignRow]:
         return Table(_row(record) for record in self.backend.list())
 
     def backup(self, path: str | Path) -> None:
@@ -335,31 +178,11 @@ class Store:
         """Let go of all connections."""
         self.backend.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _settings(created: int, **given: Unpack[Given]) -> CampaignSettings:
+def _settings(created: int, given: Given) -> CampaignSettings:
     """Check what a user gave for a campaign that is created at that time, and return it as settings."""
     requests, rate = given.get("requests"), given.get("requests_rate")
-    return CampaignSettings.given(
-        given["policy"],
-        given["costs"],
-        given["budget"],
-        given["reward_range"],
-        given.get("seed"),
-        given.get("lease"),
-        given.get("on_expire", "charge"),
-        given.get("unit"),
-        given.get("limits"),
-        requests,
-        given.get("skip", False),
-        _arrivals(requests, rate, given.get("until"), given.get("refill"), created),
-        given.get("on_overrun", "charge"),
-    )
+    return settings_of(given, requests, _arrivals(requests, rate, given.get("until"), given.get("refill"), created))
 
 
 def _arrivals(

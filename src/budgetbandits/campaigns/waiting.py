@@ -1,7 +1,6 @@
 """Asking that may take a while: in several transactions, or until money comes back. In threads, and in asyncio.
 
-What is to be done is said once, by a generator that yields decisions and pauses. `drive` performs them in the thread
-that called, `drive_async` in an event loop, which goes on meanwhile.
+What is to be done is said once, by a generator that yields decisions and pauses; see `core.steps`.
 """
 
 import asyncio
@@ -10,13 +9,15 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
+from budgetbandits.campaigns.base_campaign import Asking
 from budgetbandits.campaigns.clerk import Clerk
 from budgetbandits.campaigns.ledger import Answered, Ledger
 from budgetbandits.core.books import Pull
 from budgetbandits.core.checks import ArmName
+from budgetbandits.core.steps import drive, drive_async
 from budgetbandits.errors import BudgetBanditsError, CampaignPaused
 
-__all__ = ["Steps", "asking", "drive", "drive_async"]
+__all__ = ["ask", "ask_async"]
 
 Answer = TypeVar("Answer")
 Steps = Generator[Callable[[Ledger], Any] | float, Any, Answer]
@@ -34,7 +35,7 @@ class _Tried(NamedTuple):
     entries: int
 
 
-def asking(wanted: int, key: str | None, arm: ArmName | None, wait: float) -> Steps[list[Pull]]:
+def _steps(wanted: int, key: str | None, arm: ArmName | None, wait: float) -> Steps[list[Pull]]:
     """Ask for so many pulls; if there is none, wait so many seconds for money that comes back."""
     if wait > 0.0:
         pulls, is_cut = yield from _waiting(wanted, key, arm, time.monotonic() + wait)
@@ -80,8 +81,8 @@ def _until_changed(entries: int, end: float) -> Steps[None]:
             return
 
 
-def drive(steps: Steps[Answer], clerk: Clerk, actor: str | None = None) -> Answer:
-    """Perform steps one after the other, for that actor, and return what they come to."""
+def ask(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
+    """Ask for pulls in the thread that calls."""
 
     def perform(step: Callable[[Ledger], Any] | float) -> Any:
         if callable(step):
@@ -89,22 +90,11 @@ def drive(steps: Steps[Answer], clerk: Clerk, actor: str | None = None) -> Answe
         time.sleep(step)
         return clerk.entries_now()
 
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = perform(step)
-            except BudgetBanditsError as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as stop:
-        result: Answer = stop.value
-        return result
+    return drive(_steps(*asking), perform)
 
 
-async def drive_async(steps: Steps[Answer], clerk: Clerk, actor: str | None = None) -> Answer:
-    """Do the same in an event loop."""
+async def ask_async(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
+    """Do the same in an event loop, which goes on meanwhile."""
 
     async def perform(step: Callable[[Ledger], Any] | float) -> Any:
         if callable(step):
@@ -112,15 +102,4 @@ async def drive_async(steps: Steps[Answer], clerk: Clerk, actor: str | None = No
         await asyncio.sleep(step)
         return await asyncio.to_thread(clerk.entries_now)
 
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = await perform(step)
-            except BudgetBanditsError as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as stop:
-        result: Answer = stop.value
-        return result
+    return await drive_async(_steps(*asking), perform)

@@ -697,8 +697,8 @@ def shares_of_budgets(bills: Sequence[PriceList]) -> Floats:
     return greatest
 
 
-def warn_if_tight(books: Books) -> None:
-    """Warn if the budget does not pay even the cheapest arm for all requests."""
+def warn_if_tight(books: Books, stacklevel: int = 3) -> None:
+    """Warn if the budget does not pay even the cheapest arm for all requests; `stacklevel` is that of the warning."""
     requests, (arm, is_certain) = books.requests, books.fallback
     # Who sets limits that let no arm answer everything means it.
     if requests is None or is_certain or not np.any(books.limits >= requests):
@@ -707,7 +707,7 @@ def warn_if_tight(books: Books) -> None:
         f"{_told_of_tightness(books, arm)}, and some requests may go unanswered; give a larger budget or fewer "
         "requests, or let requests be declined (skip=True)",
         TightBudgetWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
 
 

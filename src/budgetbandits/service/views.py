@@ -8,8 +8,8 @@ from typing import Any
 
 from starlette.responses import Response
 
+from budgetbandits.campaigns.base_store import CampaignRow
 from budgetbandits.campaigns.campaign import Campaign
-from budgetbandits.campaigns.store import CampaignRow
 from budgetbandits.core.books import Pull
 from budgetbandits.core.resources import Money
 

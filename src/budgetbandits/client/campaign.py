@@ -1,0 +1,175 @@
+"""A campaign that a service keeps."""
+
+import math
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from budgetbandits.campaigns.backend import Totals
+from budgetbandits.campaigns.base_campaign import Asking, BaseCampaign, HistoryRow
+from budgetbandits.campaigns.clerk import Clerk, standing_still
+from budgetbandits.campaigns.ledger import Ledger
+from budgetbandits.campaigns.times import timestamp
+from budgetbandits.campaigns.why import Explanation
+from budgetbandits.client.transport import Call, Steps, Transport
+from budgetbandits.client.wire import amounts_sent, in_path, rows_sent, sent, shown_as, value_of
+from budgetbandits.core.books import Pull, PullState
+from budgetbandits.errors import CampaignPaused
+
+__all__ = ["RemoteCampaign"]
+
+Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
+Shown = TypeVar("Shown")
+
+_LONGEST_WAIT: Final = 20.0  # seconds that one request waits for a pull
+_VERIFY_TIME: Final = 3600.0
+_PAGE: Final = 1000  # entries of a journal
+_ROUTES: Final = {"add_arm": "arms", "set_limit": "limit"}
+"""Of requests that a service calls by another name."""
+_ENCODED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "amount": amounts_sent,
+    "cost": amounts_sent,
+    "observations": rows_sent,
+}
+_FIXED: Final = frozenset(
+    {"name", "created", "policy", "seed", "reward_range", "lease", "on_expire", "on_overrun", "skip", "requests"}
+    | {"refill", "adopted"}
+)
+"""What does not change."""
+_APART: Final = {"arms": "arms", "best_set": "best-set", "pending": "pending"}
+"""What is not shown with all else, and where it is."""
+_SAME: Final = {"leases": "pending"}
+"""What is a view of something else."""
+
+
+class RemoteCampaign(BaseCampaign):
+    """A campaign that a service keeps: what `budgetbandits.Campaign` is, over HTTP.
+
+    `RemoteStore` creates and opens them. Requests are repeated until they are answered, with the same key: what was
+    done is never done again. All methods may be called from many threads and event loops at once.
+    """
+
+    def __init__(self, transport: Transport, seen: Mapping[str, Any]) -> None:
+        self._transport = transport
+        self._seen = seen
+        self._path = f"/v1/campaigns/{in_path(seen['name'])}"
+
+    def __repr__(self) -> str:
+        return f"<RemoteCampaign {self.name!r} at {self._transport.address}>"
+
+    # How requests are performed, and where to look
+
+    def _act(
+        self, request: Callable[Concatenate[Ledger, Given], Answer], *args: Given.args, **given: Given.kwargs
+    ) -> Answer:
+        return self._transport.run(self._acting(request, given))
+
+    async def _act_async(
+        self, request: Callable[Concatenate[Ledger, Given], Answer], *args: Given.args, **given: Given.kwargs
+    ) -> Answer:
+        return await self._transport.run_async(self._acting(request, given))
+
+    def _acting(self, request: Callable[..., Answer], given: Mapping[str, Any]) -> Steps[Answer]:
+        route = _ROUTES.get(request.__name__, request.__name__)
+        body = {name: _ENCODED.get(name, sent)(value) for name, value in given.items()}
+        key = None if "key" in given else new_key()
+        said = yield from self._transport.calling(Call("POST", f"{self._path}/{route}", body, key))
+        answer: Answer = _answer(said or {})
+        return answer
+
+    def _ask(self, asking: Asking) -> list[Pull]:
+        return self._transport.run(self._asking(asking))
+
+    async def _ask_async(self, asking: Asking) -> list[Pull]:
+        return await self._transport.run_async(self._asking(asking))
+
+    def _asking(self, asking: Asking) -> Steps[list[Pull]]:
+        """Ask, for a while at a time, until there are pulls or nothing can come any more."""
+        key = new_key() if asking.key is None else asking.key
+        body = {"n": asking.wanted, "key": key} | ({} if asking.arm is None else {"arm": sent(asking.arm)})
+        end = time.monotonic() + asking.wait
+        while True:
+            wait = min(end - time.monotonic(), _LONGEST_WAIT) if asking.wait else 0.0
+            begun = time.monotonic()
+            try:
+                pulls = yield from self._asking_once(body, max(wait, 0.0))
+            except CampaignPaused:
+                if time.monotonic() >= end:
+                    raise
+                continue
+            # Where nothing can come any more, the answer is there before the wait is over.
+            if pulls or time.monotonic() >= end or time.monotonic() < begun + wait:
+                return pulls if asking.key is not None else [_new(pull) for pull in pulls]
+
+    def _asking_once(self, body: Mapping[str, Any], wait: float) -> Steps[list[Pull]]:
+        call = Call("POST", f"{self._path}/ask", body if wait <= 0 else {**body, "wait": wait})
+        said = yield from self._transport.calling(call._replace(answer_time=call.answer_time + wait))
+        return [value_of(Pull, pull) for pull in said["pulls"]]
+
+    def _shown(self, name: str, of: Callable[[Clerk], Shown]) -> Shown:
+        value: Shown = shown_as(name, self._data(_SAME.get(name, name)))
+        return value
+
+    def _data(self, name: str) -> Any:
+        if name in _FIXED:
+            return self._seen[name]
+        place = f"{self._path}/{_APART[name]}" if name in _APART else self._path
+        return self._transport.call("GET", place)[name]
+
+    def _still(self) -> "RemoteCampaign":
+        everything = self._transport.call("GET", f"{self._path}?include={','.join(_APART)}")
+        return _StillCampaign(self._transport, everything)
+
+    def _history(self, after: int, limit: int | None) -> Iterator[HistoryRow]:
+        following: int | None = after
+        left = math.inf if limit is None else limit
+        while following is not None and left > 0:
+            asked = f"after={following}&limit={min(left, _PAGE)}"
+            page = self._transport.call("GET", f"{self._path}/journal?{asked}")
+            for row in page["entries"]:
+                yield value_of(HistoryRow, row)
+            following, left = page["next"], left - len(page["entries"])
+
+    def _why(self, number: int) -> Explanation:
+        said: Explanation = value_of(Explanation, self._transport.call("GET", f"{self._path}/pulls/{number}/why"))
+        return said
+
+    def _verified(self, heads: Sequence[str]) -> Totals:
+        body = {"expect": list(heads)}
+        said = self._transport.call("POST", f"{self._path}/verify", body, key=new_key(), answer_time=_VERIFY_TIME)
+        totals: Totals = value_of(Totals, said)
+        return totals
+
+
+class _StillCampaign(RemoteCampaign):
+    """A campaign as it stood at one moment."""
+
+    def _acting(self, request: Callable[..., Answer], given: Mapping[str, Any]) -> Steps[Answer]:
+        raise standing_still()
+
+    def _asking(self, asking: Asking) -> Steps[list[Pull]]:
+        raise standing_still()
+
+    def _data(self, name: str) -> Any:
+        return self._seen[name]
+
+
+def new_key() -> str:
+    """Return a key that no other request has."""
+    return uuid.uuid4().hex
+
+
+def _answer(said: Mapping[str, Any]) -> Any:
+    """Return what the ledger has answered, as far as there is anything to say: a warning, or the end of a lease."""
+    if "until" in said:
+        return None if said["until"] is None else timestamp(value_of(datetime, said["until"]))
+    return next(iter(said.get("warnings", ())), None)
+
+
+def _new(pull: Pull) -> Pull:
+    """Return a pull that no one else can have asked for as new, also if it is the second time that this one does."""
+    return replace(pull, state=PullState.NEW) if pull.state is PullState.OPEN else pull
