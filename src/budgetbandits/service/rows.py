@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from budgetbandits.campaigns.campaign import Campaign, HistoryRow
+from budgetbandits.campaigns.base_campaign import HistoryRow
+from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.settings import CampaignSettings, ResourceSettings
 from budgetbandits.campaigns.times import moment as moment_of
 from budgetbandits.campaigns.why import Explanation
