@@ -8,8 +8,8 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.campaigns import ledger as ledgers
+from budgetbandits.campaigns.base_store import Given
 from budgetbandits.campaigns.clerk import Commit
-from budgetbandits.campaigns.store import Given
 from budgetbandits.core.notices import noticed
 from budgetbandits.errors import PullError, TightBudgetWarning, UnknownPull
 

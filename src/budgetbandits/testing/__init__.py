@@ -12,18 +12,28 @@ how your backend is opened, and let pytest run it::
 The same folder must lead to the same campaigns, however often it is opened, and another folder to others. What the
 contract does not check is what needs your database's own means: kill its users, fill its disk and cut its wires.
 
-Whatever hands out pulls and is told their rewards keeps `AskTellContract`: derive from it, and define ``start``.
+What a store does that is no database, but a way to one, is in `CampaignContract`: define ``open_store``. Whatever hands
+out pulls and is told their rewards keeps `AskTellContract`: derive from it, and define ``start``.
 """
 
 from budgetbandits.core.optional import require
 
 try:
     from budgetbandits.testing.ask_tell import AskTellContract
+    from budgetbandits.testing.campaigns import CampaignContract, new_campaign
     from budgetbandits.testing.clock import HandClock
     from budgetbandits.testing.postgresql import PostgresqlServer
-    from budgetbandits.testing.stores import StoreContract, asked, new_campaign
+    from budgetbandits.testing.stores import StoreContract, asked
 except ModuleNotFoundError:
     require("testing")
     raise
 
-__all__ = ["AskTellContract", "HandClock", "PostgresqlServer", "StoreContract", "asked", "new_campaign"]
+__all__ = [
+    "AskTellContract",
+    "CampaignContract",
+    "HandClock",
+    "PostgresqlServer",
+    "StoreContract",
+    "asked",
+    "new_campaign",
+]
