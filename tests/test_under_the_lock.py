@@ -2,11 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,13 @@ from sqlalchemy import text
 import budgetbandits as bb
 from budgetbandits.campaigns.backend import Transaction
 from budgetbandits.campaigns.clerk import Request
+from budgetbandits.campaigns.journal import Entry
 from budgetbandits.campaigns.sql import postgresql as postgresql_store
 from budgetbandits.campaigns.sql import sqlite
-from budgetbandits.campaigns.sql.database import SqlBackend
+from budgetbandits.campaigns.sql.database import SqlBackend, SqlTransaction
+from budgetbandits.campaigns.store import Store
 from budgetbandits.cli import main
-from budgetbandits.errors import InvalidAmount, InvalidReward, StoreUnavailable, UnknownPull
+from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidReward, StoreUnavailable, UnknownPull
 from budgetbandits.testing import HandClock, PostgresqlServer, new_campaign
 
 HOUR = 3_600_000_000
@@ -67,7 +69,11 @@ def test_what_a_caller_gives_becomes_plain_before_others_wait_for_it(ads: bb.Cam
     ads.adjust(told, odd, reason="the same")
     ads.deposit(odd, key="a")
     ads.withdraw(odd, key="b")
+    ads.add_arm("c", odd)
+    ads.reprice("a", odd)
+    ads.observe((("a", odd, odd) for _ in range(3)), key="c")
     assert (ads.reward_total, ads.money.spent) == (0.2, Decimal("0.10"))
+    assert [row.cost for row in ads.arms] == [0.05, 0.25, 0.05]
 
 
 @pytest.mark.parametrize("pull", [10**5000, "1", 1.0, True, None], ids=["huge", "text", "float", "bool", "none"])
@@ -90,9 +96,38 @@ def test_so_are_amounts_and_rewards_that_are_none(ads: bb.Campaign, monkeypatch:
         for act in acts:
             with pytest.raises(InvalidAmount, match="cost of pull 1"):
                 act()
+        acts = [partial(ads.add_arm, "c", wrong), partial(ads.reprice, "a", {"usd": (0, wrong)})]
+        for act in acts:
+            with pytest.raises(InvalidAmount, match=r"cost of arm '[ac]'"):
+                act()
+        with pytest.raises(InvalidAmount, match="observation 2: cost"):
+            ads.observe([("a", 0.5), ("a", 0.5, wrong)], key="k")
     for wrong in ("0.5", None, float("nan"), object()):
         with pytest.raises(InvalidReward, match=r"reward of pull 1 is .*: it must be a number in the reward range"):
             ads.tell(1, wrong)
+        with pytest.raises(InvalidReward, match=r"observation 1: reward of arm 'a' is .*: it must be a nu"):
+            ads.observe([("a", wrong)], key="k")
+    for wrong in (0, -1, "5", 10**5000):
+        for limit in (partial(ads.set_limit, "a", wrong), partial(ads.add_arm, "c", 1, limit=wrong)):
+            with pytest.raises(InvalidInput, match=r"limit of arm .*: give a whole number of pulls .* or retired"):
+                limit()
+    with pytest.raises(InvalidInput, match="there are more than 10000 observations"):
+        ads.observe(repeat(("a", 0.5)), key="k")
+
+
+def test_what_is_too_long_is_not_repeated_in_full(ads: bb.Campaign) -> None:
+    wrong: Any = "k" * 10**6
+    acts: list[Callable[[], object]] = [
+        lambda: ads.ask(key=wrong),
+        lambda: ads.ask(arm=wrong),
+        lambda: ads.deposit({"usd": 1}, key="k", reason=wrong),
+        lambda: ads.add_arm(wrong, {"usd": 1}),
+        lambda: ads.retire(wrong),
+    ]
+    for act in acts:
+        with pytest.raises(InvalidInput, match=r"'k{200}'\.\.\. \(1000000 characters\)") as refused:
+            act()
+        assert len(str(refused.value)) < 400
 
 
 # Transactions
@@ -166,6 +201,47 @@ def test_requests_that_come_together_are_cut_as_well(ads: bb.Campaign, monkeypat
     ads._clerk.perform(requests)  # type: ignore[arg-type]
     assert [request.answer()[0].id for request in requests] == [1, 2, 3]
     assert len(list(ads.journal())) == committed + 3
+
+
+def test_what_others_have_written_is_read_before_they_have_to_wait(
+    store: bb.Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that was idle for long has much to read."""
+    monkeypatch.setattr("budgetbandits.campaigns.clerk._NEAR", 5)
+    ads, transactions, in_transactions = new_campaign(store), Transactions(store, monkeypatch), 0
+    entries = SqlTransaction.entries
+
+    def counted(transaction: SqlTransaction, after: int, limit: int) -> Sequence[Entry]:
+        nonlocal in_transactions
+        page = entries(transaction, after, limit)
+        in_transactions += len(page)
+        return page
+
+    ads.ask()
+    with bb.open_store(url) as another:
+        other = another.open("ads")
+        other.ask(n=20)
+        monkeypatch.setattr(SqlTransaction, "entries", counted)
+        ads.ask()
+        assert (transactions.count, in_transactions) == (3, 0)
+        other.ask(n=3)
+        ads.ask()
+        assert (transactions.count, in_transactions) == (4, 4)  # one was read by the other
+    assert ads.verify().entries == 26
+
+
+def test_leases_that_end_together_are_cut_as_well(store: bb.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = HandClock()
+    ads = new_campaign(Store(store.backend, clock=clock))
+    ads.ask(n=4)
+    clock.advance(61)
+    transactions = Transactions(store, monkeypatch)
+    hurry(monkeypatch)
+    assert ads.ask() is not None
+    assert transactions.count == 4  # the last one that expires leaves time for a request
+    assert [str(entry.kind) for entry in ads.journal()][4:] == ["expired"] * 4 + ["asked"]
+    monkeypatch.undo()
+    ads.verify()
 
 
 def test_a_worker_that_hangs_in_a_transaction_is_cut_off_by_the_server(

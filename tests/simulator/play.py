@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from budgetbandits.campaigns import ledger
+from budgetbandits.campaigns import clerk, ledger
 from budgetbandits.campaigns.sql import postgresql
 from budgetbandits.testing import PostgresqlServer
 from old_sqlite import pretend_old_sqlite
@@ -40,6 +40,7 @@ def play(
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(ledger, "SNAPSHOT_EVERY", chance.choice([5, 50, 500]))
+        patch.setattr(clerk, "_NEAR", chance.choice([2, 1000]))
         if kind == "rollback":
             pretend_old_sqlite(patch)
         house: House

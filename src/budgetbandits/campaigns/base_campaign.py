@@ -23,9 +23,10 @@ from budgetbandits.campaigns.settings import OnExpire
 from budgetbandits.campaigns.times import Duration, duration, moment, span
 from budgetbandits.campaigns.why import Explanation
 from budgetbandits.core.books import Pull, Reservation, check_wanted
-from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, check_text, is_whole, shown
+from budgetbandits.core.changes import rows_given
+from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, check_limit, check_text, is_whole, shown
 from budgetbandits.core.notices import notice
-from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts
+from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts, plain_costs
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import InvalidReward, RoundedCostWarning, UnknownPull
 from budgetbandits.live.learning import plain_reward
@@ -472,7 +473,7 @@ class BaseCampaign(ABC):
         CampaignClosed
             If the campaign was closed.
         """
-        rows = list(observations) if isinstance(observations, Iterable) else observations
+        rows = [_plain_row(number, *row) for number, row in enumerate(rows_given(observations), 1)]
         self._act(Ledger.observe, observations=rows, key=key)
 
     def add_arm(self, name: ArmName, cost: CostOrCosts, *, limit: int | None = None) -> None:
@@ -494,7 +495,7 @@ class BaseCampaign(ABC):
         CampaignClosed
             If the campaign was closed.
         """
-        self._act(Ledger.add_arm, name=name, cost=cost, limit=limit)
+        self._act(Ledger.add_arm, name=name, cost=plain_costs(name, cost), limit=_plain_limit(name, limit))
 
     def reprice(self, arm: ArmName, cost: CostOrCosts) -> None:
         """Let pulls of an arm cost something else from now on; those outstanding keep their price.
@@ -509,7 +510,7 @@ class BaseCampaign(ABC):
         CampaignClosed
             If the campaign was closed.
         """
-        self._act(Ledger.reprice, arm=arm, cost=cost)
+        self._act(Ledger.reprice, arm=arm, cost=plain_costs(arm, cost))
 
     def set_limit(self, arm: ArmName, limit: int | None) -> None:
         """Let an arm be pulled so often in all, pulls so far included; None for as often as there is money.
@@ -521,7 +522,7 @@ class BaseCampaign(ABC):
         CampaignClosed
             If the campaign was closed.
         """
-        self._act(Ledger.set_limit, arm=arm, limit=limit)
+        self._act(Ledger.set_limit, arm=arm, limit=_plain_limit(arm, limit))
 
     def retire(self, arm: ArmName) -> None:
         """Let an arm be pulled no more; pulls that are outstanding can be told. A new limit brings it back.
@@ -796,11 +797,25 @@ def _asking(n: int | None, key: str | None, arm: ArmName | None, wait: Duration 
 
 
 def _telling(pull: Pull | int, reward: float, cost: Amounts | None) -> _Telling:
-    pull, amount = _plain_pull(pull), plain_reward(reward)
+    pull = _plain_pull(pull)
+    of = f"arm {pull.arm!r}" if isinstance(pull, Pull) else _called(pull)
+    return {"pull": pull, "reward": _plain_reward(reward, f"reward of {of}"), "cost": _plain_cost(pull, cost)}
+
+
+def _plain_row(number: int, arm: ArmName, reward: float, cost: Amounts | None = None) -> tuple[Any, ...]:
+    amount = _plain_reward(reward, f"observation {number}: reward of arm {shown(arm)}")
+    return arm, amount, None if cost is None else plain_amounts(cost, f"observation {number}: cost")
+
+
+def _plain_reward(reward: float, what: str) -> float:
+    amount = plain_reward(reward)
     if not math.isfinite(amount):
-        of = f"arm {pull.arm!r}" if isinstance(pull, Pull) else _called(pull)
-        raise InvalidReward(f"reward of {of} is {shown(reward)}: it must be a number in the reward range")
-    return {"pull": pull, "reward": amount, "cost": _plain_cost(pull, cost)}
+        raise InvalidReward(f"{what} is {shown(reward)}: it must be a number in the reward range")
+    return amount
+
+
+def _plain_limit(arm: ArmName, limit: int | None) -> int | None:
+    return None if limit is None else check_limit(arm, limit)
 
 
 def _answer(pulls: list[Pull], n: int | None) -> Pull | list[Pull] | None:

@@ -32,6 +32,7 @@ __all__ = ["Clerk", "Commit", "HeldClerk", "Request", "StillClerk", "standing_st
 Answer = TypeVar("Answer")
 
 _LONGEST: Final = 0.25  # seconds after which a transaction takes no more on: other processes wait for it
+_NEAR: Final = 1_000  # entries of others that are read in a transaction: that takes about 0.05 s
 
 
 class Clerk:
@@ -69,6 +70,7 @@ class Clerk:
         self._clock = clock
         self._steady = SteadyCheck()
         self._ledger: Ledger | None = None
+        self._is_far_behind = False  # others have written more than can be read while they wait
         self._has_snapshots = True  # until one of them turns out to be damaged
         self._ledger_lock = threading.Lock()
         self._at_work: int | None = None  # the thread that has the lock
@@ -173,17 +175,23 @@ class Clerk:
             return self._transact(requests)
 
     def _transact(self, requests: Sequence["Request[object]"]) -> int:
-        """Perform as many requests as there is time for, and return their number."""
+        """Perform as many requests as there is time for, and return their number.
+
+        It is none if others have written much since, or the leases of many pulls ended: that comes first.
+        """
         has_begun = is_decided = False
         try:
-            if self._ledger is None:
+            if self._ledger is None or self._is_far_behind:
                 self._caught_up_outside()  # a long journal is read first: others wait for a transaction
             with self._backend.writing(self.record.id) as transaction:
+                self._is_far_behind = transaction.totals.entries > self._seen.entries + _NEAR
+                if self._is_far_behind:
+                    return 0
                 has_begun, deadline = True, monotonic() + _LONGEST
                 ledger = self._caught_up(transaction, transaction.totals)
                 ledger.has_time = lambda: monotonic() < deadline
-                ledger.advance(self._believed(transaction.time()) if self._clock is None else timestamp(self._clock()))
-                decided = self._decide(requests, ledger)
+                now = self._believed(transaction.time()) if self._clock is None else timestamp(self._clock())
+                decided = self._decide(requests, ledger) if ledger.advance(now) else 0
                 snapshot = ledger.take_snapshot() if ledger.unsaved and ledger.is_snapshot_due() else None
                 if ledger.unsaved:
                     transaction.append(ledger.unsaved, totals_of(ledger), snapshot)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
@@ -87,15 +88,16 @@ class Holding:
         if on_error not in get_args(OnError):
             raise InvalidInput(f"on_error is {on_error!r}: give 'expire', or 'cancel' if nothing is spent by then")
         self._campaign = campaign
-        self._ask = {"arm": arm, "key": key, "wait": wait}
+        self._ask = partial(campaign.ask, arm=arm, key=key, wait=wait)
+        self._ask_async = partial(campaign.ask_async, arm=arm, key=key, wait=wait)
         self._on_error = on_error
         self._in_hand: PullInHand | None = None
 
     def __enter__(self) -> PullInHand | None:
-        return self._hold(self._campaign.ask(**self._ask))  # type: ignore[arg-type]
+        return self._hold(self._ask())
 
     async def __aenter__(self) -> PullInHand | None:
-        return self._hold(await self._campaign.ask_async(**self._ask))  # type: ignore[arg-type]
+        return self._hold(await self._ask_async())
 
     def _hold(self, pull: Pull | None) -> PullInHand | None:
         self._in_hand = None if pull is None else PullInHand(pull)

@@ -35,6 +35,7 @@ from budgetbandits.errors import (
     JournalDamaged,
     PullAlreadySettled,
     PullError,
+    UnknownPull,
 )
 
 __all__ = ["Answered", "Ledger", "TornLedger", "replay"]
@@ -95,12 +96,18 @@ class Ledger(Fold):
         self.actor: str | None = None
         self._now = 0
 
-    def advance(self, time: int) -> None:
-        """Let it be that time, or the last entry's if a clock was set back, and let expire what is due."""
+    def advance(self, time: int) -> bool:
+        """Let it be that time, or the last entry's if a clock was set back, and let expire what is due.
+
+        Returns False if there was no time for all of that: nothing else can be decided before the rest has expired.
+        """
         self._now = max(time, self._time)
         while (number := self._next_due(self._now)) is not None:
             pull = self._books.outstanding[number]
             self._write(Kind.EXPIRED, pull=number, arm=pull.arm, **written(self._charged(pull)))
+            if not self.has_time():
+                return self._next_due(self._now) is None
+        return True
 
     def ask(self, wanted: int | None = None, key: str | None = None, arm: ArmName | None = None) -> list[Pull]:
         """Return the next pulls, up to so many, their costs reserved; of one arm if that is given.
@@ -211,9 +218,9 @@ class Ledger(Fold):
             )
         if record.state in (State.EXPIRED, State.TOLD_LATE):
             if prices != record.charged:
-                shown = self._books.shown(record.charged)
+                charged = self._books.shown(record.charged)
                 raise PullAlreadySettled(
-                    f"pull {number} has expired before, and {shown} was charged for it: adjust that"
+                    f"pull {number} has expired before, and {charged} was charged for it: adjust that"
                 )
             return None
         self._write(Kind.SETTLED, pull=number, arm=self._books.find(number).arm, **written(prices))
@@ -228,8 +235,6 @@ class Ledger(Fold):
         if self._record(number).state is State.OPEN:
             raise PullError(f"pull {number} is outstanding: tell it, or let it expire, with its cost")
         _check_reason(reason)
-        if self._record(number).state is State.OBSERVED:
-            raise PullError(f"pull {number} was made elsewhere, and cost nothing here: there is nothing to adjust")
         if cost is None or cost == {}:
             raise InvalidAmount(f"cost of pull {number} is {cost!r}: say what it cost after all")
         reservation, record = self._reservation(number), self._record(number)
@@ -382,6 +387,8 @@ class Ledger(Fold):
         is_known = is_whole(number) and 1 <= number <= self._books.asked
         if not is_known or not self._books.is_own(pull, self._reservation(number)):
             raise self._books.unknown(pull)
+        if self._record(number).state is State.OBSERVED:
+            raise UnknownPull(f"pull {number} was made elsewhere and observed: it has nothing to tell or to pay here")
         return int(number)
 
 

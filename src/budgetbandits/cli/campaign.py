@@ -208,7 +208,7 @@ def _add_arm(options: argparse.Namespace) -> int:
 
 
 def _reprice(options: argparse.Namespace) -> int:
-    return _change(options, lambda ads: ads.reprice(_arm(ads, options.arm), _cost(options.cost)))
+    return _change(options, lambda ads: ads.reprice(_arm(_names(ads), options.arm), _cost(options.cost)))
 
 
 def _limit(options: argparse.Namespace) -> int:
@@ -217,16 +217,21 @@ def _limit(options: argparse.Namespace) -> int:
     if options.limit != "none" and not options.limit.isdecimal():
         raise InvalidInput(f"limit is {options.limit!r}: give a number of pulls, or none")
     limit = None if options.limit == "none" else int(options.limit)
-    return _change(options, lambda ads: ads.set_limit(_arm(ads, options.arm), limit))
+    return _change(options, lambda ads: ads.set_limit(_arm(_names(ads), options.arm), limit))
 
 
 def _retire(options: argparse.Namespace) -> int:
-    return _change(options, lambda ads: ads.retire(_arm(ads, options.arm)))
+    return _change(options, lambda ads: ads.retire(_arm(_names(ads), options.arm)))
 
 
 def _observe(options: argparse.Namespace) -> int:
     rows = _read(options.file)
-    return _change(options, lambda ads: ads.observe([_row(ads, row) for row in rows], key=options.key))
+
+    def observe(ads: "Campaign") -> None:
+        names, resources = _names(ads), list(ads.resources)
+        ads.observe([_row(row, names, resources) for row in rows], key=options.key)
+
+    return _change(options, observe)
 
 
 def _read(path: Path) -> list[dict[str, str]]:
@@ -244,20 +249,23 @@ def _read(path: Path) -> list[dict[str, str]]:
     return rows
 
 
-def _row(ads: "Campaign", row: dict[str, str]) -> tuple[Any, ...]:
+def _row(row: dict[str, str], names: list[str | int], resources: list[str]) -> tuple[Any, ...]:
     """Return an observation from a line of a file; what is no number is refused later, with its place."""
     try:
         reward: Any = float(row["reward"])
     except ValueError:
         reward = row["reward"]
-    named = {name: row[name] for name in ads.resources if row.get(name)}
+    named = {name: row[name] for name in resources if row.get(name)}
     cost = named or row.get("cost") or None
-    return (_arm(ads, row["arm"]), reward, cost)
+    return (_arm(names, row["arm"]), reward, cost)
 
 
-def _arm(ads: "Campaign", given: str) -> str | int:
+def _names(ads: "Campaign") -> list[str | int]:
+    return [row.name for row in ads.arms]
+
+
+def _arm(names: list[str | int], given: str) -> str | int:
     """Return the name of an arm, which may be a number."""
-    names = [row.name for row in ads.arms]
     return int(given) if given.isdecimal() and given not in names else given
 
 

@@ -344,7 +344,7 @@ class Books:
             return self.skip_arm
         number = self.known(arm)
         if number is None:
-            raise InvalidInput(f"there is no arm {arm!r}: give the name of an arm, such as {self.names[0]!r}")
+            raise InvalidInput(f"there is no arm {shown(arm)}: give the name of an arm, such as {self.names[0]!r}")
         return number
 
     def prices(self, arm: int) -> tuple[int, ...]:
@@ -575,8 +575,8 @@ class Books:
         if cost is None:
             return {}
         if not isinstance(cost, Mapping):
-            example, said = dict.fromkeys(self.resource_names, 1), str(cost) if isinstance(cost, Decimal) else cost
-            raise InvalidAmount(f"{what} is {said!r}: give an amount of each resource, such as {example!r}")
+            example = dict.fromkeys(self.resource_names, 1)
+            raise InvalidAmount(f"{what} is {shown(cost)}: give an amount of each resource, such as {example!r}")
         if unknown := [resource for resource in cost if resource not in self.resource_names]:
             there_are = ", ".join(map(repr, self.resource_names))
             raise InvalidAmount(

@@ -8,11 +8,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.books import Books, Reservation, Terms
-from budgetbandits.core.checks import ArmName, CostOrCosts, check_limit, check_names, check_requests, cost_of
+from budgetbandits.core.checks import ArmName, CostOrCosts, check_limit, check_names, check_requests, cost_of, shown
 from budgetbandits.core.money import CostRange
 from budgetbandits.core.resources import Account, Amounts, Bill, costs_by_resource
 from budgetbandits.errors import InvalidAmount, InvalidInput
@@ -27,6 +28,7 @@ __all__ = [
     "new_limit",
     "new_terms",
     "observed_digest",
+    "rows_given",
     "said_of_observations",
     "seen_elsewhere",
     "to_retire",
@@ -97,24 +99,40 @@ def seen_elsewhere(
     books: Books, given: Iterable[Any], checked_reward: Callable[[Any, int], float]
 ) -> list[Observation]:
     """Return what a user observed, as rows of arm, reward and, where it is random, cost; or raise."""
+    rows = rows_given(given)
+    return [_observation(books, number, checked_reward, *row) for number, row in enumerate(rows, 1)]
+
+
+def rows_given(given: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return rows of arm, reward and perhaps cost, or raise if a user gave something else."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InvalidInput(
-            f"observations are {given!r}: give rows such as ('a', 0.5), or ('a', 0.5, '0.10') with costs"
+            f"observations are {shown(given)}: give rows such as ('a', 0.5), or ('a', 0.5, '0.10') with costs"
         )
-    rows = list(given)
+    rows = list(islice(given, MOST_OBSERVED + 1))
     if not 1 <= len(rows) <= MOST_OBSERVED:
-        raise InvalidInput(f"there are {len(rows)} observations: give 1 to {MOST_OBSERVED} at a time, each with a key")
-    return [_observation(books, row, number, checked_reward) for number, row in enumerate(rows, 1)]
+        count = f"more than {MOST_OBSERVED}" if rows else 0
+        raise InvalidInput(f"there are {count} observations: give 1 to {MOST_OBSERVED} at a time, each with a key")
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, tuple | list) or len(row) not in (2, 3):
+            raise InvalidInput(
+                f"observation {number} is {shown(row)}: give an arm, a reward and perhaps a cost, as ('a', 0.5)"
+            )
+    return list(map(tuple, rows))
 
 
-def _observation(books: Books, row: Any, number: int, checked_reward: Callable[[Any, int], float]) -> Observation:
-    if not isinstance(row, tuple | list) or len(row) not in (2, 3):
-        raise InvalidInput(f"observation {number} is {row!r}: give an arm, a reward and perhaps a cost, as ('a', 0.5)")
+def _observation(
+    books: Books,
+    number: int,
+    checked_reward: Callable[[Any, int], float],
+    name: ArmName,
+    reward: Any,
+    cost: Amounts | None = None,
+) -> Observation:
     try:
-        arm = _number_of(books, row[0])
-        pull = Reservation(number, arm, 0, *books.terms(arm))
-        prices = books.told_prices(pull, row[2] if len(row) == 3 else None)
-        return Observation(arm, checked_reward(row[1], arm), prices)
+        arm = _number_of(books, name)
+        prices = books.told_prices(Reservation(number, arm, 0, *books.terms(arm)), cost)
+        return Observation(arm, checked_reward(reward, arm), prices)
     except InvalidInput as error:
         raise type(error)(f"observation {number}: {error}") from error
 

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final, Literal, TypeGuard, get_args
 
 import numpy as np
@@ -40,6 +41,9 @@ SKIP: Final = "skip"
 """The arm of a request that is declined: free, and worth nothing."""
 
 _REWARD_MAX: Final = 1e100  # squares of rewards and their sums stay finite
+_LONGEST_NAME: Final = 1000  # characters
+_NAME_BITS: Final = 63
+_MOST_SHOWN: Final = 200  # characters of what a caller gave
 PULLS_MOST: Final = 2**53  # float64 counts so far
 
 ArmName = str | int
@@ -101,7 +105,11 @@ def check_names(names: Sequence[ArmName]) -> None:
     """Raise unless every arm has a name of its own."""
     for name in names:
         if not isinstance(name, str | int) or isinstance(name, bool):
-            raise InvalidInput(f"arm name {name!r}: a name must be text or a whole number")
+            raise InvalidInput(f"arm name {shown(name)}: a name must be text or a whole number")
+        if len(name) > _LONGEST_NAME if isinstance(name, str) else name.bit_length() > _NAME_BITS:
+            raise InvalidInput(
+                f"arm name {shown(name)}: give at most {_LONGEST_NAME} characters, or a number of {_NAME_BITS} bits"
+            )
         if isinstance(name, str) and not is_writable(name):
             raise InvalidInput(f"arm name {name!r} has half a character, which no file can hold: give another name")
     name, count = Counter(names).most_common(1)[0]
@@ -154,8 +162,8 @@ def check_limit(name: ArmName, limit: object, least: int = 1) -> int:
     """Return the limit of an arm, or raise."""
     if not is_whole(limit) or not least <= limit <= UNLIMITED:
         raise InvalidInput(
-            f"limit of arm {name!r} is {limit!r}: give a whole number of pulls from 1 to 2^62; an arm without a limit "
-            "is left out of the limits, and one that must not be pulled out of the arms"
+            f"limit of arm {shown(name)} is {shown(limit)}: give a whole number of pulls from 1 to 2^62, or None for "
+            "no limit; an arm that must not be pulled is left out, or retired"
         )
     return int(limit)
 
@@ -217,11 +225,20 @@ def is_whole(number: object) -> TypeGuard[int]:
 
 
 def shown(value: object) -> str:
-    """Return anything that a caller gave for a message, also what cannot be shown, such as a number of 5,000 digits."""
+    """Return anything that a caller gave for a message: not all of a long one, and also what cannot be shown.
+
+    >>> shown("a"), shown("a" * 10**6)[:8], shown(10**5000)
+    ("'a'", "'aaaaaaa", 'a value of the kind int that cannot be shown')
+    """
     try:
-        return repr(value)
+        if isinstance(value, Decimal):
+            value = str(value)  # mostly it was given as a text
+        if isinstance(value, str | bytes) and len(value) > _MOST_SHOWN:  # to show 100 MB takes half a second
+            return f"{value[:_MOST_SHOWN]!r}... ({len(value)} characters)"
+        text = repr(value)
     except Exception:
         return f"a value of the kind {type(value).__name__} that cannot be shown"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def check_text(text: object, what: str, longest: int = 255) -> None:

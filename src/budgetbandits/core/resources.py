@@ -5,16 +5,16 @@ A budget is a plain amount, of one resource that needs no name, or an amount of 
 the budget; the first one is what is meant by *the money* where there is room for one amount only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.checks import ArmName, Costs, cost_of, is_writable, named_costs
-from budgetbandits.core.money import Amount, PriceList, plain_amount, price_list
+from budgetbandits.core.checks import ArmName, CostOrCosts, Costs, cost_of, is_writable, named_costs, shown
+from budgetbandits.core.money import Amount, CostRange, PriceList, plain_amount, price_list
 from budgetbandits.errors import InvalidAmount, InvalidInput
 
 __all__ = [
@@ -27,8 +27,11 @@ __all__ = [
     "check_none_is_free",
     "costs_by_resource",
     "plain_amounts",
+    "plain_costs",
     "price_lists",
 ]
+
+Given = TypeVar("Given")
 
 _MOST_RESOURCES: Final = 1000  # that one amount may name
 _UNNOTICED: Final = 0.01  # of what was reserved: so much may be added to a bill by rounding without a word
@@ -205,12 +208,37 @@ def plain_amounts(amounts: Amounts, what: str) -> Amounts:
     """
     if not isinstance(amounts, Mapping):
         return plain_amount(amounts, what)
-    if len(amounts) > _MOST_RESOURCES:
-        raise InvalidAmount(f"{what} names {len(amounts)} resources: give amounts of those that the budget has")
     return {
         name: amount if amount is None else plain_amount(amount, f"{what} in {name!r}")
-        for name, amount in amounts.items()
+        for name, amount in _of_few(amounts, what)
     }
+
+
+def plain_costs(name: ArmName, cost: CostOrCosts) -> CostOrCosts:
+    """Return what a pull of an arm costs, in numbers of Python's own, or raise.
+
+    >>> plain_costs("a", {"usd": "0.10", "s": (0, np.int64(3))})
+    {'usd': Decimal('0.10'), 's': CostRange(least=0, greatest=3)}
+    """
+    what = f"cost of arm {shown(name)}"
+    if not isinstance(cost, Mapping):
+        return _plain_cost(cost_of(name, cost), what)
+    return {
+        resource: _plain_cost(cost_of(name, each), f"{what} in {resource!r}") for resource, each in _of_few(cost, what)
+    }
+
+
+def _plain_cost(cost: Any, what: str) -> Amount | CostRange:
+    if not isinstance(cost, CostRange):
+        return plain_amount(cost, what)
+    return CostRange(plain_amount(cost.least, what), plain_amount(cost.greatest, what))
+
+
+def _of_few(given: Mapping[str, Given], what: str) -> ItemsView[str, Given]:
+    """Return what a mapping says of each resource, or raise if it names more than there can be."""
+    if len(given) > _MOST_RESOURCES:
+        raise InvalidAmount(f"{what} names {len(given)} resources: give amounts of those that the budget has")
+    return given.items()
 
 
 def price_lists(bill: Bill) -> tuple[PriceList, ...]:
@@ -288,8 +316,8 @@ def costs_by_resource(name: ArmName, cost: object, resources: list[str]) -> dict
     """Return what a pull of an arm takes of each of these resources, or raise."""
     if not isinstance(cost, Mapping):
         raise InvalidAmount(
-            f"cost of arm {name!r} is {cost!r}, and the budget has the resources {_listed(resources)}: give what a "
-            f"pull takes of each, such as {dict.fromkeys(resources, 1)!r}"
+            f"cost of arm {name!r} is {shown(cost)}, and the budget has the resources {_listed(resources)}: give what "
+            f"a pull takes of each, such as {dict.fromkeys(resources, 1)!r}"
         )
     if unknown := [resource for resource in cost if resource not in resources]:
         raise InvalidAmount(
