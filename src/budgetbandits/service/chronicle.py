@@ -47,9 +47,14 @@ class Point(NamedTuple):
     reward_total: float
 
     @property
+    def used(self) -> tuple[int, ...]:
+        """What is spent or reserved."""
+        return _sum(self.spent, self.reserved)
+
+    @property
     def left(self) -> tuple[int, ...]:
         """What is neither spent nor reserved."""
-        return tuple(b - s - r for b, s, r in zip(self.budget, self.spent, self.reserved, strict=True))
+        return _sum(self.budget, self.used, sign=-1)
 
 
 class Chronicle:

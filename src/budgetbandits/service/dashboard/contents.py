@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.store import Store
+from budgetbandits.campaigns.times import moment
 from budgetbandits.errors import BudgetBanditsError
 from budgetbandits.service import rows, views
 from budgetbandits.service.calls import CampaignCall
-from budgetbandits.service.chronicle import Chronicle
+from budgetbandits.service.chronicle import Chronicle, Point
 from budgetbandits.service.dashboard.forecast import End, Standing, ends
 from budgetbandits.service.dashboard.formats import how_long, share
 
@@ -57,7 +58,7 @@ def of_campaign(call: CampaignCall, now: datetime, after: int) -> Shown:
     """Return all that the page of a campaign shows, with the newest entries of its journal after one."""
     chronicle = call.shared.chronicle(call.campaign)
     shown = call.campaign.at_once(partial(_at_one_moment, chronicle))
-    campaign, points = shown["campaign"], rows.series(call.campaign, chronicle)
+    campaign = shown["campaign"]
     journal = _newest_entries(call.campaign, campaign["entries"], after)
     return shown | {
         "resources": _purses(campaign),
@@ -65,7 +66,7 @@ def of_campaign(call: CampaignCall, now: datetime, after: int) -> Shown:
         "arms_more": max(len(shown["arms"]) - _ARMS_MOST, 0),
         "pending": _pending_shown(shown["pending"], now),
         "pending_count": len(shown["pending"]),
-        "forecast": forecast_of(campaign, points, now),
+        "forecast": forecast_of(campaign, chronicle.points(), now),
         "journal": journal,
         "first_shown": journal[-1]["number"] if journal else 0,
         "verification": _NEVER_VERIFIED,
@@ -158,24 +159,20 @@ def _parameter(name: str, value: Any) -> str:
 _WORDS: Final = {"requests": "Requests end", "time": "It ends"}
 
 
-def forecast_of(campaign: Shown, points: Sequence[Shown], now: datetime) -> Shown:
+def forecast_of(campaign: Shown, points: Sequence[Point], now: datetime) -> Shown:
     """Return what ends when, the earliest first, or why nobody can say."""
     if campaign["is_closed"]:
         return {"ends": [], "silence": "It is closed."}
     if campaign["is_paused"]:
         return {"ends": [], "silence": "It is paused: nothing new is spent."}
-    history = [Standing(datetime.fromisoformat(point["time"]), point["pulls"], _used(point)) for point in points]
-    left = {name: float(money["left"]) for name, money in _purses(campaign).items()}
+    names = list(_purses(campaign))
+    history = [Standing(moment(point.time), point.pulls, dict(zip(names, point.used, strict=True))) for point in points]
+    left = dict(zip(names, points[-1].left, strict=True))
     rate = campaign["requests_rate"]
     until = None if rate is None else datetime.fromisoformat(rate["until"])
     found = ends(history, now, left, campaign["requests_left"], until)
-    shown = [_end_shown(end, now) for end in found]
-    return {"ends": shown, "silence": "Too little has been spent lately to say when the money ends."}
-
-
-def _used(point: Shown) -> dict[str, float]:
-    accounts = point.get("resources") or {"": point}
-    return {name: float(account["spent"]) + float(account["reserved"]) for name, account in accounts.items()}
+    silence = "Too little has been spent lately to say when the money ends."
+    return {"ends": [_end_shown(end, now) for end in found], "silence": silence}
 
 
 def _end_shown(end: End, now: datetime) -> Shown:

@@ -27,7 +27,7 @@ class Standing:
     pulls
         How many pulls it had made.
     used
-        What was spent or reserved of each resource, by name; the name of a plain budget is "".
+        What was spent or reserved of each resource, by name, in any unit; the name of a plain budget is "".
     """
 
     time: datetime

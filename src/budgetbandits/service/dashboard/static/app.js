@@ -21,5 +21,5 @@ if (byId("charts")) {
   charts.draw();
   charts.followScheme();
 }
-if (byId("live")) watch(byId("charts") ? charts.draw : () => {});
+if (byId("live")) watch(byId("charts") ? () => charts.draw() : () => {});
 setInterval(() => tick(document), 1000);

@@ -1,9 +1,10 @@
 // Money over time, one chart for each resource. Here, and only here, amounts become floats: to be drawn.
 
 /* global uPlot */
-import { notice } from "./notices.js";
+import { dismiss, notice } from "./notices.js";
+import { paced } from "./pace.js";
 import { read } from "./requests.js";
-import { localText } from "./times.js";
+import { localText, serverTime } from "./times.js";
 
 const PAUSE = 2000; // between two readings of the series, at least
 const TOPIC = "charts";
@@ -20,24 +21,18 @@ const MOMENTS = [
 ];
 
 let points = [];
-let lastRead = -Infinity;
-let reading = null;
 const charts = new Map(); // by the element that holds it
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** Draw the charts, and again whenever something may have changed. */
-export function draw() {
-  reading ??= load().finally(() => { reading = null; });
-}
+export const draw = paced(load, () => PAUSE);
 
 async function load() {
-  const pause = lastRead + PAUSE - performance.now();
-  if (pause > 0) await new Promise((done) => setTimeout(done, pause));
-  lastRead = performance.now();
   try {
     points = (await read(document.getElementById("charts").dataset.series)).points;
     for (const place of document.querySelectorAll(".chart")) show(place);
+    dismiss(TOPIC);
   } catch (error) {
     notice(`The charts could not be loaded. ${error.message}`, { error: true, retry: draw, topic: TOPIC });
   }
@@ -68,7 +63,7 @@ function forecast(resource) {
 
 /** The columns with a line on to where the money ends; what lies further ahead than behind is cut off. */
 function withForecast({ times, spent, used, budget }, end) {
-  const now = Math.max(Date.now() / 1000, times.at(-1));
+  const now = Math.max(serverTime() / 1000, times.at(-1));
   const furthest = now + Math.max(now - times[0], 60);
   const lines = [[...times, now], [...used, used.at(-1)], [...spent, spent.at(-1)], [...budget, budget.at(-1)]];
   const ahead = lines[0].map(() => null);

@@ -1,47 +1,38 @@
 // Keeps a page up to date: when something happens, it is fetched again, and what differs is taken over.
 //
-// A campaign's page follows the events of its journal. They only say that there is something new: all
-// numbers come from the server, written there. The list of campaigns looks every few seconds.
+// A campaign's page follows the events of its journal. They only say that there is something new: all numbers come from
+// the server, written there. The list of campaigns looks every few seconds.
 
+import * as journal from "./journal.js";
 import { morph } from "./morph.js";
 import { dismiss, notice } from "./notices.js";
+import { paced } from "./pace.js";
 import { Problem, page } from "./requests.js";
 import { localise, setClock, tick } from "./times.js";
-import * as journal from "./journal.js";
 
 const PAUSE = 1000; // between two looks, at least
 const PATIENCE = 4; // times as long as the last look took: a busy service is not asked more than it can answer
 const RETRIES = [1000, 2000, 4000, 8000, 15000];
-const LOST = "lost";
+const TOPIC = "live";
+const MAY_PASS = [429, 503];
 
-let wanted = false; // somebody wants to look again
-let looking = null;
-let wake = () => {};
 let failures = 0;
+let retry = 0;
 let onFresh = () => {};
+let isStreaming = () => true;
 
 /** Look at the page again, as soon as may be; at once for one who has just done something. */
-export function refresh({ atOnce = false } = {}) {
-  wanted = true;
-  if (atOnce) wake();
-  looking ??= look().finally(() => { looking = null; });
-  return looking;
-}
+export const refresh = paced(look, (took) => Math.max(PAUSE, PATIENCE * took));
 
 async function look() {
-  while (wanted) {
-    wanted = false;
-    const begin = performance.now();
-    try {
-      const fresh = await page(journal.freshAddress());
-      takeOver(fresh);
-      failures = 0;
-      dismiss(LOST);
-    } catch (error) {
-      failed(error);
-      return;
-    }
-    await pause(Math.max(PAUSE, PATIENCE * (performance.now() - begin)));
+  clearTimeout(retry);
+  try {
+    takeOver(await page(journal.freshAddress()));
+    failures = 0;
+    dismiss(TOPIC);
+    if (isStreaming()) status("on", "Live");
+  } catch (error) {
+    fail(error);
   }
 }
 
@@ -54,38 +45,29 @@ function takeOver(fresh) {
     if (other) morph(section, other);
   }
   // Where the focused element is gone, such as a button of a pull that was settled, the next best gets the focus.
-  if (around && !focused.isConnected) (around.querySelector("button, [tabindex='0']") ?? around).focus();
+  if (around && !focused.isConnected) around.querySelector("button, a, [tabindex='0']")?.focus();
   setClock(fresh.body.dataset.now);
   tick(document);
   journal.takeOver(fresh);
   onFresh();
 }
 
-function failed(error) {
-  if (error instanceof Problem && error.status !== 503 && error.status !== 429) {
-    status("lost", "Stopped");
-    notice(error.message, { error: true, retry: () => refresh({ atOnce: true }), topic: LOST });
-    return;
+function fail(error) {
+  const mayPass = !(error instanceof Problem) || MAY_PASS.includes(error.status);
+  status("lost", mayPass ? "Offline" : "Stopped");
+  if (failures === 0 || !mayPass) {
+    const words = mayPass ? `${error.message} What you see may be old.` : error.message;
+    notice(words, { error: true, retry: () => refresh({ atOnce: true }), topic: TOPIC });
   }
-  status("lost", "Offline");
-  if (failures === 0) {
-    notice("The service cannot be reached. What you see may be old.", { error: true, retry: () => refresh({ atOnce: true }), topic: LOST });
-  }
-  setTimeout(refresh, RETRIES[Math.min(failures, RETRIES.length - 1)]);
+  if (mayPass) retry = setTimeout(refresh, RETRIES[Math.min(failures, RETRIES.length - 1)]);
   failures += 1;
 }
 
 function status(kind, text) {
   const live = document.getElementById("live");
   live.className = `live ${kind}`;
-  live.querySelector(".live-text").textContent = text;
-}
-
-function pause(milliseconds) {
-  return new Promise((done) => {
-    wake = done;
-    setTimeout(done, milliseconds);
-  });
+  const words = live.querySelector(".live-text");
+  if (words.textContent !== text) words.textContent = text;
 }
 
 /** Begin to watch what this page is about. `then` is called whenever it was taken over afresh. */
@@ -97,10 +79,8 @@ export function watch(then) {
 }
 
 function watchList(period) {
-  const look = async () => {
-    if (document.hidden) return;
-    await refresh();
-    if (failures === 0) status("on", "Live");
+  const look = () => {
+    if (!document.hidden) refresh();
   };
   status("on", "Live");
   setInterval(look, period);
@@ -113,7 +93,6 @@ function watchEvents(address) {
   let timer = 0;
 
   const open = () => {
-    clearTimeout(timer);
     source = new EventSource(`${address}?after=${journal.last()}`);
     source.onopen = () => {
       status("on", "Live");
@@ -133,9 +112,10 @@ function watchEvents(address) {
   };
   const close = () => {
     clearTimeout(timer);
-    source?.close();
+    source.close();
   };
-  // Browsers have few connections to one server: a page that nobody sees gives its own back.
+  isStreaming = () => source.readyState === EventSource.OPEN;
+  // Browsers open few connections to one server: a page that nobody sees gives its own back.
   document.addEventListener("visibilitychange", () => {
     close();
     if (!document.hidden) {

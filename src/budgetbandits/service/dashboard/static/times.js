@@ -36,8 +36,10 @@ export function setClock(now) {
   ahead = Date.parse(now) - Date.now();
 }
 
+export const serverTime = () => Date.now() + ahead;
+
 export function tick(root) {
-  const now = Date.now() + ahead;
+  const now = serverTime();
   for (const clock of root.querySelectorAll(".clock")) {
     const { since, until } = clock.dataset;
     const seconds = since ? now - Date.parse(since) : Date.parse(until) - now;
