@@ -13,7 +13,7 @@ from budgetbandits import cli
 from budgetbandits.cli import main
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-COMMANDS = ("reproduce", "simulate", "compare", "policies", "campaign", "serve")
+COMMANDS = ("reproduce", "simulate", "compare", "policies", "campaign", "serve", "token")
 
 
 @pytest.mark.parametrize("arguments", [[], *([command] for command in COMMANDS)], ids=["", *COMMANDS])

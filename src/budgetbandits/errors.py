@@ -21,6 +21,8 @@
     │   ├── CampaignPaused      it hands out no pulls until it is resumed
     │   ├── KeyReused           the key was used before, with other contents
     │   ├── AccessDenied        a service wants a token, another one, or one that allows more
+    │   ├── NoSuchToken         (also a LookupError)
+    │   ├── TokenExists         a token that is in force has the name
     │   └── JournalDamaged      the journal of a campaign is inconsistent
     │       └── HistoryLost     it no longer has what it said before: a restored copy, or a failover that lost its tail
     ├── OutputError             an output folder or file that cannot be written, or is not ours to write
@@ -56,6 +58,7 @@ __all__ = [
     "KeyReused",
     "KnapsackTooHard",
     "NoSuchCampaign",
+    "NoSuchToken",
     "NotInstalled",
     "OutcomeUnknown",
     "OutputError",
@@ -69,6 +72,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "TightBudgetWarning",
+    "TokenExists",
     "UnknownPull",
     "UnsettledOptimumWarning",
     "WrongStore",
@@ -149,6 +153,14 @@ class KeyReused(StoreError):
 
 class AccessDenied(StoreError):
     """A service wants a token, knows this one not, or it allows less than was asked for."""
+
+
+class NoSuchToken(StoreError, LookupError):
+    """A store has no such token for its service."""
+
+
+class TokenExists(StoreError):
+    """A store has a token of that name already, which was not revoked."""
 
 
 class JournalDamaged(StoreError):

@@ -1,4 +1,4 @@
-"""What a database has to do for campaigns: seven methods, a journal with five, and a transaction with three.
+"""What a database has to do for campaigns: eight methods, a journal with five, a transaction with three, and tokens.
 
 `budgetbandits.campaigns.sql` does it for SQLite and PostgreSQL. A third one derives from `Backend` and
 `Transaction`, is registered for `budgetbandits.open_store` or passed to `budgetbandits.Store` as an instance, and is
@@ -11,7 +11,7 @@ checked with `budgetbandits.testing`::
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -26,6 +26,8 @@ __all__ = [
     "PAGE",
     "Backend",
     "CampaignRecord",
+    "TokenRecord",
+    "TokenTable",
     "Totals",
     "Transaction",
     "check_process",
@@ -139,6 +141,69 @@ class Transaction(Journal):
         """
 
 
+class TokenRecord(NamedTuple):
+    """A token of a service as it is found in a database. Its secret is not.
+
+    Attributes
+    ----------
+    id
+        What the backend knows it by.
+    name
+        What people know it by; no two tokens that are in force share one.
+    scope
+        What it allows.
+    campaign
+        The name of the only campaign that it is for; None for all.
+    digest
+        The SHA-256 of its secret.
+    created, last_used, revoked
+        Microseconds since 1970; None for never.
+    """
+
+    id: int
+    name: str
+    scope: str
+    campaign: str | None
+    digest: str
+    created: int
+    last_used: int | None = None
+    revoked: int | None = None
+
+
+class TokenTable(ABC):
+    """The tokens of a service that a database keeps. It is used from many threads at once."""
+
+    @abstractmethod
+    def add(self, name: str, scope: str, campaign: str | None, digest: str, created: int) -> TokenRecord:
+        """Keep a new token durably.
+
+        Raises
+        ------
+        TokenExists
+            If one that is in force has the name.
+        NoSuchCampaign
+            If there is no such campaign.
+        """
+
+    @abstractmethod
+    def list(self, *, in_force: bool = False) -> Sequence[TokenRecord]:
+        """Return all tokens, or those that were not revoked, the oldest first."""
+
+    @abstractmethod
+    def revoke(self, token: int, time: int) -> TokenRecord:
+        """Let a token be in force no more. One that was revoked before stays as it is.
+
+        Raises
+        ------
+        NoSuchToken
+            If there is none.
+        """
+
+    @abstractmethod
+    def note_uses(self, times: Mapping[int, int]) -> None:
+        """Take note of when tokens were last used, unless a later time is known."""
+
+
 class Backend(ABC):
     """A database that keeps campaigns. It is used from many threads at once.
 
@@ -186,6 +251,10 @@ class Backend(ABC):
         OutcomeUnknown
             If the connection broke while it was committed.
         """
+
+    @abstractmethod
+    def tokens(self) -> TokenTable:
+        """Return the tokens of a service that are kept beside the campaigns."""
 
     @abstractmethod
     def time(self) -> int:

@@ -12,14 +12,14 @@ import sys
 from collections.abc import Callable, Sequence
 
 from budgetbandits import __version__
-from budgetbandits.cli import campaign, compare, policies, reproduce, serve, simulate
+from budgetbandits.cli import campaign, compare, policies, reproduce, serve, simulate, token
 from budgetbandits.cli.common import RESUMES, answering_interrupts
 from budgetbandits.errors import BudgetBanditsError, SimulationInterrupted
 
 __all__ = ["main"]
 
 _DESCRIPTION = "Spend a fixed budget on costly actions whose payoff has to be learned, and never overspend."
-_COMMANDS = (reproduce, simulate, compare, policies, campaign, serve)
+_COMMANDS = (reproduce, simulate, compare, policies, campaign, serve, token)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

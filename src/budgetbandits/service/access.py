@@ -1,47 +1,11 @@
 """Who asks, and what they may do."""
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Protocol
 
 from budgetbandits.service.problems import Refused
+from budgetbandits.service.tokens import Scope, Token
 
-__all__ = ["ANYONE", "Caller", "KnownToken", "Scope", "Tokens"]
-
-
-class Scope(IntEnum):
-    """What a token allows; each allows what those before it do."""
-
-    READ = 1
-    WORK = 2
-    ADMIN = 3
-
-
-class KnownToken(Protocol):
-    """A token that was made, and not revoked."""
-
-    @property
-    def id(self) -> int:
-        """What it is called in lists."""
-
-    @property
-    def name(self) -> str:
-        """Whose it is, as the journal says."""
-
-    @property
-    def scope(self) -> str:
-        """read, work or admin."""
-
-    @property
-    def campaign(self) -> str | None:
-        """The campaign that it is for; None for all."""
-
-
-class Tokens(Protocol):
-    """Knows the tokens of a service."""
-
-    def authenticate(self, secret: str) -> KnownToken | None:
-        """Return the token with that secret, or None."""
+__all__ = ["ANYONE", "Caller"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +27,9 @@ class Caller:
     campaign: str | None = None
 
     @classmethod
-    def of(cls, token: KnownToken) -> "Caller":
+    def of(cls, token: Token) -> "Caller":
         """Return who has a token."""
-        return cls(token.name, Scope[token.scope.upper()], token.campaign)
+        return cls(token.name, token.scope, token.campaign)
 
     def check(self, needed: Scope, campaign: str | None = None) -> None:
         """Raise unless the caller may do something to a campaign, or to all of them.
@@ -74,12 +38,8 @@ class Caller:
         """
         if self.campaign is not None and self.campaign != campaign:
             raise Refused("forbidden", 403, "this token is for another campaign: use one that is for all, or for this")
-        if self.scope < needed:
-            raise Refused(
-                "forbidden",
-                403,
-                f"this takes a token with the scope {needed.name.lower()}, and yours has {self.scope.name.lower()}",
-            )
+        if not self.scope.includes(needed):
+            raise Refused("forbidden", 403, f"this takes a token with the scope {needed}, and yours has {self.scope}")
 
 
 ANYONE = Caller(None, Scope.ADMIN)

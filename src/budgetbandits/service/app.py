@@ -15,11 +15,11 @@ from budgetbandits import __version__
 from budgetbandits.campaigns.store import Store
 from budgetbandits.errors import BudgetBanditsError
 from budgetbandits.service import api
-from budgetbandits.service.access import Tokens
 from budgetbandits.service.dashboard.pages import add_pages
 from budgetbandits.service.gate import Gate
 from budgetbandits.service.problems import Problem, answer_to, of_validation
 from budgetbandits.service.shared import Shared
+from budgetbandits.service.tokens import Tokens
 
 __all__ = ["make_app"]
 

@@ -8,9 +8,10 @@ from urllib.parse import unquote
 from fastapi import Depends, Path, Request
 
 from budgetbandits.campaigns.campaign import Campaign
-from budgetbandits.service.access import Caller, Scope
+from budgetbandits.service.access import Caller
 from budgetbandits.service.problems import Refused
 from budgetbandits.service.shared import Shared
+from budgetbandits.service.tokens import Scope
 
 __all__ = [
     "AdminCall",

@@ -19,9 +19,11 @@ from budgetbandits.errors import (
     JournalDamaged,
     KeyReused,
     NoSuchCampaign,
+    NoSuchToken,
     PolicyError,
     PullError,
     StoreUnavailable,
+    TokenExists,
     UnknownPull,
 )
 
@@ -35,6 +37,8 @@ _LONGEST: Final = 1000  # characters of what a client sent
 
 _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
     NoSuchCampaign: HTTPStatus.NOT_FOUND,
+    NoSuchToken: HTTPStatus.NOT_FOUND,
+    TokenExists: HTTPStatus.CONFLICT,
     UnknownPull: HTTPStatus.NOT_FOUND,
     CampaignExists: HTTPStatus.CONFLICT,
     CampaignClosed: HTTPStatus.CONFLICT,

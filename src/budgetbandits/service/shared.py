@@ -8,9 +8,10 @@ from typing import Final, ParamSpec, TypeVar
 
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.store import Store
-from budgetbandits.service.access import ANYONE, Caller, Tokens
+from budgetbandits.service.access import ANYONE, Caller
 from budgetbandits.service.chronicle import Chronicle
 from budgetbandits.service.problems import Refused
+from budgetbandits.service.tokens import Tokens
 
 __all__ = ["Shared"]
 

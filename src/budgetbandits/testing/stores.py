@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from budgetbandits.campaigns.backend import Backend, Totals
+from budgetbandits.campaigns.backend import Backend, TokenRecord, Totals
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.journal import Entry, Kind, Snapshot
 from budgetbandits.campaigns.store import Store
-from budgetbandits.errors import InvalidInput, StoreError
+from budgetbandits.errors import InvalidInput, NoSuchCampaign, NoSuchToken, StoreError, TokenExists
 from budgetbandits.testing.campaigns import CampaignContract
 from budgetbandits.testing.clock import HandClock
 
@@ -138,6 +138,48 @@ class StoreContract(CampaignContract):
                 for journal in (transaction, backend.journal(campaign)):
                     assert [journal.snapshot_before(number) for number in (1, 2, 3, 9)] == [None, one, two, three]
                     assert [journal.snapshot_with(pull) for pull in (1, 2, 4, 5)] == [one, three, three, None]
+
+    # Tokens of a service
+
+    def test_tokens_are_kept_for_everyone(self, ads: Campaign, store: Store, tmp_path: Path) -> None:
+        table = store.backend.tokens()
+        assert list(table.list()) == []
+        worker = table.add("worker-7", "work", ads.name, "a" * 64, 5_000_000)
+        admin = table.add("Älice", "admin", None, "b" * 64, 6_000_000)
+        assert worker == TokenRecord(worker.id, "worker-7", "work", "ads", "a" * 64, 5_000_000, None, None)
+        with contextlib.closing(self.open_backend(tmp_path)) as backend:
+            other = backend.tokens()
+            assert list(other.list()) == list(other.list(in_force=True)) == [worker, admin]
+            revoked = other.revoke(worker.id, 7_000_000)
+            assert revoked == worker._replace(revoked=7_000_000)
+        assert table.revoke(worker.id, 8_000_000) == revoked
+        assert (list(table.list()), list(table.list(in_force=True))) == ([revoked, admin], [admin])
+        with pytest.raises(NoSuchToken, match="there is no token 99"):
+            table.revoke(99, 8_000_000)
+
+    def test_a_token_in_force_has_a_name_of_its_own(self, store: Store) -> None:
+        table = store.backend.tokens()
+        first = table.add("worker-7", "work", None, "a" * 64, 1)
+        with pytest.raises(TokenExists, match="there is a token named 'worker-7' already: revoke it, or give the new"):
+            table.add("worker-7", "read", None, "b" * 64, 2)
+        table.revoke(first.id, 3)
+        second = table.add("worker-7", "read", None, "b" * 64, 4)
+        assert [record.id for record in table.list()] == [first.id, second.id]
+
+    def test_a_token_is_for_a_campaign_that_there_is(self, ads: Campaign, store: Store) -> None:
+        table = store.backend.tokens()
+        with pytest.raises(NoSuchCampaign, match=r"there is no campaign named 'later' .*: create it first, or make a"):
+            table.add("worker-7", "work", "later", "a" * 64, 1)
+        assert list(table.list()) == []
+        assert table.add("worker-7", "work", ads.name, "a" * 64, 1).campaign == "ads"
+
+    def test_the_last_use_of_a_token_is_noted(self, store: Store) -> None:
+        table = store.backend.tokens()
+        tokens = [table.add(str(number), "read", None, str(number) * 64, 1).id for number in range(3)]
+        table.note_uses({})
+        table.note_uses({tokens[0]: 50, tokens[1]: 60})
+        table.note_uses({tokens[0]: 40, tokens[1]: 70, 99: 80})
+        assert [record.last_used for record in table.list()] == [50, 70, None]
 
 
 def asked(number: int) -> Entry:

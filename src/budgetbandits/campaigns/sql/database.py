@@ -5,12 +5,13 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, bindparam, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, Transaction, check_process
+from budgetbandits.campaigns.backend import Backend, CampaignRecord, TokenTable, Totals, Transaction, check_process
 from budgetbandits.campaigns.journal import Entry, Journal, Snapshot
 from budgetbandits.campaigns.sql.schema import (
     NEWEST,
@@ -22,6 +23,7 @@ from budgetbandits.campaigns.sql.schema import (
     snapshots,
     version_of,
 )
+from budgetbandits.campaigns.sql.tokens import SqlTokenTable
 from budgetbandits.campaigns.undisturbed import undisturbed
 from budgetbandits.errors import (
     CampaignExists,
@@ -158,6 +160,10 @@ class SqlBackend(Backend):
         """Begin a transaction, and commit it unless an exception is raised."""
         with self._committing(campaign) as connection:
             yield SqlTransaction(self, connection, campaign)
+
+    def tokens(self) -> TokenTable:
+        """Return the tokens; each look at them, or change, takes a connection for itself."""
+        return SqlTokenTable(self.where, self._reading, partial(self._committing, None))
 
     @undisturbed
     def time(self) -> int:

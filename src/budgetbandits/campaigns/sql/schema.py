@@ -21,7 +21,7 @@ from sqlalchemy import (
     inspect,
 )
 
-from budgetbandits.campaigns.backend import CampaignRecord, Totals
+from budgetbandits.campaigns.backend import CampaignRecord, TokenRecord, Totals
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.campaigns.times import is_moment
 from budgetbandits.errors import StoreUnavailable, WrongStore
@@ -36,6 +36,8 @@ __all__ = [
     "migrate",
     "record_of",
     "snapshots",
+    "token_of",
+    "tokens",
     "version_of",
 ]
 
@@ -147,6 +149,20 @@ def entry_of(row: Sequence[Any]) -> Entry:
     if not is_sound:
         raise ValueError(f"entry {entry.number!r} has a value of a kind or size that is never written")
     return entry
+
+
+def token_of(row: Row[Any]) -> TokenRecord:
+    """Convert a row of `tokens`, or raise a ValueError if it holds a value that is never written."""
+    record = TokenRecord._make(row)
+    texts, times = (record.name, record.scope, record.digest), (record.last_used, record.revoked)
+    is_sound = (
+        all(isinstance(text, str) for text in texts)
+        and (record.campaign is None or isinstance(record.campaign, str))
+        and all(isinstance(time, int) and is_moment(time) for time in (record.created, *times) if time is not None)
+    )
+    if not is_sound:
+        raise ValueError(f"token {record.id!r} has a value of a kind or size that is never written")
+    return record
 
 
 def version_of(connection: Connection) -> str | None:

@@ -11,9 +11,9 @@ from budgetbandits.core.specs import Spec
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import POLICIES, Policy, recommended
 from budgetbandits.service import shapes, views
-from budgetbandits.service.access import Scope
 from budgetbandits.service.api.described import answers
 from budgetbandits.service.calls import AdminCall, AnyCall, Reading
+from budgetbandits.service.tokens import Scope
 
 __all__ = ["router"]
 

@@ -14,12 +14,13 @@ from starlette.types import Scope as Asked
 from budgetbandits.errors import BudgetBanditsError
 from budgetbandits.policies import POLICIES
 from budgetbandits.service import rows
-from budgetbandits.service.access import Caller, Scope
+from budgetbandits.service.access import Caller
 from budgetbandits.service.calls import Call, CampaignCall, begun
 from budgetbandits.service.dashboard import contents
 from budgetbandits.service.dashboard.rendering import FOLDER, path_part, rendered
 from budgetbandits.service.gate import COOKIE, FROM_PAGES
 from budgetbandits.service.problems import Refused, problem_of
+from budgetbandits.service.tokens import Scope
 
 __all__ = ["add_pages"]
 
@@ -176,4 +177,4 @@ async def show_why(call: Looking, pull: int) -> Response:
 
 
 def _allowed(caller: Caller) -> dict[str, bool]:
-    return {"work": caller.scope >= Scope.WORK, "admin": caller.scope >= Scope.ADMIN}
+    return {str(scope): caller.scope.includes(scope) for scope in (Scope.WORK, Scope.ADMIN)}

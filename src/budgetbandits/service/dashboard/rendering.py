@@ -9,8 +9,9 @@ import jinja2
 from starlette.responses import HTMLResponse
 
 from budgetbandits.service import views
-from budgetbandits.service.access import Caller, Scope
+from budgetbandits.service.access import Caller
 from budgetbandits.service.dashboard import formats
+from budgetbandits.service.tokens import Scope
 
 __all__ = ["FOLDER", "path_part", "rendered"]
 
@@ -46,7 +47,7 @@ _ENVIRONMENT: Final = _environment()
 
 def rendered(template: str, caller: Caller | None, status: int = 200, **contents: Any) -> HTMLResponse:
     """Return a page for somebody, or for one who is not signed in."""
-    known = {} if caller is None else {"scope": caller.scope.name.lower(), "may_create": _may_create(caller)}
+    known = {} if caller is None else {"scope": caller.scope, "may_create": _may_create(caller)}
     text = _ENVIRONMENT.get_template(template).render(
         caller=caller, now=views.moment(datetime.now(UTC)), **{"place": "", "may_create": False, **known, **contents}
     )
@@ -54,4 +55,4 @@ def rendered(template: str, caller: Caller | None, status: int = 200, **contents
 
 
 def _may_create(caller: Caller) -> bool:
-    return caller.scope >= Scope.ADMIN and caller.campaign is None
+    return caller.scope is Scope.ADMIN and caller.campaign is None
