@@ -1,5 +1,6 @@
 """Many threads, one commit: order, errors, and leaders that fail or leave."""
 
+import asyncio
 import gc
 import os
 import signal
@@ -103,6 +104,26 @@ def test_one_alone_does_not_wait() -> None:
     desk = Desk()
     assert [desk.submit(number) for number in range(5)] == list(range(5))
     assert desk.batches == [[0], [1], [2], [3], [4]]
+
+
+def test_an_event_loop_is_woken_once_for_all_that_was_performed(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    tasks = [Task(number) for number in range(20)]
+
+    async def come_together() -> int:
+        loop = asyncio.get_running_loop()
+        wakes = []
+        wake = loop.call_soon_threadsafe
+        monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *given: (wakes.append(given), wake(*given)))
+        desk.is_open.clear()
+        waiting = [asyncio.ensure_future(desk.group.submit_async(task)) for task in tasks]
+        await asyncio.sleep(0)  # all of them are in line
+        desk.is_open.set()
+        await asyncio.gather(*waiting)
+        return len(wakes)
+
+    assert asyncio.run(come_together()) == len(desk.batches) <= 2
+    assert all(task.answer is not None for task in tasks)
 
 
 def test_a_failure_is_raised_and_others_go_on() -> None:

@@ -5,7 +5,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
 from budgetbandits.campaigns.undisturbed import could_start, undisturbed
@@ -67,11 +67,7 @@ class Group(Generic[Request]):
             if not done.done():  # the task may have been cancelled
                 done.set_result(None)
 
-        def wake() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: no one waits any more
-                loop.call_soon_threadsafe(finish)
-
-        place = _Place(request, wake)
+        place = _Place(request, finish, loop)
         try:
             self._join(place)
             await done
@@ -142,18 +138,38 @@ class Group(Generic[Request]):
         except BaseException as error:
             for place in wanted:
                 place.error = error
-        for place in places:
-            place.finish()
+        _let_go_on(places)
         return len(wanted)
+
+
+def _let_go_on(places: Iterable["_Place[Request]"]) -> None:
+    """Let all who wait go on; an event loop is woken once for all of its tasks, which is what takes time."""
+    tasks: dict[asyncio.AbstractEventLoop, list[Callable[[], object]]] = {}
+    for place in places:
+        if place.loop is None:
+            place.finish()
+        else:
+            tasks.setdefault(place.loop, []).append(place.finish)
+    for loop, finishes in tasks.items():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no one waits any more
+            loop.call_soon_threadsafe(_call_all, finishes)
+
+
+def _call_all(functions: Iterable[Callable[[], object]]) -> None:
+    for function in functions:
+        function()
 
 
 class _Place(Generic[Request]):
     """A place in the queue."""
 
-    __slots__ = ("error", "finish", "is_abandoned", "request")
+    __slots__ = ("error", "finish", "is_abandoned", "loop", "request")
 
-    def __init__(self, request: Request, finish: Callable[[], object]) -> None:
+    def __init__(
+        self, request: Request, finish: Callable[[], object], loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
         self.request = request
         self.finish = finish  # lets whoever waits go on
+        self.loop = loop  # where to call that; None for here
         self.is_abandoned = False
         self.error: BaseException | None = None
