@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -114,7 +115,12 @@ def test_an_event_loop_is_woken_once_for_all_that_was_performed(monkeypatch: pyt
         loop = asyncio.get_running_loop()
         wakes = []
         wake = loop.call_soon_threadsafe
-        monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *given: (wakes.append(given), wake(*given)))
+
+        def counted(*given: Any) -> asyncio.Handle:
+            wakes.append(given)
+            return wake(*given)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
         desk.is_open.clear()
         waiting = [asyncio.ensure_future(desk.group.submit_async(task)) for task in tasks]
         await asyncio.sleep(0)  # all of them are in line
