@@ -191,7 +191,7 @@ def run_time(
 
 def random_costs() -> None:
     print("\nPulls a second where costs are random, one core, RandomCostFamily, K = 100, B = 1e3")
-    for name, entrant in read_suite(costs="random").policies.items():
+    for name, entrant in read_suite(name="random").policies.items():
         seconds = engine_pull(entrant.policy, bb.families.RandomCostFamily(arms=100), 1e3, 3)
         print(f"  {name:36} {seconds * 1e9:10.0f} ns {1e-6 / seconds:10.2f} million a second", flush=True)
 

@@ -114,6 +114,7 @@ def test_obstacles_are_named() -> None:
     limited = bb.Problem([1, 2], [bb.Bernoulli(0.5)] * 2, limits=[3, None])
     assert "limits of arms" in str(batches.obstacle_in([limited.tables], False))
     assert "a number of requests" in str(batches.obstacle_in([TIES.tables], True))
+    assert "rewards that are told late" in str(batches.obstacle_in([TIES.tables], False, True))
     assert batches.obstacle_in([TIES.tables], False) is None
 
 
@@ -157,7 +158,7 @@ def test_products_are_rounded_before_they_are_added() -> None:
 @pytest.mark.usefixtures("no_driver")
 @pytest.mark.parametrize(("source", "policy"), [(TIES, bb.recommended()), (GAUSSIAN, GREEDY_RATIO), (TIES, bb.kube())])
 def test_kernels_compile_for_a_gpu(source: Any, policy: bb.Policy) -> None:
-    plan = simulating._plan(source, policy, 20, 2, 1, False, 0, 0, False, None, False)
+    plan = simulating._plan(source, policy, 20, 2, 1, False, 0, 0, False, None, False, 1, 0)
     batch = batches.batch_of(on_gpu.games_of(plan.tables_of(plan.runs), 20), np.zeros((2, 0)), 1, 0)
     kernel = batches.kernel_of(policy)
     results = batches.results_for(np.zeros, batch)

@@ -55,6 +55,69 @@ def test_one_arm_alone_has_jackpots_and_is_twice_as_good_as_any_other(seed: int)
     assert 0.005 <= density[:-1].min() <= density[:-1].max() <= 0.015 + 1e-12
 
 
+@given(seed=st.integers(0, 2**62))
+def test_several_arms_have_jackpots_and_some_never_pay(seed: int) -> None:
+    problem = bb.families.JackpotFamily(9, jackpots=3, barren=2).problem(seed, run=0)
+    assert (problem.means / problem.costs)[-3:].tolist() == pytest.approx([0.02, 0.02, 0.03])
+    assert problem.means[:2].tolist() == [0, 0]
+    assert all(isinstance(law, bb.Beta) for law in problem.rewards[2:6])
+
+
+@given(seed=st.integers(0, 2**62))
+def test_an_arm_that_hides_a_jackpot_pays_like_the_others_otherwise(seed: int) -> None:
+    plain = bb.families.JackpotFamily(5).problem(seed, run=0)
+    problem = bb.families.JackpotFamily(5, hidden=True).problem(seed, run=0)
+    law = problem.rewards[-1]
+    assert isinstance(law, bb.Empirical)
+    usual = [value for value in law.values if value < 1]
+    assert len(usual) < len(law.values)
+    # The number of jackpots is rounded, and so is that of the quantiles of what it pays otherwise.
+    assert law.true_mean / problem.costs[-1] == pytest.approx(0.03, abs=0.0026)
+    assert np.mean(usual) / problem.costs[-1] == pytest.approx(0.01, abs=0.0052)
+    assert problem.rewards[:-1] == plain.rewards[:-1]
+
+
+@pytest.mark.parametrize("coins", [False, True])
+@given(seed=st.integers(0, 2**62))
+def test_a_needle_is_dear_and_dense_and_anywhere(coins: bool, seed: int) -> None:
+    family = bb.families.NeedleFamily(6, cost=30, ratio=4, coins=coins)
+    problem = family.problem(seed, run=0)
+    best = problem.best_arm
+    others = [arm for arm in range(6) if arm != best]
+    assert (problem.costs[best], problem.means[best]) == (30, pytest.approx(0.9))
+    assert set(problem.costs[others]) == {1}
+    assert all(4 - 1e-9 <= 0.03 / problem.means[arm] <= 8 + 1e-9 for arm in others)
+    assert {family.problem(seed, run).best_arm for run in range(200)} == set(range(6))  # fails once in 10^14 times
+    assert problem.reward_range == (0, 1)
+
+
+@pytest.mark.parametrize("concentration", [None, 20])
+def test_near_ties_differ_by_the_gap(concentration: float | None) -> None:
+    family = bb.families.NearTies(4, gap=0.02, concentration=concentration)
+    for run in range(5):
+        problem = family.problem(2, run)
+        assert sorted(problem.means.tolist()) == pytest.approx([0.5, 0.5, 0.5, 0.52])
+        assert problem.costs.tolist() == [1, 1, 1, 1]
+    assert {family.problem(2, run).best_arm for run in range(50)} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("coins", [False, True])
+def test_wide_costs_are_even_on_a_logarithmic_axis_and_say_nothing_of_the_density(coins: bool) -> None:
+    problem = bb.families.WideCosts(2000, decades=4, coins=coins).problem(3, 0)
+    ranks = np.sort(np.log10(problem.costs)) / 4
+    assert np.abs(ranks - (np.arange(2000) + 0.5) / 2000).max() < 0.05  # see above
+    densities = problem.means / problem.costs * 1e4
+    assert 0.05 <= densities.min() <= densities.max() <= 0.5
+    assert abs(np.corrcoef(np.log(problem.costs), densities)[0, 1]) < 0.1  # of 2000, that is above four deviations
+
+
+def test_equal_costs_change_nothing_but_the_costs() -> None:
+    family = bb.families.BetaFamily(4)
+    equal, plain = bb.families.EqualCosts(family).problem(1, 2), family.problem(1, 2)
+    assert equal.costs.tolist() == [1, 1, 1, 1]
+    assert (equal.rewards, equal.reward_range) == (plain.rewards, plain.reward_range)
+
+
 def test_a_beta_law_has_the_variance_of_its_concentration() -> None:
     for law in bb.families.BetaFamily(20, concentration=9).problem(seed=1, run=0).rewards:
         assert isinstance(law, bb.Beta)
@@ -109,6 +172,16 @@ def test_a_wide_range_changes_nothing_but_the_range() -> None:
         (lambda: bb.families.BetaFamily(concentration=0.01), r"concentration is 0.01: it must lie in \[0.1, 1e6\]"),
         (lambda: bb.families.GaussianFamily(noise=0), r"noise is 0: it must lie in \[0.001, 1000\]"),
         (lambda: bb.families.JackpotFamily(1), "arms is 1: give at least two, one of which has the jackpot"),
+        (lambda: bb.families.JackpotFamily(3, jackpots=3), "jackpots is 3 with 3 arms: give 1 or more, but not all"),
+        (lambda: bb.families.JackpotFamily(3, barren=3), "barren is 3: only 2 arms have no jackpot"),
+        (lambda: bb.families.JackpotFamily(3, hidden=cast(Any, 1)), "hidden is 1: it must be True or False"),
+        (lambda: bb.families.NeedleFamily(1), "arms is 1: give at least two, one of which is the needle"),
+        (lambda: bb.families.NeedleFamily(cost=1.5), "cost is 1.5: it must be 2 or more, where the others cost 1"),
+        (lambda: bb.families.NeedleFamily(ratio=0.5), "ratio is 0.5: it must be 1 or more"),
+        (lambda: bb.families.NearTies(gap=0.6), "gap is 0.6: it must be greater than 0 and below 0.5"),
+        (lambda: bb.families.NearTies(concentration=0.01), r"concentration is 0.01: it must lie in \[0.1, 1e6\]"),
+        (lambda: bb.families.WideCosts(decades=10), "decades is 10: it must be greater than 0 and at most 9"),
+        (lambda: bb.families.EqualCosts(cast(Any, 3)), "of is 3: give a family such as"),
         (
             lambda: bb.families.WideRange(bb.families.BernoulliFamily(), 0.5),
             "factor is 0.5: it must be 1 or more: a reward above",

@@ -136,12 +136,12 @@ def test_the_committed_leaderboard_is_that_of_the_committed_list_and_names_its_c
 
 
 def test_the_committed_leaderboard_for_random_costs_is_that_of_its_list() -> None:
-    suite = read_suite(costs="random")
+    suite = read_suite(name="random")
     report = (BOARD / "random_costs" / "report.md").read_text(encoding="utf-8")
     cells: list[Cell] = committed("random_costs/leaderboard.csv", Cell)
     assert f"SHA-256 of the file: {suite.digest}" in report
     assert markdown(standings_table(standings(cells))) in report
-    (command,) = re.findall(r"^    (budgetbandits compare --costs random.*)$", report, re.M)
+    (command,) = re.findall(r"^    (budgetbandits compare --suite random.*)$", report, re.M)
     assert f"`{command}`" in POLICIES
     rows = {row.policy: row for row in standings(cells)}
     shown = re.findall(r"^\| ([^|]+) \| (\d+) \| (\d+) \|$", POLICIES.partition("## Random costs")[2], re.M)
@@ -151,7 +151,7 @@ def test_the_committed_leaderboard_for_random_costs_is_that_of_its_list() -> Non
 
 
 def test_the_committed_leaderboard_with_requests_is_that_of_its_list() -> None:
-    suite = read_suite(costs="requests")
+    suite = read_suite(name="requests")
     report = (BOARD / "requests" / "report.md").read_text(encoding="utf-8")
     cells: list[Cell] = committed("requests/leaderboard.csv", Cell)
     duels: list[Duel] = committed("requests/duels.csv", Duel)
@@ -161,7 +161,7 @@ def test_the_committed_leaderboard_with_requests_is_that_of_its_list() -> None:
     assert markdown(standings_table(standings(cells))) in report
     assert tally(mine) in report
     assert worst_cells(mine) in report
-    (command,) = re.findall(r"^    (budgetbandits compare --costs requests.*)$", report, re.M)
+    (command,) = re.findall(r"^    (budgetbandits compare --suite requests.*)$", report, re.M)
     assert f"`{command}`" in POLICIES
     rows = {row.policy: row for row in standings(cells)}
     section = POLICIES.partition("## A number of requests")[2].partition("\n## ")[0]

@@ -340,11 +340,11 @@ def test_after_ctrl_c_no_further_policy_is_compiled_or_played(monkeypatch: pytes
         plans.append(plan)
         return play_runs_of_plan(plan, runs, stop, played)
 
-    def interrupted(policy: bb.Policy, worlds: Iterable[World]) -> Any:
+    def interrupted(policy: bb.Policy, worlds: Iterable[World], batch: int, delay: int) -> Any:
         played.append(policy)
         [world] = worlds
         world.stop[0] = 1  # as Ctrl-C does
-        return play_runs(policy, [world])
+        return play_runs(policy, [world], batch, delay)
 
     monkeypatch.setattr("budgetbandits.simulation.simulate.play_runs_of_plan", noted)
     study(runs=1)

@@ -7,7 +7,8 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
-from budgetbandits.studies.leaderboard.suite import OWN, PACKAGED, PUBLISHED, Entrant, Preset, Suite, read_suite
+from budgetbandits.studies.leaderboard.run import contest
+from budgetbandits.studies.leaderboard.suite import OWN, PACKAGED, PUBLISHED, Entrant, Preset, Suite, Terms, read_suite
 
 EARLIER_SEEDS = {  # of the reproduction, of earlier leaderboards, and of what `recommended` was chosen by
     *(2012, 61, 62, 64, 66, 77),
@@ -30,26 +31,26 @@ def read_text(path: Path, text: str) -> Suite:
     return read_suite(file)
 
 
-@pytest.mark.parametrize("costs", list(PACKAGED))
-def test_the_packages_lists_are_fair(costs: str) -> None:
-    suite = read_suite(costs=costs)
+@pytest.mark.parametrize("name", list(PACKAGED))
+def test_the_packages_lists_are_fair(name: str) -> None:
+    suite = read_suite(name=name)
     assert suite.policies["KUBE"] == Entrant(bb.kube(), PUBLISHED)
     assert suite.policies["recommended"] == Entrant(bb.recommended(), OWN)
     assert len({repr(entrant.policy) for entrant in suite.policies.values()}) == len(suite.policies) > 20
-    for name, entrant in suite.policies.items():
-        assert entrant.origin == bb.policies.origin_of(entrant.policy), name
+    for policy, entrant in suite.policies.items():
+        assert entrant.origin == bb.policies.origin_of(entrant.policy), policy
 
 
-def test_there_is_no_list_for_other_costs() -> None:
-    with pytest.raises(InvalidInput, match="costs is 'free'"):
-        read_suite(costs="free")
+def test_there_is_no_list_of_another_name() -> None:
+    with pytest.raises(InvalidInput, match="suite is 'free'"):
+        read_suite(name="free")
 
 
 def test_the_packages_seeds_are_fresh_and_share_nothing() -> None:
     """A problem's seed is that of the preset and its place in the list."""
     seeds = [
         preset.seed + place
-        for suite in (read_suite(costs=costs) for costs in PACKAGED)
+        for suite in (read_suite(name=name) for name in PACKAGED)
         for preset in suite.presets.values()
         for place in range(len(suite.problems))
     ]
@@ -70,10 +71,12 @@ def test_the_packages_suite_has_what_was_promised() -> None:
 
 
 def test_the_packages_requests_are_at_three_percentiles_of_the_costs() -> None:
-    suite = read_suite(costs="requests")
+    suite = read_suite(name="requests")
     families: dict[object, list[float]] = {}
     for name, problem in suite.problems.items():
-        money = suite.asked[name].per_request
+        asked = suite.terms[name].asked
+        assert asked is not None
+        money = asked.per_request
         assert money is not None
         assert name.endswith(f", {money:g} a request")
         families.setdefault(problem, []).append(money)
@@ -112,6 +115,54 @@ def test_the_digest_is_that_of_all_that_the_list_says(tmp_path: Path) -> None:
     assert read_suite().digest != first
 
 
+def test_a_problem_may_be_played_on_terms_of_its_own(tmp_path: Path) -> None:
+    own = "passes = [0.5, 2]\nbatch = 7\ndelay = 3\n"
+    suite = read_text(tmp_path, PRESETS + PROBLEMS + own + PROBLEMS.replace("coins", "plain"))
+    assert suite.terms == {"coins": Terms(passes=(0.5, 2.0), batch=7, delay=3)}
+    cases = contest(suite, "tiny").study.cases
+    sums = [bb.families.BernoulliFamily(3).problem(4, run).costs.sum() for run in range(10)]
+    assert cases["coins"].budgets == pytest.approx([0.5 * np.mean(sums), 2 * np.mean(sums)], rel=0.005)
+    assert (cases["coins"].batch, cases["coins"].delay) == (7, 3)
+    assert cases["plain"].budgets is None
+    again = read_text(tmp_path, PRESETS + PROBLEMS + "budgets = [90, 30]\nper_request = 3\n")
+    assert contest(again, "tiny").study.cases["coins"].budgets == (30, 90)
+    assert contest(again, "tiny").study.cases["coins"].requests == (10, 30)
+    assert contest(again, "tiny", budgets=[60]).study.cases["coins"].requests == (20,)
+
+
+def test_what_the_terms_are_decides_which_experiment_it_is(tmp_path: Path) -> None:
+    texts = ["", "budgets = [20]", "batch = 2", "delay = 1"]
+    identities = [
+        contest(read_text(tmp_path, PRESETS + PROBLEMS + text), "tiny").study.cases["coins"].identity()
+        for text in texts
+    ]
+    assert [sorted(set(each) - set(identities[0])) for each in identities] == [
+        [],
+        ["budgets"],
+        ["batch", "delay"],
+        ["batch", "delay"],
+    ]
+    assert identities[2] != identities[3]
+
+
+@pytest.mark.usefixtures("in_python")
+def test_problems_on_different_terms_are_played_and_told_of(tmp_path: Path) -> None:
+    other = PROBLEMS.replace("coins", "late") + "budgets = [30, 60]\nbatch = 5\nper_request = 3\n"
+    file = tmp_path / "list.toml"
+    file.write_text(POLICIES + PROBLEMS + other + PRESETS, encoding="utf-8")
+    board = bb.compare(file, preset="tiny", out=tmp_path / "out", progress=False)
+    assert {(cell.problem, cell.budget) for cell in board.cells} == {
+        ("coins", 50.0),
+        ("coins", 200.0),
+        ("late", 30.0),
+        ("late", 60.0),
+    }
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "2 policies on 2 problems with budgets of their own, 4 cells in all: 2 runs of each" in report
+    assert "| requests with | B = 30 | B = 60 | may be declined |" in report
+    assert "| late | 5 | 0 |" in report
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -135,6 +186,11 @@ def test_the_digest_is_that_of_all_that_the_list_says(tmp_path: Path) -> None:
         (PROBLEMS + "concentration = 3", "problems.coins.concentration is 3, but there is no such key"),
         (PROBLEMS.replace("3", "0"), "problems.coins.arms is 0: give at least one arm"),
         ('[problems.a]\nfamily = "wide_range"\nof = "sensor"\nfactor = 2', "problems.a.of is <Problem"),
+        (PROBLEMS + "budgets = []", "problems.coins.budgets is []: give numbers above 0, each once"),
+        (PROBLEMS + "budgets = [5]\npasses = [1]", "problems.coins.passes stands beside problems.coins.budgets"),
+        (PROBLEMS + "passes = [-1]", "problems.coins.passes is [-1]: give numbers above 0"),
+        (PROBLEMS + "batch = 0", "problems.coins.batch is 0: give a whole number from 1"),
+        (PROBLEMS + "delay = true", "problems.coins.delay is true: give a whole number from 0"),
         ("[presets.a]\nruns = 3", "presets.a.seed is missing: it has no default"),
         (PRESETS.replace("runs = 2", "runs = 0"), "presets.tiny.runs is 0: give a whole number from 1"),
         (PRESETS.replace("[200, 50]", "[]"), "presets.tiny.budgets is []: give numbers above 0, each once"),

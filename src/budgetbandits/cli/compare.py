@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 _OPTIONS: Final = (
-    "costs",
+    "suite",
     "preset",
     "policies",
     "problems",
@@ -34,9 +34,10 @@ _DESCRIPTION = """\
 Play all policies on a suite of problems, and compare their regrets with that of KUBE on the same runs: mean, median,
 95th percentile and worst run, with paired intervals, and the standings over all problems and budgets.
 
-The list of policies, parameters, problems and seeds is a file of this package; --costs random takes the one for random
-costs, and --costs requests the one with a number of requests beside the budget. --policies takes one of your own, such
-as examples/leaderboard.toml; what it leaves out is as in the package's.
+The list of policies, parameters, problems and seeds is a file of this package; --suite random takes the one for random
+costs, --suite requests the one with a number of requests beside the budget, and --suite worlds the one with problems of
+many other kinds, such as tiny budgets or rewards that come late. --policies takes one of your own, such as
+examples/leaderboard.toml; what it leaves out is as in the package's.
 With --csv the policies are played on your own observations: a table with the columns arm, cost and reward, one
 observation in each line. The list's problems are then played only if --problems names them.
 
@@ -49,8 +50,9 @@ presets:
 
 examples:
   budgetbandits compare
-  budgetbandits compare --costs random
-  budgetbandits compare --costs requests
+  budgetbandits compare --suite random
+  budgetbandits compare --suite requests
+  budgetbandits compare --suite worlds --problems "tiny budgets, moderate" "coins, batches of 50"
   budgetbandits compare --problems moderate "Bernoulli, K = 10" --budgets 500 5000
   budgetbandits compare --csv examples/observations.csv --reward-range 0 1 --budgets 5 50
 """
@@ -70,7 +72,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--out", metavar="FOLDER", help="default: leaderboard-PRESET, or the CSV file's name")
     group = parser.add_argument_group("what to play (default: as the list and the preset have it)")
     group.add_argument(
-        "--costs", metavar="KIND", help="known, random or requests: which of the package's lists (default: known)"
+        "--suite",
+        metavar="NAME",
+        help="known, random, requests or worlds: which of the package's lists (default: known)",
     )
     group.add_argument("--policies", metavar="FILE.toml", help="a list of your own")
     group.add_argument(
@@ -98,7 +102,7 @@ def _run(options: argparse.Namespace) -> int:
     from budgetbandits.studies.leaderboard.run import contest, play_contest
     from budgetbandits.studies.leaderboard.suite import read_suite
 
-    suite = read_suite(options.policies, options.costs or "known")
+    suite = read_suite(options.policies, options.suite or "known")
     added = _observed(options, suite)
     chosen = contest(
         suite,
@@ -111,7 +115,7 @@ def _run(options: argparse.Namespace) -> int:
         requests=options.requests[0] if options.requests and len(options.requests) == 1 else options.requests,
         skip=bool(options.skip),
     )
-    out = options.out or next(iter(added), "-".join(filter(None, ["leaderboard", options.costs, options.preset])))
+    out = options.out or next(iter(added), "-".join(filter(None, ["leaderboard", options.suite, options.preset])))
     board = play_contest(chosen, out, machine_of(options), _command(options))
     print(_summary(board))
     print(f"The report is in {Path(out) / 'report.html'}")

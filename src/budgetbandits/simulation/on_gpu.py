@@ -65,7 +65,7 @@ def _play_runs(plan: "Plan", runs: range) -> "Played":
     played: dict[tuple[str, float], Outcomes] = {}
     parts = [runs[first : first + _TABLES] for first in range(0, len(runs), _TABLES)]
     tables = [table for part in parts for table in plan.tables_of(part)]
-    in_the_way = obstacle_in(tables, plan.requests is not None)
+    in_the_way = obstacle_in(tables, plan.requests is not None, plan.is_late)
     for budget in plan.budgets:
         games = games_of(tables, budget) if in_the_way is None else []
         for name, policy in plan.policies:

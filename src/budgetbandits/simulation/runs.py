@@ -43,7 +43,7 @@ COLUMNS: Final = (
 _LATER: Final = "optimum_gap"  # in older files there is none: they have no optimum that is not exact
 _ROWS_SHOWN: Final = 10  # in a notebook
 _OF_A_RESOURCE: Final = "spent_"  # and the name of the resource
-_OF_REQUESTS: Final = ("requests", "declined")
+_ON_REQUEST: Final = ("requests", "declined", "batch", "delay")
 _LISTS: Final = ("arm_pulls", "trace_requests", "trace_spent", "trace_regret")
 
 
@@ -55,7 +55,8 @@ class Runs:
     fractional_optimum and cost_min; on request also arm_pulls (the pulls of each arm) and
     trace_spent with trace_regret (against the best density, along the spending). Where resources have names, spent is
     of the first, and spent_NAME of each. Where there is a number of requests, it is the column requests and, where they
-    may be declined, declined says how many were; a trace then has trace_requests, too, along which it goes.
+    may be declined, declined says how many were; a trace then has trace_requests, too, along which it goes. Where
+    rewards are told late, batch and delay say how late.
 
     Parameters
     ----------
@@ -132,6 +133,13 @@ class Runs:
     def skip(self) -> bool:
         """Whether requests may be declined."""
         return "declined" in self._columns
+
+    @property
+    def lateness(self) -> tuple[int, int]:
+        """How many pulls were told of together, and how many pulls later: the `batch` and `delay` of `simulate`."""
+        if "batch" not in self._columns or len(self) == 0:
+            return 1, 0
+        return int(self["batch"][0]), int(self["delay"][0])
 
     def of(self, column: str, policy: str, budget: float) -> NDArray[Any]:
         """Return a column for one policy and one budget, in the order of the runs."""
@@ -218,7 +226,7 @@ class Runs:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first rows."""
-        names = [name for name in (*COLUMNS, *self._of_resources(), *_OF_REQUESTS) if name in self._columns]
+        names = [name for name in (*COLUMNS, *self._of_resources(), *_ON_REQUEST) if name in self._columns]
         rows = [[cell_text(self[name][row].item()) for name in names] for row in range(min(len(self), _ROWS_SHOWN))]
         rest = f"<p>and {len(self) - _ROWS_SHOWN} more rows</p>" if len(self) > _ROWS_SHOWN else ""
         return f"<p>{html.escape(repr(self))}</p>{html_table(names, rows)}{rest}"
@@ -228,7 +236,7 @@ class Runs:
         require("parquet")
         import pyarrow as pa
 
-        asked = [*self._of_resources(), *(name for name in _OF_REQUESTS if name in self._columns)]
+        asked = [*self._of_resources(), *(name for name in _ON_REQUEST if name in self._columns)]
         arrays = {name: self._columns[name] for name in (*COLUMNS, *asked) if name != "policy"}
         columns: dict[str, Any] = {name: pa.array(array) for name, array in arrays.items()}
         columns["policy"] = pa.array(self["policy"].tolist(), pa.string()).dictionary_encode()
@@ -320,6 +328,11 @@ class Runs:
             raise InvalidInput(
                 f"one side has {_numbers(self.requests)} requests and the other {_numbers(other.requests)}: only runs "
                 "with the same number can be put together"
+            )
+        if self.lateness != other.lateness:
+            raise InvalidInput(
+                f"one side has (batch, delay) = {self.lateness} and the other {other.lateness}: only runs of "
+                "rewards told equally late can be put together"
             )
         if self.source is not None and other.source is not None and self.source != other.source:
             raise InvalidInput("these runs are of different problems: only runs of the same one can be put together")

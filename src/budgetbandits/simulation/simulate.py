@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from budgetbandits.simulation.engine.world import Outcome, Outcomes
 
-__all__ = ["simulate", "worker_count"]
+__all__ = ["check_lateness", "simulate", "worker_count"]
 
 Source = Problem | Family
 
@@ -72,6 +72,8 @@ def simulate(
     exact_optimum: bool = True,
     requests: int | Sequence[int] | None = None,
     skip: bool = False,
+    batch: int = 1,
+    delay: int = 0,
 ) -> Runs:
     """Play every policy with every budget in every run.
 
@@ -117,6 +119,9 @@ def simulate(
         against the best that can be done with so many.
     skip
         Whether a request may be declined; a column says how many were.
+    batch, delay
+        How late a policy is told of what its pulls paid, as if so many were outstanding: after every `batch` pulls, of
+        these together, once `delay` more were asked for. By default it knows at once.
 
     Returns
     -------
@@ -143,7 +148,9 @@ def simulate(
     (<Runs: 10 rows, 5 runs, 1 policies, 2 budgets, 10 to 40 requests>, (10, 40))
     """
     require("simulate")
-    plan = _plan(problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum, requests, skip)
+    plan = _plan(
+        problem, policies, budgets, runs, seed, arm_pulls, trace, first_run, exact_optimum, requests, skip, batch, delay
+    )
     _check_memory(plan, worker_count(workers))
     _check_budgets(plan)
     if engine is None:
@@ -168,6 +175,13 @@ class Plan:
     exact_optimum: bool
     requests: tuple[int, ...] | None = None
     skip: bool = False
+    batch: int = 1
+    delay: int = 0
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a policy does not know at once what a pull has paid."""
+        return (self.batch, self.delay) != (1, 0)
 
     @property
     def arms(self) -> int:
@@ -250,6 +264,8 @@ def _plan(
     exact_optimum: bool,
     requests: int | Sequence[int] | None,
     skip: bool,
+    batch: int,
+    delay: int,
 ) -> Plan:
     if not isinstance(problem, Problem | Family):
         raise InvalidInput(f"problem is {problem!r}: give a Problem, or a family such as paper_family('moderate')")
@@ -288,7 +304,19 @@ def _plan(
         exact_optimum,
         _requests_of(requests, skip, amounts, problem.names if isinstance(problem, Problem) else ()),
         skip,
+        *check_lateness(batch, delay),
     )
+
+
+def check_lateness(batch: int, delay: int) -> tuple[int, int]:
+    """Return how many pulls are told of together, and how many pulls later, or raise.
+
+    >>> check_lateness(50, 0)
+    (50, 0)
+    """
+    if check_whole(batch, "batch", 24) == 0:
+        raise InvalidInput("batch is 0: give 1 to tell of each pull by itself, or more to tell of several together")
+    return batch, check_whole(delay, "delay", 24)
 
 
 def _requests_of(
@@ -394,7 +422,7 @@ def _play(
     ]
     outcomes: list[Outcome] = []
     try:
-        for outcome in play_runs(policy, worlds):
+        for outcome in play_runs(policy, worlds, plan.batch, plan.delay):
             outcomes.append(outcome)
             if stop[0] or outcome.culprit != NO_ARM:
                 break
@@ -443,6 +471,8 @@ def _rows(
         columns["requests"] = np.full(len(runs), stake.number)
     if plan.skip:
         columns["declined"] = outcomes.declined
+    if plan.is_late:
+        columns |= {"batch": np.full(len(runs), plan.batch), "delay": np.full(len(runs), plan.delay)}
     if plan.arm_pulls:
         columns["arm_pulls"] = outcomes.pulls
     if plan.trace:
@@ -666,7 +696,10 @@ def _warn_of_gaps(runs: Runs) -> None:
 def _runs(plan: Plan, batches: list[Batch]) -> Runs:
     ordered = sorted((batch for batch in batches if batch.runs), key=lambda batch: batch.runs[0])
     asked = (*(["requests"] if plan.requests else []), *(["declined"] if plan.skip else []))
-    columns = _joined([batch.columns for batch in ordered]) or {name: np.array([]) for name in (*COLUMNS, *asked)}
+    late = ("batch", "delay") if plan.is_late else ()
+    columns = _joined([batch.columns for batch in ordered]) or {
+        name: np.array([]) for name in (*COLUMNS, *asked, *late)
+    }
     return Runs(columns, dict(plan.policies), plan.seed, plan.source)
 
 

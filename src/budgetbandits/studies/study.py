@@ -48,9 +48,13 @@ class Case:
     seed_offset
         What is added to the seed of the study; cases with different ones share no random numbers.
     requests
-        How many requests there are with each budget of the study, or None for as many pulls as the budget pays.
+        How many requests there are with each budget, or None for as many pulls as the budget pays.
     skip
         Whether a request may be declined.
+    budgets
+        In place of those of the study, rising.
+    batch, delay
+        How late rewards are told, see `budgetbandits.simulate`.
     """
 
     source: Problem | Family
@@ -58,11 +62,20 @@ class Case:
     seed_offset: int = 0
     requests: tuple[int, ...] | None = None
     skip: bool = False
+    budgets: tuple[float, ...] | None = None
+    batch: int = 1
+    delay: int = 0
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides its rows, as JSON can hold it; requests are not mentioned where there are none."""
+        """Return what decides its rows, as JSON can hold it; what is as usual is not mentioned."""
         told = {**self.description, "seed_offset": self.seed_offset}
-        return told if self.requests is None else told | {"requests": list(self.requests), "skip": self.skip}
+        if self.requests is not None:
+            told |= {"requests": list(self.requests), "skip": self.skip}
+        if self.budgets is not None:
+            told["budgets"] = list(self.budgets)
+        if (self.batch, self.delay) != (1, 0):
+            told |= {"batch": self.batch, "delay": self.delay}
+        return told
 
     @classmethod
     def of(cls, source: Problem | Family) -> "Case":
@@ -104,7 +117,7 @@ class Study:
     cases, policies
         By name.
     budgets
-        Rising.
+        Rising, of the cases that have none of their own.
     seed
         Of all random numbers.
     arm_pulls
@@ -181,7 +194,7 @@ def _simulated(
     return simulate(
         case.source,
         study.policies,
-        study.budgets,
+        study.budgets if case.budgets is None else case.budgets,
         runs=runs,
         seed=study.seed + case.seed_offset,
         workers=machine.workers,
@@ -192,6 +205,8 @@ def _simulated(
         exact_optimum=study.exact_optimum,
         requests=case.requests,
         skip=case.skip,
+        batch=case.batch,
+        delay=case.delay,
     )
 
 

@@ -38,6 +38,7 @@ from budgetbandits.simulation.engine.compiler import (
     reason_of,
     shortened,
 )
+from budgetbandits.simulation.engine.late import play_late
 from budgetbandits.simulation.engine.laws import laws_in
 from budgetbandits.simulation.engine.lines import play_lines
 from budgetbandits.simulation.engine.mixtures import play_mixtures
@@ -105,11 +106,14 @@ def play_run(
     return next(play_runs(policy, [world_of(tables, bill, seed, run, marks, stop, requests, skip)]))
 
 
-def play_runs(policy: Policy, worlds: Iterable[World]) -> Iterator[Outcome]:
-    """Play runs on problems that are alike, so that compiled code has to look at their types once only."""
+def play_runs(policy: Policy, worlds: Iterable[World], batch: int = 1, delay: int = 0) -> Iterator[Outcome]:
+    """Play runs on problems that are alike, so that compiled code has to look at their types once only.
+
+    The policy is told of `batch` pulls together, once `delay` more were made.
+    """
     remaining = iter(worlds)
     first = next(remaining)
-    loop = _loop_of(policy, first)
+    loop = _loop_of(policy, first) if (batch, delay) == (1, 0) else _late(policy, batch, delay)
     play = _player(loop, first)
     for arguments in loop.arguments(itertools.chain([first], remaining)):
         yield play(*arguments)
@@ -126,8 +130,7 @@ def _player(loop: Loop, world: World) -> Callable[..., Outcome]:
 
 def _loop_of(policy: Policy, world: World) -> Loop:
     if isinstance(policy, Forgetful):
-        # Exactly this class: a user's subclass may decide and learn otherwise than the policy in it.
-        return _loop_by_memory(policy.policy if type(policy) is Forgetful else policy, policy.memory, world)
+        return _loop_by_memory(*_parts(policy), world)
     if world.requested is not None or is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
         return _loop_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):
@@ -136,6 +139,19 @@ def _loop_of(policy: Policy, world: World) -> Loop:
         # An index that is not used, so that the machine code of KUBE can be used here, too.
         return _lines(UCB1(), float(policy.epsilon), policy.exploit)
     return _loop_by_memory(policy, _EVERYTHING, world)
+
+
+def _parts(policy: Policy) -> tuple[Policy, Memory]:
+    """Return what decides, and what it remembers."""
+    if not isinstance(policy, Forgetful):
+        return policy, _EVERYTHING
+    # Exactly this class: a user's subclass may decide and learn otherwise than the policy in it.
+    return policy.policy if type(policy) is Forgetful else policy, policy.memory
+
+
+def _late(policy: Policy, batch: int, delay: int) -> Loop:
+    parts = _parts(policy)
+    return Loop(play_late, parts, lambda worlds: ((*parts, each, batch, delay) for each in worlds))
 
 
 def _lines(index: Index, epsilon: float, oracle: Oracle) -> Loop:

@@ -233,39 +233,68 @@ def pull_arm(policy: Policy, world: World, memory: Memory, state: RunState, arm:
     """Pull an arm, which the memory knows: take its reward, learn from it, pay, and note the marks that are passed."""
     arms, money, counts = state.arms, state.money, state.counts
     pull, count = counts[0], int(arms.pulls[arm])
-    if is_changing(world):
-        reward = changed_reward(world, arm, count, pull)
-        state.earned[1] += mean_at(world.schedules, arm, pull)
-    else:
-        reward = arm_reward(world, arm, count)
+    reward = reward_of_pull(world, state, arm, count, pull)
     price = price_of_pull(world, state, arm, count, arms.resources, world.supplies)
     state.earned[0] += reward
-    if arms.pulls[arm] == 0:
-        counts[2] += 1
-        note_first_try(state.first_tries, float(world.prices[arm]))
-    arms.pulls[arm] += 1
+    count_pull(world, state, arm)
     if learns:
-        number = choice_number(world, state)
-        lesson = policy.reward_lesson(reward, world.reward_low, world.reward_high, number)
-        check_lesson(lesson, world.reward_low, world.reward_high)
-        is_barren = bool(arms.mean[arm] <= world.reward_low)
-        learn(arms, arm, lesson)
-        cost = price
-        if world.charges.is_random:
-            least, greatest = world.charges.least[arm], world.prices[arm]
-            cost = policy.cost_lesson(price, least, greatest, number) if least < greatest else price
-            check_lesson(cost, least, greatest)
-            learn_cost(arms, arm, cost, greatest)
+        learn_from_pull(policy, world, memory, state, arm, pull, pull, reward, price)
         learn_of_supplies(state, arm, arms.resources)
-        excess, mean_cost = lesson - world.reward_low, float(arms.mean_cost[arm])
-        note_reward(state.first_tries, excess, mean_cost, is_barren)
-        state.earned[2] = max(state.earned[2], lesson)
-        memory.learn(state.past, arm, pull, pull, lesson, cost)
     money[0], money[1] = pay(money[0], money[1], price)
     if use_up(arms, arm):
         money[2] = arms.cost.min()
     counts[0] += 1
     note_marks(world, state)
+
+
+@kernel
+def reward_of_pull(world: World, state: RunState, arm: int, count: int, pull: int) -> float:
+    """Return what an arm pays at its pull number `count`, from 0, and the pull number `pull`, from 1, of all."""
+    if is_changing(world):
+        state.earned[1] += mean_at(world.schedules, arm, pull)
+        return changed_reward(world, arm, count, pull)
+    return arm_reward(world, arm, count)
+
+
+@kernel
+def count_pull(world: World, state: RunState, arm: int) -> None:
+    """Let a pull of an arm count."""
+    arms = state.arms
+    if arms.pulls[arm] == 0:
+        state.counts[2] += 1
+        note_first_try(state.first_tries, float(world.prices[arm]))
+    arms.pulls[arm] += 1
+
+
+@kernel
+def learn_from_pull(
+    policy: Policy,
+    world: World,
+    memory: Memory,
+    state: RunState,
+    arm: int,
+    pull: int,
+    asked: int,
+    reward: float,
+    price: float,
+) -> None:
+    """Let the reward and the price of a pull enter the estimates, when so many pulls have been asked for."""
+    arms = state.arms
+    number = uniform(world.seed, CHOICE, world.run, 0, int(pull) - 1)
+    lesson = policy.reward_lesson(reward, world.reward_low, world.reward_high, number)
+    check_lesson(lesson, world.reward_low, world.reward_high)
+    is_barren = bool(arms.mean[arm] <= world.reward_low)
+    learn(arms, arm, lesson)
+    cost = price
+    if world.charges.is_random:
+        least, greatest = world.charges.least[arm], world.prices[arm]
+        cost = policy.cost_lesson(price, least, greatest, number) if least < greatest else price
+        check_lesson(cost, least, greatest)
+        learn_cost(arms, arm, cost, greatest)
+    excess, mean_cost = lesson - world.reward_low, float(arms.mean_cost[arm])
+    note_reward(state.first_tries, excess, mean_cost, is_barren)
+    state.earned[2] = max(state.earned[2], lesson)
+    memory.learn(state.past, arm, pull, asked, lesson, cost)
 
 
 @kernel

@@ -1,12 +1,13 @@
 """The report of a leaderboard: standings, own policies beside the published ones, every cell, and the list."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 from budgetbandits.analysis.figures import Picture
 from budgetbandits.core.tables import percent
+from budgetbandits.simulation.runs import Runs
 from budgetbandits.studies.leaderboard.board import (
     AgainstPublished,
     Cell,
@@ -60,26 +61,54 @@ def _list_blocks(board: Leaderboard, suite: Suite | None) -> list[Block]:
 def _overview(board: Leaderboard, seed: int) -> str:
     first = next(iter(board.runs.values()))
     runs = board.cells[0].runs
-    budgets = ", ".join(f"{budget:g}" for budget in first.budgets)
     problems = "problem" if len(board.runs) == 1 else "problems"
     return (
-        f"{len(first.policies)} policies on {len(board.runs)} {problems} with budgets of {budgets}: "
+        f"{len(first.policies)} policies on {len(board.runs)} {problems} with {_told_of_budgets(board)}: "
         f"{runs} runs of each, from seed {seed}."
     )
 
 
+def _told_of_budgets(board: Leaderboard) -> str:
+    budgets = {runs.budgets for runs in board.runs.values()}
+    if len(budgets) > 1:
+        return f"budgets of their own, {len(_columns(board))} cells in all"
+    return f"budgets of {', '.join(f'{budget:g}' for budget in min(budgets))}"
+
+
+def _columns(board: Leaderboard) -> list[tuple[str, float]]:
+    return [(problem, budget) for problem, runs in board.runs.items() for budget in runs.budgets]
+
+
 def _request_blocks(board: Leaderboard) -> list[Block]:
-    """Say how many requests there are with each budget, where there are some."""
+    """Say how many requests there are with each budget, and how late rewards are told, where that is so."""
     with_requests = {problem: runs for problem, runs in board.runs.items() if runs.requests is not None}
-    if not with_requests:
-        return []
-    budgets = next(iter(with_requests.values())).budgets
-    rows = [
-        [problem, *map(str, runs.requests or ()), "yes" if runs.skip else "no"]
+    late = {problem: runs.lateness for problem, runs in board.runs.items() if runs.lateness != (1, 0)}
+    blocks: list[Block] = []
+    if with_requests:
+        blocks += [Text(_ON_REQUESTS), _request_table(with_requests)]
+    if late:
+        rows = [[problem, str(batch), str(delay)] for problem, (batch, delay) in late.items()]
+        blocks += [Text(_ON_LATENESS), Rows(["told late", "together", "pulls later"], rows)]
+    return blocks
+
+
+def _request_table(with_requests: Mapping[str, Runs]) -> Rows:
+    declinable = {problem: "yes" if runs.skip else "no" for problem, runs in with_requests.items()}
+    budgets = {runs.budgets for runs in with_requests.values()}
+    if len(budgets) == 1:
+        rows = [
+            [problem, *map(str, runs.requests or ()), declinable[problem]] for problem, runs in with_requests.items()
+        ]
+        return Rows(["requests with", *(f"B = {budget:g}" for budget in min(budgets)), "may be declined"], rows)
+    told = {
+        problem: ", ".join(
+            f"{count} with B = {budget:g}" for budget, count in zip(runs.budgets, runs.requests or (), strict=True)
+        )
         for problem, runs in with_requests.items()
-    ]
-    names = ["requests with", *(f"B = {budget:g}" for budget in budgets), "may be declined"]
-    return [Text(_ON_REQUESTS), Rows(names, rows)]
+    }
+    return Rows(
+        ["", "requests", "may be declined"], [[problem, told[problem], declinable[problem]] for problem in told]
+    )
 
 
 def _own_blocks(board: Leaderboard) -> Iterator[Block]:
@@ -181,6 +210,10 @@ _ON_REQUESTS = (
     "There is a number of requests beside the budget, and each pull answers one of them. The fractional optimum is the "
     "best mixture of arms for so many requests and so much money, by the true means: the solution of the linear "
     "programme."
+)
+_ON_LATENESS = (
+    "In some problems policies are not told at once what a pull has paid: rewards come together, after so many pulls, "
+    "or each so many pulls later. Until then a pull counts as one, and its cost as reserved."
 )
 _ON_LIST = "What is played stands in a file that is fixed beforehand."
 _CAPTION = (

@@ -17,7 +17,7 @@ from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.keys import choice, run_count, seed_of
 from budgetbandits.studies.leaderboard.board import Cell, Duel, Leaderboard
 from budgetbandits.studies.leaderboard.page import document
-from budgetbandits.studies.leaderboard.suite import Asked, Suite, budgets_of, read_suite
+from budgetbandits.studies.leaderboard.suite import Asked, Suite, Terms, budgets_of, read_suite
 from budgetbandits.studies.outputs import table_csv, write_page, write_picture
 from budgetbandits.studies.study import Case, Machine, Study, play
 
@@ -30,6 +30,8 @@ _REFERENCE: Final = "KUBE, width 1"
 """What KUBE is called where a list does not have it."""
 _INSTANCES: Final = 100
 """So many instances of a family are looked at, at most, for one of which the least budget buys something."""
+_INSTANCES_TO_SUM: Final = 10
+"""Over so many the costs of a family are summed."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def compare(
     seed: int | None = None,
     *,
     preset: str = "quick",
-    costs: str = "known",
+    suite: str = "known",
     out: str | Path | None = None,
     workers: int | None = None,
     engine: "str | Client | None" = None,
@@ -82,8 +84,8 @@ def compare(
         By default those of the preset.
     preset
         "quick" takes a minute or two, "full" about half an hour on two cores, or an hour where costs are random.
-    costs
-        Which of the package's lists: "known" or "random" costs, or "requests" for the one with requests.
+    suite
+        Which of the package's lists: "known" or "random" costs, "requests", or "worlds" with problems of many kinds.
     out
         A folder for figure, runs, tables and report. If it holds a part of the same runs, they are resumed. A
         family is known by its repr; that of a dataclass tells it from others.
@@ -112,11 +114,11 @@ def compare(
     ['recommended']
     """
     if isinstance(policies, str | Path):
-        suite, entrants = read_suite(policies, costs), None
+        listed, entrants = read_suite(policies, suite), None
     else:
-        suite, entrants = read_suite(costs=costs), policies
+        listed, entrants = read_suite(name=suite), policies
     chosen = contest(
-        suite,
+        listed,
         preset,
         policies=entrants,
         names=() if isinstance(problems, Mapping) else [problems] if isinstance(problems, str) else problems,
@@ -176,16 +178,19 @@ def contest(
     amounts = settings.budgets if budgets is None else budgets_of(list(budgets))
     entrants = {name: entrant.policy for name, entrant in suite.policies.items()} if policies is None else policies
     _check(sources, entrants)
-    asked = _told_to_ask(requests, skip)
-    cases = {
-        name: _with_requests(name, case, asked or suite.asked.get(name, settings.asked), amounts)
-        for name, case in _cases(sources, suite).items()
-    }
-    last = max(case.seed_offset for case in cases.values())
+    fresh = _cases(sources, suite)
+    last = max(case.seed_offset for case in fresh.values())
     first_seed = seed_of(settings.seed if seed is None else seed, followers=last)
+    asked = _told_to_ask(requests, skip)
+    cases = {}
+    for name, case in fresh.items():
+        terms = suite.terms.get(name, Terms())
+        own = None if budgets is not None else terms.budgets or _budgets_for(terms.passes, case, first_seed)
+        late = replace(case, budgets=own, batch=terms.batch, delay=terms.delay)
+        cases[name] = _with_requests(name, late, asked or terms.asked or settings.asked, own or amounts)
     run_total = settings.runs if runs is None else run_count(runs)
     for name, case in cases.items():
-        _check_budget(name, case, first_seed, run_total, amounts[0])
+        _check_budget(name, case, first_seed, run_total, (case.budgets or amounts)[0])
     reference = next((name for name, policy in entrants.items() if policy == kube()), _REFERENCE)
     played = dict(entrants) if reference in entrants else {reference: kube(), **entrants}
     return Contest(
@@ -207,6 +212,23 @@ def _cases(sources: Mapping[str, Problem | Family], suite: Suite) -> dict[str, C
     """Return cases with seeds of their own; a problem of the list has the same one whatever else is played."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys([*suite.problems, *sources]))}
     return {name: replace(Case.of(source), seed_offset=numbers[name]) for name, source in sources.items()}
+
+
+def _budgets_for(passes: Sequence[float] | None, case: Case, seed: int) -> tuple[float, ...] | None:
+    """Return the budgets that pay so many passes over all arms, to three digits.
+
+    Where each run has costs of its own, it is their sum on average over a few runs that counts.
+    """
+    if passes is None:
+        return None
+    sums = [sum(_greatest_costs(problem)) for problem in _instances(case, seed, _INSTANCES_TO_SUM)]
+    return tuple(float(f"{each * sum(sums) / len(sums):.3g}") for each in passes)
+
+
+def _greatest_costs(problem: Problem) -> list[float]:
+    """Return the greatest cost of each arm, in the first resource."""
+    bill = problem.price_list(1)
+    return [bill.unit.amount(bill.unit.units(price)) for price in bill.prices.tolist()]
 
 
 def _told_to_ask(requests: int | Sequence[int] | None, skip: bool) -> Asked | None:

@@ -1,7 +1,7 @@
 """The list of a leaderboard, from a TOML file: policies, problems, and presets of how much is played.
 
-The package has three lists in this folder: `known_costs.toml`, `random_costs.toml` and `requests.toml`. A user's file
-may have some of their three tables, and what it leaves out is as the package has it.
+The package has four lists in this folder: `known_costs.toml`, `random_costs.toml`, `requests.toml` and `worlds.toml`. A
+user's file may have some of their three tables, and what it leaves out is as the package has it.
 """
 
 import hashlib
@@ -32,21 +32,22 @@ from budgetbandits.studies.keys import (
     table_in,
     text_in,
     told_of,
+    whole,
 )
 from budgetbandits.studies.problem_table import make_problem
 
-__all__ = ["OWN", "PACKAGED", "PUBLISHED", "Asked", "Entrant", "Preset", "Suite", "budgets_of", "read_suite"]
+__all__ = ["OWN", "PACKAGED", "PUBLISHED", "Asked", "Entrant", "Preset", "Suite", "Terms", "budgets_of", "read_suite"]
 
-PACKAGED: Final[Mapping[str, Path]] = {
-    costs: Path(__file__).with_name(f"{name}.toml")
-    for costs, name in {"known": "known_costs", "random": "random_costs", "requests": "requests"}.items()
-}
+_FILES: Final = {"known": "known_costs", "random": "random_costs", "requests": "requests", "worlds": "worlds"}
+PACKAGED: Final[Mapping[str, Path]] = {name: Path(__file__).with_name(f"{file}.toml") for name, file in _FILES.items()}
 PUBLISHED: Final = "published"
 OWN: Final = "own"
 _ORIGINS: Final[Mapping[str, Origin]] = {PUBLISHED: PUBLISHED, OWN: OWN}
 
 _TABLES: Final = ("presets", "problems", "policies")
 _REQUESTS: Final = ("requests", "per_request", "skip")
+_TERMS: Final = ("budgets", "passes", "batch", "delay", *_REQUESTS)
+_OUTSTANDING_MOST: Final = 2**24 - 1
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,29 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """On what terms a problem is played: what it says in place of the preset.
+
+    Attributes
+    ----------
+    budgets
+        What there is to spend, rising; None where it is not said.
+    passes
+        In place of budgets, how many passes over all arms they pay: each is the sum of all greatest costs times that.
+    asked
+        The requests; None where they are not said.
+    batch, delay
+        How late rewards are told, see `budgetbandits.simulate`.
+    """
+
+    budgets: tuple[float, ...] | None = None
+    passes: tuple[float, ...] | None = None
+    asked: Asked | None = None
+    batch: int = 1
+    delay: int = 0
+
+
+@dataclass(frozen=True)
 class Preset:
     """How much is played: runs, seed and budgets as in `budgetbandits.simulate`, and requests."""
 
@@ -110,8 +134,8 @@ class Suite:
         What tells the Python files that it imports from others, by their paths.
     has_own_presets
         Whether the presets stand in the list itself, and are not the package's.
-    asked
-        The requests of the problems that say a number of their own.
+    terms
+        The terms of the problems that say something of their own.
     """
 
     policies: Mapping[str, Entrant]
@@ -120,7 +144,7 @@ class Suite:
     text: str
     imports: Mapping[str, str]
     has_own_presets: bool
-    asked: Mapping[str, Asked] = field(default_factory=dict)
+    terms: Mapping[str, Terms] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -128,8 +152,8 @@ class Suite:
         return hashlib.sha256("".join([self.text, *self.imports.values()]).encode()).hexdigest()
 
 
-def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
-    """Read and check a list; without a path, the package's for known or for random costs, or the one with requests.
+def read_suite(path: str | Path | None = None, name: str = "known") -> Suite:
+    """Read and check a list; without a path, one of the package's: known, random, requests or worlds.
 
     Examples
     --------
@@ -137,14 +161,14 @@ def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
     >>> suite.policies["recommended"].origin, suite.presets["full"].budgets
     ('own', (1000.0, 10000.0, 100000.0))
     """
-    packaged = choice(costs, PACKAGED, "costs")
+    packaged = choice(name, PACKAGED, "suite")
     with told_of(path or packaged.name):
         text = text_in(path or packaged, "a list")
         tables = table_in(text)
         folder = Path(path or packaged).parent
         check_keys(tables, "", allowed=[*_TABLES, "import"], required=() if path else _TABLES)
         imports = import_files(tables.get("import", []), folder)
-        defaults = read_suite(costs=costs) if path else Suite({}, {}, {}, "", {}, False)
+        defaults = read_suite(name=name) if path else Suite({}, {}, {}, "", {}, False)
         return Suite(
             policies=_policies(tables) if "policies" in tables else defaults.policies,
             problems=_problems(tables, folder) if "problems" in tables else defaults.problems,
@@ -152,7 +176,7 @@ def read_suite(path: str | Path | None = None, costs: str = "known") -> Suite:
             text=text,
             imports=imports,
             has_own_presets=path is not None and "presets" in tables,
-            asked=_asked_of_problems(tables) if "problems" in tables else defaults.asked,
+            terms=_terms_of_problems(tables) if "problems" in tables else defaults.terms,
         )
 
 
@@ -180,17 +204,29 @@ def _policies(tables: Mapping[str, Any]) -> dict[str, Entrant]:
 def _problems(tables: Mapping[str, Any], folder: Path) -> dict[str, Problem | Family]:
     found = {}
     for name, entry in _entries(tables, "problems", '[problems.coins] with family = "bernoulli"').items():
-        made_of = {key: entry[key] for key in entry if key not in _REQUESTS}
+        made_of = {key: entry[key] for key in entry if key not in _TERMS}
         found[name] = make_problem(made_of, inside("problems", name), folder)
     return found
 
 
-def _asked_of_problems(tables: Mapping[str, Any]) -> dict[str, Asked]:
+def _terms_of_problems(tables: Mapping[str, Any]) -> dict[str, Terms]:
     return {
-        name: _asked(entry, inside("problems", name))
+        name: _terms(entry, inside("problems", name))
         for name, entry in subtable(tables["problems"], "problems", "").items()
-        if any(key in entry for key in _REQUESTS)
+        if any(key in entry for key in _TERMS)
     }
+
+
+def _terms(entry: Mapping[str, Any], where: str) -> Terms:
+    if "budgets" in entry and "passes" in entry:
+        raise InvalidInput(f"{inside(where, 'passes')} stands beside {inside(where, 'budgets')}: give one of the two")
+    return Terms(
+        budgets=budgets_of(entry["budgets"], inside(where, "budgets")) if "budgets" in entry else None,
+        passes=budgets_of(entry["passes"], inside(where, "passes")) if "passes" in entry else None,
+        asked=_asked(entry, where) if any(key in entry for key in _REQUESTS) else None,
+        batch=whole(entry.get("batch", 1), inside(where, "batch"), least=1, most=_OUTSTANDING_MOST),
+        delay=whole(entry.get("delay", 0), inside(where, "delay"), least=0, most=_OUTSTANDING_MOST),
+    )
 
 
 def _asked(entry: Mapping[str, Any], where: str) -> Asked:

@@ -49,11 +49,12 @@ class Kernel(NamedTuple):
     notes: Callable[[Make, int, int], tuple[Any, ...]]
 
 
-def obstacle_in(tables: Sequence[Tables], has_requests: bool) -> str | None:
+def obstacle_in(tables: Sequence[Tables], has_requests: bool, is_late: bool = False) -> str | None:
     """Return why no kernel plays runs on these problems, or None if one does."""
     each = list({id(table): table for table in tables}.values())
     obstacles = {
         "a number of requests": has_requests,
+        "rewards that are told late": is_late,
         "several resources": any(table.costs[0].name is not None for table in each),
         "random costs": any(table.has_random_costs for table in each),
         "rewards that change": any(map(is_changing, each)),
