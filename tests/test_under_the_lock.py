@@ -230,6 +230,21 @@ def test_what_others_have_written_is_read_before_they_have_to_wait(
     assert ads.verify().entries == 26
 
 
+def test_no_snapshot_is_taken_between_leases_that_end_together(
+    store: bb.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("budgetbandits.campaigns.ledger.SNAPSHOT_EVERY", 5)
+    clock = HandClock()
+    ads = new_campaign(Store(store.backend, clock=clock))
+    ads.ask(n=4)
+    clock.advance(61)
+    hurry(monkeypatch)
+    assert ads.ask() is not None
+    assert [str(entry.kind) for entry in ads.journal()][4:] == ["expired"] * 4 + ["asked", "snapshot"]
+    monkeypatch.undo()
+    ads.verify()
+
+
 def test_leases_that_end_together_are_cut_as_well(store: bb.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = HandClock()
     ads = new_campaign(Store(store.backend, clock=clock))

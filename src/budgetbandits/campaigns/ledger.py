@@ -344,9 +344,13 @@ class Ledger(Fold):
             raise CampaignClosed(f"the campaign is closed, and {why}: create another one")
 
     def is_snapshot_due(self) -> bool:
-        """Tell whether so much has happened since the last snapshot that it is worth another one."""
+        """Tell whether so much has happened since the last snapshot that it is worth another one.
+
+        There is none before all that is due has expired.
+        """
         since = self.entries - self._snapshot_number
-        return since >= max(SNAPSHOT_EVERY, self._snapshot_size // _SNAPSHOT_BYTES)
+        is_much = since >= max(SNAPSHOT_EVERY, self._snapshot_size // _SNAPSHOT_BYTES)
+        return is_much and self._next_due(self._now) is None
 
     def take_snapshot(self) -> Snapshot:
         """Return the ledger as it stands, and bind that to the chain."""
