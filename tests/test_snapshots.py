@@ -17,7 +17,7 @@ from budgetbandits.campaigns.clerk import totals_of
 from budgetbandits.campaigns.journal import Entry, Journal, Kind, Snapshot
 from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.pulls import State
-from budgetbandits.campaigns.snapshots import SnapshotDamaged
+from budgetbandits.campaigns.snapshots import FORM, SnapshotDamaged
 from budgetbandits.campaigns.sql import database
 from budgetbandits.campaigns.sql.database import SqlBackend, SqlJournal
 from budgetbandits.errors import BudgetBanditsError, HistoryLost, JournalDamaged, PullAlreadySettled
@@ -200,7 +200,7 @@ def test_a_ledger_is_written_down_as_the_one_it_is() -> None:
     ledger.ask(3)
     snapshot = ledger.take_snapshot()
     contents = json.loads(snapshot.contents)
-    changes: list[dict[str, Any]] = [{"form": 2}, {"origin": "another"}, {"player": {}}, {"leases": [1]}]
+    changes: list[dict[str, Any]] = [{"form": 1}, {"origin": "another"}, {"player": {}}, {"leases": [1]}]
     for changed in changes:
         damaged = snapshot._replace(contents=json.dumps(contents | changed))
         assert damaged.digest != snapshot.digest
@@ -340,6 +340,50 @@ def test_a_long_journal_without_a_snapshot_gets_one_at_the_next_request(
         assert len(ledger_of(ads)._pulls) == 1
         assert ads.ask(key="k4") == store.open("ads").ask(key="k4") == bb.Pull(4, "b", Decimal("0.25"), 2)
         ads.verify()
+
+
+def test_a_snapshot_of_an_older_version_is_no_damage(
+    store: bb.Store, url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("budgetbandits.campaigns.fold.FORM", 1)
+        ads = long_campaign(store, clock)
+        shown = ads.money, ads.arms, ads.pulls, ads.reward_total
+    with bb.open_store(url, clock=clock) as again:
+        ads = again.open("ads")
+        ads.verify()
+        assert (ads.money, ads.arms, ads.pulls, ads.reward_total) == shown
+        pull = ads.ask(key="k9")
+        assert pull is not None
+        assert (pull.id, pull.number, pull.state) == (9, 5, "told")
+        for number in range(EVERY):
+            ads.ask(key=f"new {number}")
+        forms = [json.loads(row[0])["form"] for row in rows_of(again, "SELECT contents FROM snapshots ORDER BY number")]
+        assert (forms[0], forms[-1]) == (1, FORM)
+        ads.verify()
+        execute(again, "UPDATE snapshots SET contents = REPLACE(contents, '\"time\"', '\"tide\"')")
+        with pytest.raises(JournalDamaged, match=r"the snapshot at entry \d+ is missing, or is not what the ent"):
+            ads.verify()
+
+
+def rows_of(store: bb.Store, query: str) -> Sequence[Any]:
+    assert isinstance(store.backend, SqlBackend)
+    with store.backend.engine.connect() as connection:
+        return connection.execute(text(query)).all()
+
+
+def test_what_is_written_down_in_other_words_has_another_form() -> None:
+    """If this digest changes, raise `snapshots.FORM` and write down the new one: `verify` compares."""
+    ledger = Ledger(new_settings(costs={"a": "0.10", "b": ("0.05", "0.25")}, limits={"a": 9}, unit="0.01"), "origin")
+    ledger.advance(SECOND)
+    for number, pull in enumerate(ledger.ask(6, key="six")[:4]):
+        ledger.tell(pull.id, number / 4, "0.07")
+    ledger.deposit(1, "invoice")
+    ledger.add_arm("c", "0.15")
+    ledger.reprice("b", "0.20")
+    ledger.observe([("c", 0.5)], "before")
+    ledger.pause()
+    assert (FORM, ledger.snapshot().digest[:16]) == (2, "ff6e7c8d37d43c18")
 
 
 DAMAGE = {

@@ -1,7 +1,7 @@
 """What an earlier state of this package wrote is read, goes on and comes out as it did then.
 
-The files in ``data/written_before`` were written before modules moved into sub-packages. They are not made anew: a
-change that cannot read them breaks what users have saved.
+The files in ``data/written_before`` were written before modules moved into sub-packages, and by the last commit of each
+version of the tables since. They are not made anew: a change that cannot read them breaks what users have saved.
 """
 
 import json
@@ -80,6 +80,37 @@ def check_upgrade(address: str) -> None:
     with bb.open_store(address, read_only=True) as store:
         assert store.open("spring").verify().entries > 76
         assert store.open("jobs").verify().further == "0+8"
+
+
+# With a chain from 0003 on, snapshots from 0004 on, and in 0005 with arms that were added, repriced and retired.
+SCHEMAS = {
+    "0002": {"ads": (80, 80, "1.82", 26, 14.254), "jobs": (80, 80, "5.35", 31, 12.345)},
+    "0003": {"ads": (80, 0, "2.22", 28, 14.254), "jobs": (80, 0, "5.35", 31, 12.345)},
+    "0004": {"ads": (83, 0, "2.22", 28, 14.254), "jobs": (83, 0, "5.50", 31, 12.345)},
+    "0005": {"ads": (89, 0, "2.30", 28, 14.254), "jobs": (89, 0, "5.11", 31, 12.345)},
+}
+HEADS = {"0003": ("d944ee43", "a168cc50"), "0004": ("23f9cece", "c0120339"), "0005": ("c027c092", "98c42eba")}
+
+
+@pytest.mark.parametrize("version", SCHEMAS)
+def test_so_is_a_store_of_each_version_since(version: str, tmp_path: Path) -> None:
+    shutil.copy(BEFORE / f"schema_{version}.db", tmp_path)
+    address = f"sqlite:///{tmp_path}/schema_{version}.db"
+    assert contents(address)["schema_version"] == [(version,)]
+    with bb.open_store(address) as store:
+        for name, (entries, adopted, spent, pulls, rewards) in SCHEMAS[version].items():
+            ads = store.open(name)
+            assert ads.verify().entries == entries
+            assert (ads.adopted, ads.money.spent, ads.pulls) == (adopted, Decimal(spent), pulls)
+            assert ads.reward_total == pytest.approx(rewards)
+        heads = tuple(store.open(name).head[:8] for name in SCHEMAS[version])
+        assert heads == HEADS.get(version, heads)  # what was kept before an upgrade is found after it
+        for name in SCHEMAS[version]:
+            ads = store.open(name)
+            again, new = ads.ask(key="k3"), ads.ask(key="new")
+            assert (again is None or again.state != "new", new is not None) == (True, True)
+            ads.deposit("1.00" if name == "ads" else {"usd": 1}, key="another invoice")
+            assert ads.verify().entries > SCHEMAS[version][name][0]
 
 
 def engine_of(address: str) -> Engine:

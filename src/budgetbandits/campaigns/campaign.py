@@ -10,9 +10,10 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from budgetbandits.campaigns.backend import PAGE, Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.base_campaign import Asking, BaseCampaign, HistoryRow, money_of
 from budgetbandits.campaigns.clerk import Clerk, Commit, HeldClerk, StillClerk, totals_of
-from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind
+from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind, Snapshot
 from budgetbandits.campaigns.ledger import Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings
+from budgetbandits.campaigns.snapshots import is_of_form
 from budgetbandits.campaigns.times import Clock, moment
 from budgetbandits.campaigns.waiting import ask, ask_async
 from budgetbandits.campaigns.why import Explanation, explanation
@@ -290,12 +291,20 @@ def _shown_budget(settings: CampaignSettings) -> str:
 def _with_snapshots(ledger: Ledger, journal: Journal, after: int) -> Iterator[Entry]:
     """Return the entries that follow; raise if a snapshot is not what a ledger is at its entry."""
     for entry in entries_after(journal, after):
-        if entry.kind is Kind.SNAPSHOT and journal.snapshot_before(entry.number + 1) != ledger.snapshot():
+        if entry.kind is Kind.SNAPSHOT and not _is_sound(journal.snapshot_before(entry.number + 1), entry, ledger):
             raise JournalDamaged(
                 f"the snapshot at entry {entry.number} is missing, or is not what the entries before it add up to. "
                 "Requests do without it, and take longer; restore a copy to have it again"
             )
         yield entry
+
+
+def _is_sound(snapshot: Snapshot | None, entry: Entry, ledger: Ledger) -> bool:
+    """Tell whether a snapshot is the one of its entry and, if it is no older version's, what the ledger is there."""
+    here = entry.number, ledger.player.books.asked, entry.note
+    if snapshot is None or (snapshot.number, snapshot.asked, snapshot.digest) != here:
+        return False
+    return snapshot == ledger.snapshot() or not is_of_form(snapshot)
 
 
 def _crossing_off(missing: set[str], ledger: Ledger, entries: Iterable[Entry]) -> Iterator[Entry]:

@@ -21,7 +21,7 @@ from budgetbandits.campaigns.chain import canonical, linked
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind, Snapshot
 from budgetbandits.campaigns.pulls import PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
-from budgetbandits.campaigns.snapshots import SnapshotDamaged, fact_of, is_bound, runs_of
+from budgetbandits.campaigns.snapshots import FORM, SnapshotDamaged, fact_of, is_bound, runs_of
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.books import Reservation, Terms
 from budgetbandits.core.changes import (
@@ -48,7 +48,6 @@ Answer = TypeVar("Answer")
 Least = tuple[int | None, ...] | None
 
 FUNDING: Final = {Kind.DEPOSITED: "deposit", Kind.WITHDRAWN: "withdrawal"}
-_SNAPSHOT_FORM: Final = 1
 
 
 class Lease(NamedTuple):
@@ -456,7 +455,7 @@ class Fold:
         """Return the ledger as it stands. It depends on the entries alone, and not on what was forgotten."""
         first, asked = self._snapshot_asked + 1, self._books.asked
         contents = {
-            "form": _SNAPSHOT_FORM,
+            "form": FORM,
             "origin": self._origin,
             "entries": self.entries,
             "head": self.head,
@@ -493,7 +492,7 @@ class Fold:
         return ledger
 
     def _restore(self, data: dict[str, Any]) -> None:
-        if data["form"] != _SNAPSHOT_FORM or data["origin"] != self._origin:
+        if data["form"] != FORM or data["origin"] != self._origin:
             raise InvalidInput("it is of another version, or of other settings")
         self.entries, self.head, self._time = data["entries"], data["head"], data["time"]
         self.is_closed, self.is_paused = data["is_closed"], data["is_paused"]

@@ -8,13 +8,18 @@ short of the number, and whether they teach. A snapshot holds the pulls since th
 import json
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from budgetbandits.campaigns.journal import Journal, Kind, Snapshot
 from budgetbandits.campaigns.pulls import PullRecord
 from budgetbandits.errors import JournalDamaged
 
-__all__ = ["SnapshotDamaged", "fact_of", "is_bound", "runs_of"]
+__all__ = ["FORM", "SnapshotDamaged", "fact_of", "is_bound", "is_of_form", "runs_of"]
+
+FORM: Final = 2
+"""To be raised when the same ledger is written down in other words, so that older snapshots are told from damaged ones.
+
+They are not gone on from then, and `verify` checks their digests alone."""
 
 
 class SnapshotDamaged(JournalDamaged):
@@ -53,6 +58,14 @@ def _fact(pull: int, first: int, runs: Sequence[tuple[int, int, bool]]) -> Fact:
             return Fact(pull - lag, learns)
         first += count
     raise LookupError(pull)
+
+
+def is_of_form(snapshot: Snapshot) -> bool:
+    """Tell whether a snapshot is written in the words of now."""
+    try:
+        return bool(json.loads(snapshot.contents)["form"] == FORM)
+    except (LookupError, TypeError, ValueError):
+        return False
 
 
 def is_bound(snapshot: Snapshot, journal: Journal) -> bool:
