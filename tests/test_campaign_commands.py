@@ -297,14 +297,14 @@ def test_bad_input(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "there is no campaign named 'x'" in refused(capsys, "show", url, "x")
     assert "there is no file" in refused(capsys, "list", f"sqlite:///{tmp_path}/typo.db")
     assert "there is no store of the kind 'redis'" in refused(capsys, "list", "redis://host")
-    assert "says no format" in refused(capsys, "export", url, "spring", str(tmp_path / "x.csv"))
+    assert "says no format" in refused(capsys, "export", url, "spring", str(tmp_path / "x.xls"))
     assert "cannot be written" in refused(capsys, "export", url, "spring", str(tmp_path / "none" / "x.jsonl"))
     (tmp_path / "empty.db").touch()
     assert "is empty: there are no campaigns" in refused(capsys, "list", f"sqlite:///{tmp_path}/empty.db")
     (tmp_path / "empty.db").unlink()
     assert [path for path in sorted(tmp_path.iterdir()) if "empty.db" not in path.name] == before
     with bb.open_store(url) as store, pytest.raises(InvalidInput, match="says no format"):
-        export(store.open("spring"), tmp_path / "x", "csv")
+        export(store.open("spring"), tmp_path / "x", "xls")
 
 
 def test_help_is_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,10 @@ SPRING = {"costs": {"a": "0.10", "b": "0.25"}, "budget": "10.00", "reward_range"
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     address = f"sqlite:///{tmp_path_factory.mktemp('service')}/ads.db"
-    with bb.open_store(address) as store, ServiceServer(store) as service, httpx.Client(base_url=service.url) as http:
-        yield http
+    with bb.open_store(address) as store, ServiceServer(store) as service:
+        headers = {"Authorization": f"Bearer {service.token}"}
+        with httpx.Client(base_url=service.url, headers=headers) as http:
+            yield http
 
 
 def create(http: httpx.Client, name: str, **given: Any) -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""The history of a campaign as a file, for other programs: JSON lines or Parquet."""
+"""The history of a campaign as a file, for other programs: JSON lines, CSV or Parquet."""
 
+import csv
+import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
@@ -12,9 +14,9 @@ from budgetbandits.core.optional import require
 from budgetbandits.core.resources import Money
 from budgetbandits.errors import InvalidInput
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["FORMATS", "csv_lines", "export", "json_lines"]
 
-FORMATS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+FORMATS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 _ROWS: Final = 10_000  # written at a time
 
 
@@ -22,7 +24,7 @@ def export(campaign: BaseCampaign, path: Path, kind: str | None = None, *, force
     """Write the history of a campaign, one row an entry, and return the number of rows.
 
     The file is there once it is complete: an export that fails leaves what was there before. Where resources have
-    names, JSON lines have their amounts in an object "amounts", and Parquet in a column each, such as "amount_usd".
+    names, JSON lines have their amounts in an object "amounts", and the others in a column each, such as "amount_usd".
 
     Parameters
     ----------
@@ -31,7 +33,7 @@ def export(campaign: BaseCampaign, path: Path, kind: str | None = None, *, force
     path
         The file.
     kind
-        "jsonl" or "parquet"; by default what the file's name says.
+        "jsonl", "csv" or "parquet"; by default what the file's name says.
     force
         Replace a file that is there already.
 
@@ -42,20 +44,50 @@ def export(campaign: BaseCampaign, path: Path, kind: str | None = None, *, force
     """
     kind = kind or FORMATS.get(path.suffix)
     if kind not in FORMATS.values():
-        raise InvalidInput(f"{path} says no format: name the file *.jsonl or *.parquet, or give --format")
+        raise InvalidInput(f"{path} says no format: name the file *.jsonl, *.csv or *.parquet, or give --format")
     with appearing(path, force=force) as partial, partial.open("wb") as file:
-        write = _write_parquet if kind == "parquet" else _write_json_lines
-        return write(campaign, file)
+        if kind == "parquet":
+            return _write_parquet(campaign, file)
+        return _write_lines(campaign, file, json_lines if kind == "jsonl" else csv_lines)
 
 
-def _write_json_lines(campaign: BaseCampaign, file: IO[bytes]) -> int:
-    count = 0
-    for row in campaign.history():
-        count += 1
+def json_lines(campaign: BaseCampaign, rows: Iterable[HistoryRow]) -> Iterator[bytes]:
+    """Return the rows of a campaign's history as JSON, a line each."""
+    for row in rows:
         values = _values(row) | {"time": row.time.isoformat(), "amount": str(row.amount)}
         if row.amounts:
             values["amounts"] = {resource: str(amount) for resource, amount in row.amounts.items()}
-        file.write(json.dumps(values, ensure_ascii=False).encode() + b"\n")
+        yield json.dumps(values, ensure_ascii=False).encode() + b"\n"
+
+
+def csv_lines(campaign: BaseCampaign, rows: Iterable[HistoryRow]) -> Iterator[bytes]:
+    """Return the rows of a campaign's history as CSV, with a line of names before them."""
+    names = [*(name for name in HistoryRow.__slots__ if name != "amounts"), *map(_column, campaign.resources)]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    yield text.getvalue().encode()
+    for row in rows:
+        text.seek(0)
+        text.truncate()
+        writer.writerow(_cells(row) | {"time": row.time.isoformat()})
+        yield text.getvalue().encode()
+
+
+def _write_lines(
+    campaign: BaseCampaign,
+    file: IO[bytes],
+    lines: Callable[[BaseCampaign, Iterable[HistoryRow]], Iterator[bytes]],
+) -> int:
+    count = 0
+
+    def counted() -> Iterator[HistoryRow]:
+        nonlocal count
+        for row in campaign.history():
+            count += 1
+            yield row
+
+    file.writelines(lines(campaign, counted()))
     return count
 
 
@@ -81,7 +113,7 @@ def _write_parquet(campaign: BaseCampaign, file: IO[bytes]) -> int:
         "terms": pa.string(),
         "actor": pa.string(),
     }
-    types |= {f"amount_{name}": decimals(money) for name, money in campaign.resources.items()}
+    types |= {_column(name): decimals(money) for name, money in campaign.resources.items()}
     schema = pa.schema(types)
     count = 0
     with pq.ParquetWriter(file, schema) as writer:
@@ -92,9 +124,13 @@ def _write_parquet(campaign: BaseCampaign, file: IO[bytes]) -> int:
 
 
 def _cells(row: HistoryRow) -> dict[str, Any]:
-    cells = _values(row) | {f"amount_{resource}": amount for resource, amount in row.amounts.items()}
+    cells = _values(row) | {_column(resource): amount for resource, amount in row.amounts.items()}
     # Arms may be named by numbers, too; a column has one type.
     return cells | {"arm": None if row.arm is None else str(row.arm)}
+
+
+def _column(resource: str) -> str:
+    return f"amount_{resource}"
 
 
 def _values(row: HistoryRow) -> dict[str, Any]:

@@ -89,8 +89,8 @@ def _add_export(verbs: Any) -> None:
     description = "Write the journal of a campaign, one row an entry."
     export = _add_verb(verbs, "export", _export, "write a journal to a file", description)
     export.add_argument("name", help="the name of the campaign")
-    export.add_argument("file", type=Path, help="the file: *.jsonl or *.parquet")
-    export.add_argument("--format", choices=["jsonl", "parquet"], help="whatever the file's name says")
+    export.add_argument("file", type=Path, help="the file: *.jsonl, *.csv or *.parquet")
+    export.add_argument("--format", choices=["jsonl", "csv", "parquet"], help="whatever the file's name says")
     export.add_argument("--force", action="store_true", help="replace a file that is there already")
 
 

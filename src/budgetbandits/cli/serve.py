@@ -1,15 +1,24 @@
 """``budgetbandits serve``: campaigns over HTTP."""
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from budgetbandits.cli.common import add_command
+
+if TYPE_CHECKING:
+    from budgetbandits.campaigns.store import Store
+    from budgetbandits.service.tokens import Tokens
 
 __all__ = ["add_parser"]
 
 _DESCRIPTION = """\
-Serve the campaigns of a store over HTTP, for workers in any language and on any machine, until Ctrl-C or SIGTERM. The
-store is created if there is none: sqlite:///ads.db, or postgresql+psycopg://user@host/database.
+Serve the campaigns of a store over HTTP, for workers in any language and on any machine, until Ctrl-C or SIGTERM: then
+what is under way is answered, and nothing new is taken. The store is created if there is none: sqlite:///ads.db, or
+postgresql+psycopg://user@host/database.
+
+Requests need a token. Where the store has none yet, one is made that may do all, and shown once; `budgetbandits token`
+makes more. There is no encryption: on other addresses than this machine's, put a proxy with TLS in front.
 """
 
 
@@ -27,8 +36,17 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: this machine only)")
     parser.add_argument("--port", type=int, default=8000, help="the port (default: 8000; 0 for any that is free)")
     parser.add_argument("--read-only", action="store_true", help="write nothing to the store")
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument("--tokens", type=Path, metavar="FILE", help="a TOML file with tokens, in place of the store's own")
+    who.add_argument(
+        "--no-token", action="store_true", help="let everybody in who reaches it; with --host 127.0.0.1 only"
+    )
     parser.add_argument(
-        "--no-token", action="store_true", help="let everybody in who reaches it; on this machine only (127.0.0.1)"
+        "--rate",
+        type=float,
+        default=1000.0,
+        metavar="N",
+        help="requests a second that a token may make (default: 1000)",
     )
 
 
@@ -39,15 +57,31 @@ def _serve(options: argparse.Namespace) -> int:
 
     require("service")
     from budgetbandits.service.app import make_app
+    from budgetbandits.service.limits import RateLimits
     from budgetbandits.service.serving import Server, is_loopback, listening
 
+    limits = RateLimits(options.rate, burst=max(2 * options.rate, 1))
     with listening(options.host, options.port) as listener:
         if options.no_token and not is_loopback(listener):
-            raise InvalidInput(
-                f"--no-token with --host {options.host}: others reach that; serve 127.0.0.1, or use tokens"
-            )
+            raise InvalidInput(f"--no-token with --host {options.host}: others reach that; use tokens, or 127.0.0.1")
         with open_store(options.store, read_only=options.read_only) as store:
-            server = Server(make_app(store), listener)
+            tokens = None if options.no_token else _tokens(options, store)
+            server = Server(make_app(store, tokens=tokens, limits=limits, read_only=options.read_only), listener)
             print(f"serving {options.store} at {server.url}", flush=True)
             server.serve_until_ended()
+    print("stopped", flush=True)
     return 0
+
+
+def _tokens(options: argparse.Namespace, store: "Store") -> "Tokens":
+    """Return the tokens of a file, or of the store; make a first one where there is none, and show it."""
+    from budgetbandits.service.token_file import FileTokens
+    from budgetbandits.service.tokens import StoreTokens
+
+    if options.tokens is not None:
+        return FileTokens(options.tokens)
+    tokens = StoreTokens(store.backend)
+    if not tokens.list() and not options.read_only:
+        _, secret = tokens.create("admin", "admin")
+        print(f"the token of the admin, which may do all, shown this once: {secret}", flush=True)
+    return tokens

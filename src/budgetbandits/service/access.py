@@ -1,11 +1,25 @@
 """Who asks, and what they may do."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
 
+from starlette.types import Scope as Asked
+
+from budgetbandits.service.limits import RateLimits
 from budgetbandits.service.problems import Refused
-from budgetbandits.service.tokens import Scope, Token
+from budgetbandits.service.tokens import Scope, Token, Tokens
 
-__all__ = ["ANYONE", "Caller"]
+__all__ = ["ANYONE", "COOKIE", "FROM_PAGES", "Access", "Caller"]
+
+COOKIE: Final = "budgetbandits_token"
+"""In which a browser keeps a token."""
+
+FROM_PAGES: Final = "budgetbandits"
+"""What our own pages send as X-Requested-With, and no other site can."""
+
+_SAFE: Final = {"GET", "HEAD", "OPTIONS"}
 
 
 @dataclass(frozen=True)
@@ -20,16 +34,23 @@ class Caller:
         What the caller may do.
     campaign
         The only campaign that the caller may know of; None for all.
+    token
+        The id of the token; 0 where none is needed.
     """
 
     actor: str | None
     scope: Scope
     campaign: str | None = None
+    token: int = 0
 
     @classmethod
     def of(cls, token: Token) -> "Caller":
         """Return who has a token."""
-        return cls(token.name, token.scope, token.campaign)
+        return cls(token.name, token.scope, token.campaign, token.id)
+
+    def may(self, needed: Scope) -> bool:
+        """Tell whether the caller's scope includes another one."""
+        return self.scope.includes(needed)
 
     def check(self, needed: Scope, campaign: str | None = None) -> None:
         """Raise unless the caller may do something to a campaign, or to all of them.
@@ -37,10 +58,96 @@ class Caller:
         The answer is the same for a campaign that there is not, so that nothing is learned of others' names.
         """
         if self.campaign is not None and self.campaign != campaign:
-            raise Refused("forbidden", 403, "this token is for another campaign: use one that is for all, or for this")
-        if not self.scope.includes(needed):
-            raise Refused("forbidden", 403, f"this takes a token with the scope {needed}, and yours has {self.scope}")
+            raise Refused("access-denied", 403, "this token is for one campaign, and not for this: use another one")
+        if not self.may(needed):
+            raise Refused(
+                "access-denied",
+                403,
+                f"this takes the scope {needed}, and you have {self.scope}: use another token; a service that was "
+                "started with --read-only lets nobody do more than look",
+            )
 
 
-ANYONE = Caller(None, Scope.ADMIN)
+ANYONE: Final = Caller(None, Scope.ADMIN)
 """Whoever reaches a service that wants no token."""
+
+
+class Access:
+    """Finds out who makes a request.
+
+    Parameters
+    ----------
+    tokens
+        Knows who has a token; None lets everybody in.
+    limits
+        Says how many requests a token may make.
+    read_only
+        Let nobody do more than look.
+
+    Attributes
+    ----------
+    tokens
+        The same.
+    """
+
+    def __init__(self, tokens: Tokens | None, limits: RateLimits, *, read_only: bool = False) -> None:
+        self.tokens = tokens
+        self._limits = limits
+        self._read_only = read_only
+
+    async def caller(self, secret: str) -> Caller | None:
+        """Return who has a secret, or None."""
+        if self.tokens is None:
+            return self._bounded(ANYONE)
+        token = await self.tokens.authenticate_async(secret) if secret else None
+        return None if token is None else self._bounded(Caller.of(token))
+
+    def _bounded(self, caller: Caller) -> Caller:
+        return replace(caller, scope=Scope.READ) if self._read_only else caller
+
+    async def admitted(self, asked: Asked) -> Caller | None:
+        """Return who makes a request, or None; raise if it is one too many."""
+        caller = await self.caller(secret_in(asked))
+        if caller is not None and self.tokens is not None:
+            wait = self._limits.allow(caller.token)
+            if wait is not None:
+                seconds = math.ceil(wait)
+                raise Refused(
+                    "too-many-requests",
+                    429,
+                    f"this token makes too many requests: try again in {seconds} s, or ask for many pulls at once",
+                    Retry_After=str(seconds),
+                )
+        return caller
+
+
+def secret_in(asked: Asked) -> str:
+    """Return the secret that comes with a request, "" for none.
+
+    A browser sends its cookie whatever page made it: those requests that change something need a header that only our
+    own pages send.
+    """
+    headers = dict(asked["headers"])
+    if (header := headers.get(b"authorization")) is not None:
+        kind, _, secret = header.decode("latin-1").partition(" ")
+        return secret.strip() if kind.lower() == "bearer" else ""
+    if b"cookie" not in headers:
+        return ""
+    if asked["method"] not in _SAFE and headers.get(b"x-requested-with") != FROM_PAGES.encode():
+        return ""
+    try:
+        cookies: SimpleCookie = SimpleCookie(headers[b"cookie"].decode("latin-1"))
+    except CookieError:
+        return ""
+    return cookies[COOKIE].value if COOKIE in cookies else ""
+
+
+def unauthenticated() -> Refused:
+    """Return the answer to a request without a token, or with a wrong one."""
+    return Refused(
+        "access-denied",
+        401,
+        "there is no token, or a wrong one: send the header 'Authorization: Bearer bb_...'; 'budgetbandits token "
+        "create' makes one",
+        WWW_Authenticate="Bearer",
+    )

@@ -1,32 +1,40 @@
 """Makes the app of a service from its parts."""
 
-import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from budgetbandits import __version__
 from budgetbandits.campaigns.store import Store
-from budgetbandits.errors import BudgetBanditsError
+from budgetbandits.errors import BudgetBanditsError, StoreError
 from budgetbandits.service import api
+from budgetbandits.service.access import Access
 from budgetbandits.service.dashboard.pages import add_pages
-from budgetbandits.service.gate import Gate
+from budgetbandits.service.gate import UNEXPECTED, Gate
+from budgetbandits.service.limits import RateLimits
 from budgetbandits.service.problems import Problem, answer_to, of_validation
 from budgetbandits.service.shared import Shared
-from budgetbandits.service.tokens import Tokens
+from budgetbandits.service.tokens import StoreTokens, Tokens
 
 __all__ = ["make_app"]
 
-_LOG = logging.getLogger(__name__)
+_DESCRIPTION: Final = """\
+Campaigns that spend budgets on arms, never more than there is. Amounts are text such as "0.25". A problem has a stable
+`type`, as in RFC 9457.
+"""
+_NOTE_USES: Final = 60.0  # seconds between two notes of when tokens were used
 
 
-def make_app(store: Store, *, tokens: Tokens | None = None) -> ASGIApp:
+def make_app(
+    store: Store, *, tokens: Tokens | None = None, limits: RateLimits | None = None, read_only: bool = False
+) -> Gate:
     """Return the service of a store, as an ASGI app.
 
     Parameters
@@ -35,30 +43,58 @@ def make_app(store: Store, *, tokens: Tokens | None = None) -> ASGIApp:
         The campaigns. Whoever opened it closes it, after the app has ended.
     tokens
         Knows the tokens that requests must have; None for a service that wants none, on a laptop say.
+    limits
+        Says how many requests a token may make.
+    read_only
+        Let nobody do more than look.
     """
-    shared = Shared(store, tokens)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
-        shared.close()
-
+    shared = Shared(store, Access(tokens, limits or RateLimits(), read_only=read_only))
     app = FastAPI(
         title="budgetbandits",
         version=__version__,
-        lifespan=lifespan,
-        docs_url=None,  # they come from elsewhere
+        description=_DESCRIPTION,
+        lifespan=_lifespan(shared),
+        docs_url=None,  # a browser would load them from elsewhere
         redoc_url=None,
         redirect_slashes=False,
     )
     app.state.shared = shared
-    app.include_router(api.router)
+    app.include_router(api.ROUTER)
     add_pages(app)
     app.add_exception_handler(BudgetBanditsError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
     app.add_exception_handler(Exception, _answer_unexpected)
-    return Gate(app, shared)
+    return Gate(app, shared, dict(api.actions_on_campaigns()))
+
+
+def _lifespan(shared: Shared) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        noting = asyncio.create_task(_note_uses(shared))
+        try:
+            yield
+        finally:
+            noting.cancel()
+            await asyncio.gather(noting, return_exceptions=True)
+            shared.close()
+
+    return lifespan
+
+
+async def _note_uses(shared: Shared) -> None:
+    """Write down now and then, and at the end, when tokens were used."""
+    tokens = shared.access.tokens
+    if not isinstance(tokens, StoreTokens):
+        return
+    try:
+        while True:
+            await asyncio.sleep(_NOTE_USES)
+            with contextlib.suppress(StoreError):  # it is no more than a hint
+                await shared.in_thread(tokens.note_uses)
+    finally:
+        with contextlib.suppress(StoreError):
+            await shared.in_thread(tokens.note_uses)
 
 
 async def _answer_error(_: Request, error: Any) -> Response:
@@ -70,15 +106,13 @@ async def _answer_invalid(_: Request, error: Any) -> Response:
 
 
 async def _answer_http(request: Request, error: Any) -> Response:
-    kinds = {404: "not-found", 405: "method-not-allowed"}
-    details = {
-        404: f"there is nothing at {request.scope['path']}: see /openapi.json",
-        405: f"{request.method} is not for {request.scope['path']}: see /openapi.json",
+    method, path, status = request.method, request.scope["path"], error.status_code
+    problems = {
+        404: Problem("not-found", 404, f"there is nothing at {path}: see /openapi.json"),
+        405: Problem("method-not-allowed", 405, f"{method} is not for {path}: see /openapi.json", error.headers or {}),
     }
-    status = error.status_code
-    problem = Problem(kinds.get(status, "malformed-request"), status, details.get(status, str(error.detail)))
-    return problem.answer()
+    return problems.get(status, Problem("malformed-request", status, str(error.detail))).answer()
 
 
 async def _answer_unexpected(_: Request, error: Exception) -> Response:
-    return Problem("unexpected", 500, "the service failed; its log says more. Try again").answer()
+    return UNEXPECTED.answer()  # the gate writes it down

@@ -1,17 +1,27 @@
-"""The gate: every request comes through it. It finds out who asks, and what answers must say to browsers."""
+"""The gate: every request comes through it. It finds out who asks, and what answers must say to browsers.
 
-from collections.abc import Iterable, Mapping
-from http.cookies import SimpleCookie
+Most requests go on to FastAPI. Those that change a campaign do not: the gate finds their action by itself, which saves
+a third of the time that an ask takes.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from budgetbandits.errors import BudgetBanditsError
+from budgetbandits.service.access import unauthenticated
+from budgetbandits.service.actions import Action
+from budgetbandits.service.bodies import limited
 from budgetbandits.service.calls import Call
-from budgetbandits.service.problems import Refused, answer_to
+from budgetbandits.service.problems import Problem, answer_to
 from budgetbandits.service.shared import Shared
 
-__all__ = ["COOKIE", "FROM_PAGES", "Gate"]
+__all__ = ["Gate"]
+
+_LOG: Final = logging.getLogger("budgetbandits.service")
 
 _HEADERS: Final = tuple(
     (name.lower().encode(), value.encode())
@@ -26,9 +36,9 @@ _HEADERS: Final = tuple(
         "Cache-Control": "no-store",
     }.items()
 )
-_SAFE: Final = {"GET", "HEAD", "OPTIONS"}
-FROM_PAGES: Final = "budgetbandits"
-COOKIE: Final = "budgetbandits_token"
+_OPEN: Final = {"/livez", "/readyz"}
+_API: Final = ("/v1/", "/metrics", "/openapi.json")
+_CAMPAIGNS: Final = "/v1/campaigns/"
 
 
 class Gate:
@@ -40,62 +50,84 @@ class Gate:
         What answers them.
     shared
         What they share.
+    actions
+        What answers those that change a campaign, by the last part of their path.
     """
 
-    def __init__(self, app: ASGIApp, shared: Shared) -> None:
+    def __init__(self, app: ASGIApp, shared: Shared, actions: Mapping[str, Action]) -> None:
         self._app = app
         self._shared = shared
+        self._actions = actions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-            return
+        elif scope["type"] == "http":
+            await self._answer(scope, limited(scope, receive), _Answering(send))
 
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = _guarded(message.get("headers", ()))
-            await send(message)
+    def end(self) -> None:
+        """Let go of all that waits: the service is about to end."""
+        self._shared.end()
 
+    async def _answer(self, scope: Scope, receive: Receive, answering: "_Answering") -> None:
+        begun = time.perf_counter()
         # Routes are found in the path as it came, so that a slash in a name (%2F) parts nothing.
         scope["path"] = scope["raw_path"].decode("ascii")
         try:
-            scope["call"] = self._call(scope)
-            await self._app(scope, receive, send_guarded)
+            await self._pass_on(scope, receive, answering.send)
         except BudgetBanditsError as error:
-            await answer_to(error)(scope, receive, send_guarded)
+            await answer_to(error)(scope, receive, answering.send)
+        except Exception:
+            # FastAPI has answered by then, where the error is in what it called.
+            _LOG.exception("a request failed: %s %s", scope["method"], scope["path"])
+            if answering.status is None:
+                await UNEXPECTED.answer()(scope, receive, answering.send)
+        finally:
+            seconds = time.perf_counter() - begun
+            self._shared.metrics.note_request(scope["method"], _route(scope), answering.status or 0, seconds)
 
-    def _call(self, scope: Scope) -> Call | None:
-        """Return who makes a request; None if nobody knows, and it is not for the API: pages ask for a token."""
-        try:
-            return Call(self._shared.caller(secret_in(scope)), self._shared)
-        except Refused:
-            if needs_token(scope["path"]):
-                raise
-            return None
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        caller = None if path in _OPEN else await self._shared.access.admitted(scope)
+        if caller is None and path.startswith(_API):
+            raise unauthenticated()
+        scope["call"] = None if caller is None else Call(caller, self._shared)
+        action, campaign = self._action(scope["method"], path)
+        if action is None or caller is None:
+            await self._app(scope, receive, send)
+        else:
+            scope["route"] = action
+            response = await action.answer(scope["call"], {"campaign": campaign}, scope, receive)
+            await response(scope, receive, send)
 
-
-def needs_token(path: str) -> bool:
-    """Tell whether a path is of the API: pages have their own way to ask for a token."""
-    return path.startswith("/v1/") or path in ("/v1", "/metrics", "/openapi.json")
-
-
-def secret_in(scope: Scope) -> str:
-    """Return the secret that comes with a request, "" for none.
-
-    A browser sends its cookie whatever page made it: those requests that change something need a header that only our
-    own pages send.
-    """
-    headers: Mapping[bytes, bytes] = dict(scope["headers"])
-    kind, _, secret = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-    if secret:
-        return secret.strip() if kind.lower() == "bearer" else ""
-    if scope["method"] not in _SAFE and headers.get(b"x-requested-with") != FROM_PAGES.encode():
-        return ""
-    cookies: SimpleCookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
-    return cookies[COOKIE].value if COOKIE in cookies else ""
+    def _action(self, method: str, path: str) -> tuple[Action | None, str]:
+        if method != "POST" or not path.startswith(_CAMPAIGNS):
+            return None, ""
+        campaign, _, verb = path[len(_CAMPAIGNS) :].partition("/")
+        return self._actions.get(verb) if campaign else None, campaign
 
 
-def _guarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    said = dict(headers)
-    return [*said.items(), *(each for each in _HEADERS if each[0] not in said)]
+UNEXPECTED: Final = Problem("unexpected", 500, "the service failed, and its log says more: try again")
+
+
+class _Answering:
+    """Sends an answer with what browsers must know, and notes its status."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status: int | None = None
+
+    async def send(self, message: Message) -> None:
+        """Send a part of it."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            said = list(message.get("headers", ()))
+            names = {name for name, _ in said}
+            message["headers"] = said + [each for each in _HEADERS if each[0] not in names]
+        await self._send(message)
+
+
+def _route(scope: Scope) -> str:
+    """Return the path that a route was described by; those that there are not have one name in all."""
+    return getattr(scope.get("route"), "path", "none")

@@ -31,7 +31,7 @@ __all__ = ["MEDIA_TYPE", "Problem", "Refused", "answer_to", "of_validation", "pr
 
 MEDIA_TYPE: Final = "application/problem+json"
 _RETRY_SECONDS: Final = "1"
-_PARTS: Final = {"body", "query", "path", "header"}
+_PARTS: Final = {"body", "query", "path", "header", "one", "many"}  # of a place, that say nothing
 _MOST_SAID: Final = 3  # of the errors in one request
 _LONGEST: Final = 1000  # characters of what a client sent
 

@@ -104,14 +104,14 @@ def why(found: Explanation) -> Row:
         "time": views.moment(found.time),
         "is_directed": found.is_directed,
         "draw": found.draw,
-        "money_left": views.amount(found.money.left),
+        "money": views.money(found.money),
         "arms": [
             {
                 "name": arm.name,
                 "cost": arm.cost,
                 "pulls": arm.pulls,
                 "mean": arm.mean,
-                "value": views.number(arm.upper_bound),
+                "upper_bound": views.number(arm.upper_bound),
                 "density": None if arm.density is None else views.number(arm.density),
                 "probability": arm.probability,
             }

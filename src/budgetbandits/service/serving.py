@@ -1,16 +1,36 @@
 """Runs a service: uvicorn on a socket, until a signal or its owner ends it."""
 
+import asyncio
+import contextlib
+import signal
 import socket
-from typing import Final
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any, Final
 
+import h11
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.responses import Response
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from budgetbandits.errors import InvalidInput
+from budgetbandits.service.gate import Gate
+from budgetbandits.service.problems import Problem
 
 __all__ = ["Server", "is_loopback", "listening"]
 
 _GRACE: Final = 30  # seconds for what is under way when it ends
+_PATIENCE: Final = 30.0  # seconds for the head of a request
+_KEEP_ALIVE: Final = 75  # seconds for which a connection may do nothing
+_BACKLOG: Final = 2048
+_CONNECTIONS: Final = 10_000
+_FILES_OF_ITS_OWN: Final = 200
+
+_MALFORMED: Final = Problem("malformed-request", 400, "this is no HTTP request that can be read")
+_TOO_MANY: Final = Problem(
+    "too-many-connections", 503, "there are too many connections: try again", {"Retry-After": "1"}
+)
 
 
 class Server(uvicorn.Server):
@@ -24,17 +44,21 @@ class Server(uvicorn.Server):
         A socket that listens, see `listening`.
     """
 
-    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+    def __init__(self, app: Gate, listener: socket.socket) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                access_log=False,
+                http=_Protocol,
+                ws="none",
+                lifespan="on",
+                access_log=False,  # it would show addresses with their queries
                 log_level="warning",
                 server_header=False,
-                proxy_headers=False,
+                timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=_GRACE,
             )
         )
+        self._app = app
         self._listener = listener
 
     @property
@@ -44,20 +68,99 @@ class Server(uvicorn.Server):
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def serve_until_ended(self) -> None:
-        """Serve until `should_exit` is set, or a signal comes."""
+        """Serve until `should_exit` is set, or a signal comes: then answer what is under way, and take nothing new."""
         self.run(sockets=[self._listener])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End: whatever would wait is let go of first."""
+        self._app.end()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End on SIGTERM and Ctrl-C; unlike uvicorn's own, let the program go on after that, and close its store."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(each, self.handle_exit) for each in signals]
+        try:
+            yield
+        finally:
+            for each, handler in zip(signals, before, strict=True):
+                signal.signal(each, handler)
+
+
+class _Protocol(H11Protocol):
+    """Reads the requests of a connection. A client that takes too long over the head of one is let go of."""
+
+    _impatience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > _connections_most():
+            self._refuse(_TOO_MANY)
+        else:
+            self._impatience = self.loop.call_later(_PATIENCE, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._be_patient()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:  # the head is there; how long the body takes is the gate's concern
+            self._be_patient()
+        elif self._impatience is None:
+            self._impatience = self.loop.call_later(_PATIENCE, self.transport.abort)
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(_MALFORMED)
+
+    def _refuse(self, problem: Problem) -> None:
+        answer: Response = problem.answer()
+        headers = [*answer.raw_headers, (b"connection", b"close")]
+        head = h11.Response(status_code=problem.status, headers=headers, reason=b"")
+        with contextlib.suppress(h11.LocalProtocolError):  # an answer has begun already
+            for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _be_patient(self) -> None:
+        if self._impatience is not None:
+            self._impatience.cancel()
+            self._impatience = None
 
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens, or raise."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=2048)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
-        raise InvalidInput(f"{host} port {port} cannot be served: {error}; give another --host or --port") from error
+        raise InvalidInput(f"{host}, port {port}, cannot be served: {error}; give another --host or --port") from error
 
 
 def is_loopback(listener: socket.socket) -> bool:
     """Tell whether only this machine reaches a socket."""
     host: str = listener.getsockname()[0]
     return host == "::1" or host.startswith("127.")
+
+
+if sys.platform == "win32":
+
+    def _connections_most() -> int:
+        return _CONNECTIONS
+
+else:
+    import resource
+    from functools import cache
+
+    @cache
+    def _connections_most() -> int:
+        """Return how many connections there may be; each takes a file, of which the system allows so many."""
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if most == resource.RLIM_INFINITY:
+            most = _CONNECTIONS + _FILES_OF_ITS_OWN
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        return min(_CONNECTIONS, most - _FILES_OF_ITS_OWN)

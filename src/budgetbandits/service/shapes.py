@@ -6,37 +6,74 @@ to most programs, and is refused.
 """
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from budgetbandits.core.books import Pull as CorePull
 from budgetbandits.core.checks import is_whole
 
 __all__ = [
+    "Adjustment",
+    "Arm",
+    "ArmList",
+    "ArmNamed",
     "Ask",
     "Asked",
+    "BestSet",
     "Campaign",
     "CampaignList",
+    "Expiry",
+    "Explanation",
+    "Funding",
+    "JournalPage",
+    "MoneyShown",
+    "NewArm",
     "NewCampaign",
+    "NewLimit",
+    "NewPrice",
+    "NewToken",
+    "Nothing",
+    "Observations",
+    "Pending",
     "ProblemDetails",
     "PullGiven",
-    "Tell",
+    "Renewed",
+    "Series",
+    "TellOrTells",
+    "Token",
+    "TokenList",
+    "TokenMade",
     "Told",
+    "Verification",
+    "Verified",
+    "Verify",
+    "WantedCampaign",
 ]
 
+MOST_TOLD: Final = 1000
+"""Pulls that may be told at once."""
+
 _DEPTH: Final = 4  # of a cost: arms, resources, a range
-_EXACT: Final = "give an amount as text such as '0.25', or as a whole number; a float is not exact"
+_LONGEST_NAME: Final = 255
+_MOMENT: Final = "2026-11-17T12:00:00.000000Z"
+
+
+# What comes in
 
 
 def _amount(value: Any) -> Any:
     if not isinstance(value, str) and not is_whole(value):
-        raise PydanticCustomError("amount", _EXACT)
+        raise PydanticCustomError(
+            "amount", "give an amount as text such as '0.25', or as a whole number; a float is not exact"
+        )
     return value
 
 
 def _amounts(value: Any) -> Any:
-    """Check that there is no float in amounts by name."""
+    """Check that there is no float in an amount, or in amounts by resource."""
     for amount in value.values() if isinstance(value, Mapping) else [value]:
         _amount(amount)
     return value
@@ -58,6 +95,26 @@ def _arm(value: Any) -> Any:
     return value
 
 
+def _pull(value: Any) -> int | CorePull:
+    """Return the id of a pull, or the whole pull as it was handed out."""
+    if is_whole(value):
+        return int(value)
+    try:
+        given = Pull.model_validate(value)
+        costs = {name: Decimal(cost) for name, cost in given.costs.items()}
+        return CorePull(given.id, given.arm, Decimal(given.cost), given.number, costs, campaign=given.campaign)
+    except (ValueError, ArithmeticError):
+        raise PydanticCustomError("pull", "give the id of a pull, or the pull as it was handed out") from None
+
+
+def _observation(value: Any) -> Any:
+    if not isinstance(value, list) or not 2 <= len(value) <= 3:
+        raise PydanticCustomError("observation", "give [arm, reward], or [arm, reward, cost]")
+    if len(value) == 3 and value[2] is not None:
+        _amounts(value[2])
+    return tuple(value)
+
+
 _AMOUNT: Final = {"anyOf": [{"type": "string"}, {"type": "integer"}], "examples": ["0.25"]}
 _BY_RESOURCE: Final = {"type": "object", "additionalProperties": _AMOUNT, "examples": [{"usd": "0.25"}]}
 _RANGE: Final = {"type": "array", "items": _AMOUNT, "minItems": 2, "maxItems": 2, "examples": [["0.05", "0.25"]]}
@@ -68,18 +125,28 @@ _COST: Final = {
 _ARM: Final = {"anyOf": [{"type": "string"}, {"type": "integer"}], "examples": ["a"]}
 _ARM_COSTS: Final = {
     "anyOf": [{"type": "object", "additionalProperties": _COST}, {"type": "array", "items": {}}],
+    "description": "Costs by the names of arms, as an object or as pairs [name, cost]; or costs alone, of arms 0, 1...",
     "examples": [{"a": "0.10", "b": "0.25"}],
 }
+_PULL: Final = {
+    "anyOf": [{"type": "integer"}, {"$ref": "#/components/schemas/Pull"}],
+    "description": "The id of a pull, or the pull as it was handed out.",
+    "examples": [1],
+}
+_OBSERVATION: Final = {"type": "array", "items": {}, "minItems": 2, "maxItems": 3, "examples": [["a", 0.5]]}
 
-Arm = Annotated[Any, AfterValidator(_arm), WithJsonSchema(_ARM)]
+ArmName = Annotated[Any, AfterValidator(_arm), WithJsonSchema(_ARM)]
 Amounts = Annotated[Any, AfterValidator(_amounts), WithJsonSchema({"anyOf": [_AMOUNT, _BY_RESOURCE]})]
 Cost = Annotated[Any, AfterValidator(_costs), WithJsonSchema(_COST)]
 Costs = Annotated[Any, AfterValidator(_costs), WithJsonSchema(_ARM_COSTS)]
-Key = Annotated[str, Field(max_length=255, description="Makes the request repeatable.")]
+Observation = Annotated[Any, AfterValidator(_observation), WithJsonSchema(_OBSERVATION)]
+PullOrId = Annotated[Any, AfterValidator(_pull), WithJsonSchema(_PULL)]
 Duration = Annotated[
     str | float, Field(description="Text such as '10 minutes', or seconds.", union_mode="left_to_right")
 ]
-PullId = Annotated[int, Field(description="The id of a pull.", examples=[1])]
+Key = Annotated[str, Field(description="Makes it repeatable; in place of the header Idempotency-Key.")]
+Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
+Reason = Annotated[str, Field(description="Why: it stands in the journal.", examples=["invoice 17"])]
 
 
 class _In(BaseModel):
@@ -88,10 +155,9 @@ class _In(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class NewCampaign(_In):
-    """A campaign to be created; see `Store.create`."""
+class CampaignGiven(_In):
+    """What a campaign is made of; see `Store.create`."""
 
-    name: str = Field(max_length=255, examples=["spring"])
     costs: Costs
     budget: Amounts
     reward_range: Annotated[list[float], Field(min_length=2, max_length=2, examples=[[0, 1]])]
@@ -100,8 +166,8 @@ class NewCampaign(_In):
         description="A policy as it is shown, or a registered name with parameters; the recommended one by default.",
         examples=[{"name": "kube", "width": 1}],
     )
-    seed: int | None = None
-    lease: Duration | None = None
+    seed: int | None = Field(None, examples=[7])
+    lease: Duration | None = Field(None, examples=["10 minutes"])
     on_expire: Literal["charge", "release"] = "charge"
     on_overrun: Literal["charge", "refuse"] = "charge"
     unit: Amounts | None = None
@@ -113,27 +179,129 @@ class NewCampaign(_In):
     skip: bool = False
 
 
+class NewCampaign(CampaignGiven):
+    """A campaign to be created."""
+
+    name: Name = Field(examples=["spring"])
+
+
+class WantedCampaign(CampaignGiven):
+    """A campaign that there should be."""
+
+    name: Name | None = Field(None, description="The same as in the path.")
+
+
 class Ask(_In):
     """What is asked for; nothing at all is one pull of the policy's choice."""
 
-    arm: Arm | None = None
+    arm: ArmName | None = None
     n: int | None = Field(None, description="Ask for up to so many pulls at once.", examples=[10])
     wait: Duration | None = Field(None, description="Wait so long for a pull, 30 seconds at most.")
     key: Key | None = None
 
 
-class Tell(_In):
-    """What came of a pull."""
-
-    pull: PullId
-    reward: float = Field(examples=[0.7])
-    cost: Amounts | None = None
-
-
 class PullGiven(_In):
     """Which pull is meant."""
 
-    pull: PullId
+    pull: PullOrId
+
+
+class Tell(PullGiven):
+    """What came of a pull."""
+
+    reward: float = Field(examples=[0.7])
+    cost: Amounts | None = Field(None, description="What it cost, if that was not what was reserved.")
+
+
+class Tells(_In):
+    """What came of several pulls."""
+
+    tells: Annotated[list[Tell], Field(max_length=MOST_TOLD)]
+
+
+def _form(body: Any) -> str:
+    return "many" if isinstance(body, Mapping) and "tells" in body else "one"
+
+
+TellOrTells = Annotated[Annotated[Tell, Tag("one")] | Annotated[Tells, Tag("many")], Discriminator(_form)]
+"""One pull, or several."""
+
+
+class Expiry(PullGiven):
+    """A pull whose reward is waited for no longer."""
+
+    cost: Amounts | None = Field(None, description="What it cost, where that is known.")
+
+
+class Adjustment(PullGiven):
+    """What a settled pull has cost after all."""
+
+    cost: Amounts
+    reason: Reason
+
+
+class Funding(_In):
+    """Money that is added to the budget, or taken out of it."""
+
+    amount: Amounts
+    key: Key | None = None
+    reason: Reason | None = None
+
+
+class Observations(_In):
+    """Pulls that were made elsewhere."""
+
+    observations: list[Observation]
+    key: Key | None = None
+
+
+class NewArm(_In):
+    """An arm to be added."""
+
+    name: ArmName
+    cost: Cost
+    limit: int | None = None
+
+
+class NewPrice(_In):
+    """What an arm costs from now on."""
+
+    arm: ArmName
+    cost: Cost
+
+
+class NewLimit(_In):
+    """How often an arm may be pulled in all; null for as often as there is money."""
+
+    arm: ArmName
+    limit: int | None
+
+
+class ArmNamed(_In):
+    """Which arm is meant."""
+
+    arm: ArmName
+
+
+class Verify(_In):
+    """How to verify a journal."""
+
+    expect: list[str] = Field([], max_length=1000, description="Heads that the chain must have had.")
+
+
+class NewToken(_In):
+    """A token to be made."""
+
+    name: Name = Field(examples=["worker-7"])
+    scope: Literal["read", "work", "admin"]
+    campaign: Name | None = Field(None, description="The only campaign that it is for.")
+
+
+class Nothing(_In):
+    """There is nothing to say."""
+
+
+# What comes out
 
 
 class ProblemDetails(BaseModel):
@@ -145,16 +313,20 @@ class ProblemDetails(BaseModel):
     detail: str = Field(examples=["there is no campaign named 'autumn': create it, or see list()"])
 
 
+ArmShown = Annotated[str | int, Field(union_mode="left_to_right")]
+Infinite = Annotated[float | Literal["Infinity"], Field(description="A number, or 'Infinity'.")]
+
+
 class Pull(BaseModel):
     """A pull that was handed out."""
 
     id: int
-    arm: str | int
+    arm: ArmShown
     cost: str = Field(examples=["0.10"])
-    costs: dict[str, str]
+    costs: dict[str, str] = Field({}, description="By resource, where they have names.")
     number: int
-    state: Literal["new", "open", "told", "cancelled", "expired"]
-    campaign: str | None = Field(examples=["spring#5f2a90c1"])
+    state: Literal["new", "open", "told", "cancelled", "expired"] = "open"
+    campaign: str | None = Field(None, examples=["spring#5f2a90c1"])
 
 
 class Asked(BaseModel):
@@ -164,12 +336,24 @@ class Asked(BaseModel):
 
 
 class Told(BaseModel):
-    """What there is to say about a pull that was told."""
+    """What there is to say about what was told."""
 
     warnings: list[str]
 
 
-class Nothing(BaseModel):
+class ManyTold(BaseModel):
+    """What became of each: it was told, or there is a problem."""
+
+    results: list[Told | ProblemDetails]
+
+
+class Renewed(BaseModel):
+    """When the lease ends; null where there are none."""
+
+    until: str | None = Field(examples=[_MOMENT])
+
+
+class Done(BaseModel):
     """It was done, and there is no more to say."""
 
 
@@ -183,21 +367,29 @@ class Money(BaseModel):
     overrun: str
 
 
+class MoneyShown(BaseModel):
+    """What became of the budget, of each resource where they have names, and what of it has come so far."""
+
+    money: Money
+    resources: dict[str, Money]
+    available: str
+
+
 class RequestRate(BaseModel):
     """How many requests come."""
 
     declared: float
     estimated: float
     period: float = Field(description="In seconds.")
-    until: str
+    until: str = Field(examples=[_MOMENT])
     requests_left: int
 
 
 class CampaignRow(BaseModel):
-    """A campaign in a list; its money is null if its settings are damaged."""
+    """A campaign in a list. With several resources, its money is the first; null if its settings are damaged."""
 
     name: str
-    created: str = Field(examples=["2026-11-17T12:00:00.000000Z"])
+    created: str = Field(examples=[_MOMENT])
     budget: str | None
     spent: str | None
     reserved: str | None
@@ -206,22 +398,74 @@ class CampaignRow(BaseModel):
 
 
 class CampaignList(BaseModel):
-    """All campaigns that the token may see, the oldest first."""
+    """The campaigns that the token may see, the oldest first."""
 
     campaigns: list[CampaignRow]
+
+
+class Arm(BaseModel):
+    """What is known of an arm."""
+
+    name: ArmShown
+    cost: str | list[str] | dict[str, str | list[str]] = Field(description="An amount, or the least and the greatest.")
+    mean_cost: float = Field(description="On average so far, of the first resource.")
+    pulls: int
+    told: float = Field(description="How many rewards the policy remembers.")
+    mean: float | None
+    low: float | None = Field(description="The mean lies between low and high, with 95% confidence.")
+    high: float | None
+    upper_bound: Infinite
+    density: Infinite | None
+    spent: str = Field(description="What its settled pulls cost, of the first resource.")
+    limit: int | None
+    is_retired: bool
+
+
+class ArmList(BaseModel):
+    """The arms."""
+
+    arms: list[Arm]
+
+
+class Choice(BaseModel):
+    """An arm that may be pulled next."""
+
+    arm: ArmShown
+    count: float
+    probability: float
+
+
+class BestSet(BaseModel):
+    """The present solution of the policy's oracle, the likeliest arm first."""
+
+    best_set: list[Choice]
+
+
+class PendingPull(Pull):
+    """An outstanding pull with its lease."""
+
+    age: float = Field(description="In seconds.")
+    until: str | None = Field(examples=[_MOMENT])
+    actor: str | None
+
+
+class Pending(BaseModel):
+    """The outstanding pulls, the oldest first."""
+
+    pending: list[PendingPull]
 
 
 class Campaign(BaseModel):
     """All that a campaign shows of one moment."""
 
     name: str
-    created: str = Field(examples=["2026-11-17T12:00:00.000000Z"])
+    created: str = Field(examples=[_MOMENT])
     policy: dict[str, Any]
     seed: int
     reward_range: list[float]
     lease: float | None = Field(description="In seconds.")
-    on_expire: str
-    on_overrun: str
+    on_expire: Literal["charge", "release"]
+    on_overrun: Literal["charge", "refuse"]
     skip: bool
     requests: int | None
     requests_left: int | None
@@ -234,7 +478,134 @@ class Campaign(BaseModel):
     reward_total: float
     is_closed: bool
     is_paused: bool
-    retired: list[str | int]
+    retired: list[ArmShown]
     entries: int
     head: str
     adopted: int
+    warnings: list[str] = Field([], description="What there is to say about one that was created.")
+    arms: list[Arm] | None = Field(None, description="If they are included.")
+    best_set: list[Choice] | None = Field(None, description="If it is included.")
+    pending: list[PendingPull] | None = Field(None, description="If they are included.")
+
+
+class ArmThen(BaseModel):
+    """What the policy knew of an arm at an ask."""
+
+    name: ArmShown
+    cost: float
+    pulls: int
+    mean: float | None
+    upper_bound: Infinite
+    density: Infinite | None
+    probability: float
+
+
+class Explanation(BaseModel):
+    """Why an arm was pulled."""
+
+    pull: int
+    arm: ArmShown
+    entry: int
+    time: str = Field(examples=[_MOMENT])
+    is_directed: bool = Field(description="Whether the client chose the arm.")
+    draw: float = Field(description="By which a policy that draws did so.")
+    money: Money
+    skip_probability: float
+    arms: list[ArmThen]
+
+
+class Entry(BaseModel):
+    """An entry of the journal."""
+
+    number: int
+    time: str = Field(examples=[_MOMENT])
+    kind: str = Field(examples=["asked"])
+    pull: int | None
+    arm: ArmShown | None
+    amount: str
+    reward: float | None
+    key: str | None
+    note: str | None
+    terms: str | None
+    actor: str | None
+    amounts: dict[str, str]
+
+
+class JournalPage(BaseModel):
+    """A part of the journal; `next` is what to give as `after` for the next one, null at the end."""
+
+    entries: list[Entry]
+    next: int | None
+
+
+class ResourcePoint(BaseModel):
+    """How a resource stood."""
+
+    spent: str
+    reserved: str
+    left: str
+
+
+class Point(ResourcePoint):
+    """How the campaign stood after an entry."""
+
+    time: str = Field(examples=[_MOMENT])
+    entry: int
+    pulls: int
+    reward_total: float
+    resources: dict[str, ResourcePoint]
+
+
+class Series(BaseModel):
+    """Money over time: at the creation first, and now at the end."""
+
+    points: list[Point]
+
+
+class Verified(BaseModel):
+    """The journal is sound; what it adds up to, in whole units."""
+
+    verified: Literal[True]
+    at: str = Field(examples=[_MOMENT])
+    entries: int
+    spent: int
+    reserved: int
+    overrun: int
+    is_closed: bool
+    further: str | None
+    head: str
+    budget: int
+
+
+class Verification(BaseModel):
+    """When the journal was last verified by this service, and what came of it."""
+
+    state: Literal["never", "running", "sound", "damaged"]
+    at: str | None = Field(examples=[_MOMENT])
+    entries: int | None
+    head: str | None
+    detail: str | None
+
+
+class Token(BaseModel):
+    """A token, without its secret."""
+
+    id: int
+    name: str
+    scope: Literal["read", "work", "admin"]
+    campaign: str | None
+    created: str | None = Field(examples=[_MOMENT])
+    last_used: str | None = Field(examples=[_MOMENT])
+    revoked: str | None
+
+
+class TokenList(BaseModel):
+    """All tokens, also those that were revoked."""
+
+    tokens: list[Token]
+
+
+class TokenMade(Token):
+    """A new token, with its secret: it is shown once."""
+
+    token: str = Field(examples=["bb_..."])

@@ -1,24 +1,31 @@
 """What all requests share: the store, its campaigns, and the threads that wait for the database."""
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable
 from typing import Final, ParamSpec, TypeVar
 
 from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.campaigns.clerk import Commit
 from budgetbandits.campaigns.store import Store
-from budgetbandits.service.access import ANYONE, Caller
+from budgetbandits.errors import BudgetBanditsError, StoreError
+from budgetbandits.service.access import Access
 from budgetbandits.service.chronicle import Chronicle
-from budgetbandits.service.problems import Refused
-from budgetbandits.service.tokens import Tokens
+from budgetbandits.service.events import Feeds
+from budgetbandits.service.idempotency import Repeats
+from budgetbandits.service.metrics import Metrics
+from budgetbandits.service.threads import Threads
+from budgetbandits.service.verifying import Verifier
 
 __all__ = ["Shared"]
 
 Answer = TypeVar("Answer")
-Arguments = ParamSpec("Arguments")
+Given = ParamSpec("Given")
 
-_THREADS: Final = 16  # that may wait for the database
+_READY: Final = 1.0  # seconds for which the answer of the store is believed
+_READY_PATIENCE: Final = 5.0
 
 
 class Shared:
@@ -28,43 +35,60 @@ class Shared:
     ----------
     store
         The campaigns. Whoever opened it closes it.
-    tokens
-        Knows who has a token; None lets everybody in.
+    access
+        Knows who may do what.
 
     Attributes
     ----------
-    store
+    store, access
         The same.
+    repeats
+        Knows requests that come again.
+    feeds
+        The journals that are watched.
+    verifier
+        Verifies journals.
+    metrics
+        Counts and measures.
+    ending
+        Is set when the service is about to end.
     """
 
-    def __init__(self, store: Store, tokens: Tokens | None = None) -> None:
+    def __init__(self, store: Store, access: Access) -> None:
         self.store = store
-        self._tokens = tokens
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="budgetbandits-service")
+        self.access = access
+        self._threads = Threads()
+        self.repeats = Repeats()
+        self.feeds = Feeds(store.backend, self._threads)
+        self.verifier = Verifier(self._threads)
+        self.metrics = Metrics(self._all_campaigns)
+        self._lock = threading.Lock()
         self._open: dict[str, Campaign] = {}
         self._chronicles: dict[str, Chronicle] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_ready, self._asked_at = False, -math.inf
+        self.ending = asyncio.Event()
 
-    def caller(self, secret: str) -> Caller:
-        """Return whose token has that secret, or refuse."""
-        if self._tokens is None:
-            return ANYONE
-        token = self._tokens.authenticate(secret)
-        if token is None:
-            raise Refused(
-                "unauthenticated",
-                401,
-                "there is no token, or a wrong one: send the header 'Authorization: Bearer bb_...'; "
-                "'budgetbandits token create' makes one",
-                WWW_Authenticate="Bearer",
-            )
-        return Caller.of(token)
-
-    async def campaign(self, name: str) -> Campaign:
-        """Return a campaign; the event loop goes on while it is opened."""
+    async def campaign(self, name: str, actor: str | None = None) -> Campaign:
+        """Return a campaign, for somebody to act on; the event loop goes on while it is opened."""
         found = self._open.get(name)
         if found is None:
-            found = self._open[name] = await self.in_thread(self.store.open, name)
-        return found
+            self._loop = asyncio.get_running_loop()
+            found = await self.in_thread(self.opened, name)
+        return found if actor is None else found.acting_as(actor)
+
+    async def in_thread(self, work: Callable[Given, Answer], *args: Given.args, **given: Given.kwargs) -> Answer:
+        """Let a thread do what may wait for the database."""
+        return await self._threads.run(work, *args, **given)
+
+    def opened(self, name: str) -> Campaign:
+        """Return a campaign, in a thread that may wait."""
+        with self._lock:
+            if name not in self._open:
+                campaign = self.store.open(name)
+                campaign.listen(lambda commit: self._note_commit(name, commit))
+                self._open[name] = campaign
+            return self._open[name]
 
     def chronicle(self, campaign: Campaign) -> Chronicle:
         """Return the chronicle of a campaign, up to its last entry. The first time that reads the whole journal."""
@@ -73,12 +97,36 @@ class Shared:
         chronicle.catch_up()
         return chronicle
 
-    async def in_thread(
-        self, work: Callable[Arguments, Answer], *arguments: Arguments.args, **named: Arguments.kwargs
-    ) -> Answer:
-        """Let a thread do what may wait for the database."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments, **named))
+    async def is_ready(self) -> bool:
+        """Tell whether requests can be answered: the store can be read, as of a second ago, and nothing ends."""
+        now = time.monotonic()
+        if now >= self._asked_at + _READY:
+            self._asked_at = now
+            try:
+                async with asyncio.timeout(_READY_PATIENCE):
+                    await self.in_thread(self.store.backend.time)
+                    self._is_ready = True
+            except (StoreError, TimeoutError):
+                self._is_ready = False
+        return self._is_ready and not self.ending.is_set()
+
+    def end(self) -> None:
+        """Let go of all that waits: streams of events, and asks that wait for a pull."""
+        self.ending.set()
+        self.feeds.end()
 
     def close(self) -> None:
-        """Wait for what is under way."""
-        self._threads.shutdown()
+        """Begin nothing more."""
+        self._threads.close()
+
+    def _note_commit(self, name: str, commit: Commit) -> None:
+        self.metrics.note_commit(commit)
+        if commit.entries and self._loop is not None and self.feeds.is_watched(name):
+            self._loop.call_soon_threadsafe(self.feeds.ring, name)
+
+    def _all_campaigns(self) -> Iterable[Campaign]:
+        for row in self.store.list():
+            try:
+                yield self.opened(row.name)
+            except BudgetBanditsError:  # its settings are damaged, or name a policy that is not known here
+                continue

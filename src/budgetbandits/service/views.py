@@ -12,14 +12,34 @@ from budgetbandits.campaigns.base_store import CampaignRow
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.core.books import Pull
 from budgetbandits.core.resources import Money
+from budgetbandits.service.verifying import Verification
 
-__all__ = ["amount", "campaign", "campaign_row", "json_answer", "moment", "money", "number", "pull"]
+__all__ = [
+    "amount",
+    "campaign",
+    "campaign_row",
+    "json_answer",
+    "json_text",
+    "moment",
+    "moment_or_none",
+    "money",
+    "money_shown",
+    "number",
+    "pull",
+    "verification",
+]
+
+Data = dict[str, Any]
+
+
+def json_text(data: Any) -> bytes:
+    """Return data as JSON on one line."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def json_answer(data: Any, status: int = 200, **headers: str) -> Response:
     """Return data as an answer."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode(), status, media_type="application/json", headers=headers)
+    return Response(json_text(data), status, media_type="application/json", headers=headers)
 
 
 def moment(when: datetime) -> str:
@@ -32,13 +52,18 @@ def moment(when: datetime) -> str:
     return f"{when:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
+def moment_or_none(when: datetime | None) -> str | None:
+    """Return a moment, where there is one."""
+    return None if when is None else moment(when)
+
+
 def seconds(length: timedelta | None) -> float | None:
     """Return a duration in seconds."""
     return None if length is None else length.total_seconds()
 
 
 def number(value: float) -> float | str:
-    """Return a number that may be infinite, which JSON has no number for: "Infinity"."""
+    """Return a number that may be infinite, for which JSON has none: "Infinity"."""
     return value if math.isfinite(value) else "Infinity"
 
 
@@ -51,7 +76,7 @@ def amount(value: Decimal) -> str:
     return f"{value:f}"
 
 
-def pull(given: Pull) -> dict[str, Any]:
+def pull(given: Pull) -> Data:
     """Return a pull that was handed out."""
     return {
         "id": given.id,
@@ -69,14 +94,23 @@ def money(given: Money) -> dict[str, str]:
     return {name: amount(getattr(given, name)) for name in Money.__slots__}
 
 
-def campaign_row(row: CampaignRow) -> dict[str, Any]:
+def money_shown(ads: Campaign) -> Data:
+    """Return what became of the budget, and of each resource where they have names."""
+    return {
+        "money": money(ads.money),
+        "resources": {name: money(each) for name, each in ads.resources.items()},
+        "available": amount(ads.available),
+    }
+
+
+def campaign_row(row: CampaignRow) -> Data:
     """Return a campaign in a list."""
     shown = {name: getattr(row, name) for name in CampaignRow.__slots__}
     sums = {name: amount(shown[name]) if shown[name].is_finite() else None for name in ("budget", "spent", "reserved")}
     return shown | sums | {"created": moment(row.created)}
 
 
-def campaign(ads: Campaign) -> dict[str, Any]:
+def campaign(ads: Campaign) -> Data:
     """Return all that a campaign shows; give it as it stands at one moment."""
     rate = ads.requests_rate
     return {
@@ -95,9 +129,7 @@ def campaign(ads: Campaign) -> dict[str, Any]:
         if rate is None
         else rate._asdict() | {"period": seconds(rate.period), "until": moment(rate.until)},
         "refill": seconds(ads.refill),
-        "available": amount(ads.available),
-        "money": money(ads.money),
-        "resources": {name: money(each) for name, each in ads.resources.items()},
+        **money_shown(ads),
         "pulls": ads.pulls,
         "reward_total": ads.reward_total,
         "is_closed": ads.is_closed,
@@ -106,4 +138,15 @@ def campaign(ads: Campaign) -> dict[str, Any]:
         "entries": ads.entries,
         "head": ads.head,
         "adopted": ads.adopted,
+    }
+
+
+def verification(found: Verification) -> Data:
+    """Return when a journal was last verified, and what came of it."""
+    return {
+        "state": found.state,
+        "at": moment_or_none(found.at),
+        "entries": None if found.totals is None else found.totals.entries,
+        "head": None if found.totals is None else found.totals.head,
+        "detail": found.detail,
     }

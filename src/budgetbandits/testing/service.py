@@ -1,9 +1,10 @@
 """A service for tests: the real app on a real server, in a thread."""
 
+import secrets
 import threading
 import time
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from budgetbandits.campaigns.store import Store
 
@@ -17,32 +18,41 @@ class ServiceServer:
     ----------
     store
         The campaigns. Whoever opened it closes it.
+    no_token
+        Let everybody in.
+    further
+        As in `budgetbandits.service.app.make_app`.
 
     Attributes
     ----------
     url
         Its address.
     token
-        What requests need.
+        A token that may do all; "" if none is needed.
 
     Examples
     --------
     >>> import budgetbandits as bb, httpx, tempfile
     >>> with tempfile.TemporaryDirectory() as folder, bb.open_store(f"sqlite:///{folder}/ads.db") as store:
     ...     with ServiceServer(store) as service:
-    ...         httpx.get(f"{service.url}/v1/campaigns").json()
+    ...         headers = {"Authorization": f"Bearer {service.token}"}
+    ...         httpx.get(f"{service.url}/v1/campaigns", headers=headers).json()
     {'campaigns': []}
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, no_token: bool = False, **further: Any) -> None:
         from budgetbandits.service.app import make_app
         from budgetbandits.service.serving import Server, listening
+        from budgetbandits.service.tokens import StoreTokens
 
-        self._listener = listening("127.0.0.1", 0)
-        self._server = Server(make_app(store), self._listener)
-        self._thread = threading.Thread(target=self._server.serve_until_ended, daemon=True)
-        self.url = self._server.url
         self.token = ""
+        if not no_token and "tokens" not in further:
+            further["tokens"] = tokens = StoreTokens(store.backend)
+            _, self.token = tokens.create(f"admin-{secrets.token_hex(4)}", "admin")
+        self._listener = listening("127.0.0.1", 0)
+        self._server = Server(make_app(store, **further), self._listener)
+        self._thread = threading.Thread(target=self._server.serve_until_ended, name="service", daemon=True)
+        self.url = self._server.url
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -1,8 +1,7 @@
 """How the answers of a route are described."""
 
-from typing import Any, Final
-
-from pydantic import BaseModel
+from http import HTTPStatus
+from typing import Any, Final, Literal
 
 from budgetbandits.service.problems import MEDIA_TYPE
 from budgetbandits.service.shapes import ProblemDetails
@@ -13,20 +12,25 @@ _ALWAYS: Final = {
     400: "The request cannot be read.",
     401: "There is no token, or a wrong one.",
     403: "The token allows less, or is for another campaign.",
-    429: "Too many requests: wait.",
-    503: "The store is not available: try again.",
+    422: "A value breaks a rule.",
+    429: "The token makes too many requests: wait.",
+    503: "The store is not available, or the service is stopping: try again.",
 }
 _BODY: Final = {
     408: "The body took too long.",
-    409: "It cannot be done as things stand.",
+    409: "It cannot be done as things stand, or the first request with this key is still under way.",
     413: "The body is too large.",
-    422: "A value breaks a rule.",
 }
 _CAMPAIGN: Final = {404: "There is no such campaign or pull.", 409: "The journal is damaged."}
 
 
 def answers(
-    answer: type[BaseModel] | None, status: int = 200, *, body: bool = False, campaign: bool = True
+    answer: Any,
+    status: int = 200,
+    *,
+    body: Literal["needed", "optional"] | None = None,
+    campaign: bool = True,
+    media_type: str | None = None,
 ) -> dict[str, Any]:
     """Return how a route is described: its answer, and all problems that there may be.
 
@@ -35,13 +39,19 @@ def answers(
     answer, status
         The shape of the answer, and its status.
     body
-        Whether it takes a body.
+        Whether it takes a body, and whether that may be left out.
     campaign
         Whether it is about one campaign.
+    media_type
+        Of an answer that is not JSON.
     """
     problems = _ALWAYS | (_CAMPAIGN if campaign else {}) | (_BODY if body else {})
     schema = {"schema": {"$ref": f"#/components/schemas/{ProblemDetails.__name__}"}}
     responses: dict[int | str, dict[str, Any]] = {
         code: {"description": text, "content": {MEDIA_TYPE: schema}} for code, text in sorted(problems.items())
     }
-    return {"response_model": answer, "status_code": status, "responses": responses}
+    if media_type is not None:
+        text = {"schema": {"type": "string"}}
+        responses[status] = {"description": HTTPStatus(status).phrase, "content": {media_type: text}}
+    extra = {"requestBody": {"required": body == "needed"}} if body else None
+    return {"response_model": answer, "status_code": status, "responses": responses, "openapi_extra": extra}

@@ -1,38 +1,98 @@
 """Pulls: ask for them, and say what came of them."""
 
-from typing import Annotated
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter
 from starlette.responses import Response
 
+from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.campaigns.times import Duration, duration
+from budgetbandits.core.books import Pull
+from budgetbandits.core.notices import noticed
+from budgetbandits.errors import BudgetBanditsError, InvalidInput
 from budgetbandits.service import shapes, views
+from budgetbandits.service.actions import ActionRoute
 from budgetbandits.service.api.described import answers
-from budgetbandits.service.calls import Working
+from budgetbandits.service.calls import Asking, Changing, Settling
+from budgetbandits.service.problems import problem_of
 
-__all__ = ["router"]
+__all__ = ["actions"]
 
-router = APIRouter(prefix="/campaigns/{campaign}", tags=["pulls"])
+actions = APIRouter(prefix="/campaigns/{campaign}", tags=["pulls"], route_class=ActionRoute)
 
-IdempotencyKey = Annotated[str | None, Header(max_length=255, description="Makes the request repeatable.")]
-
-
-@router.post("/ask", **answers(shapes.Asked, body=True))
-async def ask(asked: shapes.Ask, call: Working, idempotency_key: IdempotencyKey = None) -> Response:
-    """Ask for pulls: their costs are reserved. None is the answer if there is no money for one, or not now."""
-    key = asked.key if idempotency_key is None else idempotency_key
-    given = await call.campaign.ask_async(arm=asked.arm, key=key, n=asked.n or 1, wait=asked.wait)
-    return views.json_answer({"pulls": [views.pull(pull) for pull in given]})
+_LONGEST_WAIT: Final = 30.0  # seconds
+_MANY: Final = 200  # pulls, from which on a thread writes them as JSON
 
 
-@router.post("/tell", **answers(shapes.Told, body=True))
-async def tell(told: shapes.Tell, call: Working) -> Response:
-    """Settle a pull with its reward and, if it was not what was reserved, its cost."""
-    await call.campaign.tell_async(told.pull, told.reward, told.cost)
-    return views.json_answer({"warnings": []})
+@actions.post("/ask", **answers(shapes.Asked, body="optional"))
+async def ask(asked: shapes.Ask, call: Asking) -> Response:
+    """Ask for pulls: their costs are reserved. There are none if there is no money for one, or not now."""
+    asking = call.campaign.ask_async(
+        arm=asked.arm, key=call.key, n=1 if asked.n is None else asked.n, wait=_wait(asked.wait)
+    )
+    pulls = await (asking if asked.wait is None else call.unless_ending(asking))
+    return _asked(pulls) if len(pulls) < _MANY else await call.shared.in_thread(_asked, pulls)
 
 
-@router.post("/cancel", **answers(shapes.Nothing, body=True))
-async def cancel(given: shapes.PullGiven, call: Working) -> Response:
+def _wait(given: Duration | None) -> Duration | None:
+    if given is not None and given != 0 and duration(given, "wait") > 1e6 * _LONGEST_WAIT:
+        raise InvalidInput(f"wait is {given!r}: wait for {_LONGEST_WAIT:.0f} seconds at most, and ask again after that")
+    return given or None
+
+
+def _asked(pulls: Sequence[Pull]) -> Response:
+    return views.json_answer({"pulls": [views.pull(pull) for pull in pulls]})
+
+
+@actions.post("/tell", **answers(shapes.Told | shapes.ManyTold, body="needed"))
+async def tell(told: shapes.TellOrTells, call: Settling) -> Response:
+    """Settle a pull with its reward and, if it was not what was reserved, its cost; or several pulls at once."""
+    if isinstance(told, shapes.Tell):
+        return views.json_answer(await _told(call.campaign, told))
+    results = await asyncio.gather(*(_told_or_not(call.campaign, each) for each in told.tells))
+    return views.json_answer({"results": results})
+
+
+async def _told(campaign: Campaign, told: shapes.Tell) -> dict[str, Any]:
+    with noticed() as warnings:
+        await campaign.tell_async(told.pull, told.reward, told.cost)
+    return {"warnings": warnings}
+
+
+async def _told_or_not(campaign: Campaign, told: shapes.Tell) -> dict[str, Any]:
+    try:
+        return await _told(campaign, told)
+    except BudgetBanditsError as error:  # the others are told
+        return problem_of(error).to_data()
+
+
+@actions.post("/cancel", **answers(shapes.Done, body="needed"))
+async def cancel(given: shapes.PullGiven, call: Settling) -> Response:
     """Give the reservation of a pull back, as if it had not been asked for."""
     await call.shared.in_thread(call.campaign.cancel, given.pull)
     return views.json_answer({})
+
+
+@actions.post("/expire", **answers(shapes.Told, body="needed"))
+async def expire(given: shapes.Expiry, call: Settling) -> Response:
+    """Wait no longer for the reward of a pull, and charge its cost."""
+    with noticed() as warnings:
+        await call.shared.in_thread(call.campaign.expire, given.pull, given.cost)
+    return views.json_answer({"warnings": warnings})
+
+
+@actions.post("/renew", **answers(shapes.Renewed, body="needed"))
+async def renew(given: shapes.PullGiven, call: Settling) -> Response:
+    """Renew the lease of a pull: it runs for its full length from now on."""
+    until = await call.shared.in_thread(call.campaign.renew, given.pull)
+    return views.json_answer({"until": views.moment_or_none(until)})
+
+
+@actions.post("/adjust", **answers(shapes.Told, body="needed"))
+async def adjust(given: shapes.Adjustment, call: Changing) -> Response:
+    """Correct what a settled pull has cost: a bill that came later, or a refund."""
+    with noticed() as warnings:
+        await call.shared.in_thread(call.campaign.adjust, given.pull, given.cost, reason=given.reason)
+    return views.json_answer({"warnings": warnings})

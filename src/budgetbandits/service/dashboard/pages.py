@@ -14,11 +14,10 @@ from starlette.types import Scope as Asked
 from budgetbandits.errors import BudgetBanditsError
 from budgetbandits.policies import POLICIES
 from budgetbandits.service import rows
-from budgetbandits.service.access import Caller
+from budgetbandits.service.access import COOKIE, FROM_PAGES, Caller
 from budgetbandits.service.calls import Call, CampaignCall, begun
 from budgetbandits.service.dashboard import contents
 from budgetbandits.service.dashboard.rendering import FOLDER, path_part, rendered
-from budgetbandits.service.gate import COOKIE, FROM_PAGES
 from budgetbandits.service.problems import Refused, problem_of
 from budgetbandits.service.tokens import Scope
 
@@ -74,7 +73,7 @@ class _Files(StaticFiles):
 def _signed_in(request: Request) -> Call:
     call: Call | None = request.scope["call"]
     if call is None:
-        raise Refused("unauthenticated", 401, "sign in first")
+        raise Refused("access-denied", 401, "sign in first")
     return call
 
 
@@ -114,13 +113,10 @@ async def sign_in(
     """Keep a token in a cookie that only the browser itself can read."""
     if x_requested_with != FROM_PAGES:
         raise Refused(
-            "forbidden", 403, "only the page /sign-in itself may do this; programs send their token each time"
+            "access-denied", 403, "only the page /sign-in itself may do this; programs send their token each time"
         )
-    shared = request.app.state.shared
-    try:
-        shared.caller(secret.token)
-    except Refused as error:
-        raise Refused("unauthenticated", error.problem.status, "there is no such token, or it was revoked") from None
+    if await request.app.state.shared.access.caller(secret.token) is None:
+        raise Refused("access-denied", 401, "there is no such token, or it was revoked")
     response = Response(status_code=204)
     response.set_cookie(COOKIE, secret.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
     return response

@@ -1,0 +1,65 @@
+"""Bodies of requests: they may not be too large, nor come too slowly."""
+
+import asyncio
+import time
+from typing import Final
+
+from starlette.types import Message, Receive, Scope
+
+from budgetbandits.service.problems import Refused
+
+__all__ = ["LARGEST", "body_of", "limited"]
+
+LARGEST: Final = 2**20
+"""Bytes of a body."""
+
+_PATIENCE: Final = 30.0  # seconds for a body
+
+
+def limited(scope: Scope, receive: Receive) -> Receive:
+    """Return what receives a body and refuses one that is too large or too slow."""
+    size, is_complete, deadline = 0, False, time.monotonic() + _PATIENCE
+
+    async def receive_limited() -> Message:
+        nonlocal size, is_complete
+        if is_complete:  # who listens now waits for the client to go away
+            return await receive()
+        if size == 0 and _announced(scope) > LARGEST:
+            raise _too_large()
+        try:
+            async with asyncio.timeout(deadline - time.monotonic()):
+                message = await receive()
+        except TimeoutError:
+            raise Refused(
+                "too-slow", 408, f"the body took longer than {_PATIENCE:.0f} seconds", Connection="close"
+            ) from None
+        size += len(message.get("body", b""))
+        is_complete = not message.get("more_body", False)
+        if size > LARGEST:
+            raise _too_large()
+        return message
+
+    return receive_limited
+
+
+async def body_of(receive: Receive) -> bytes:
+    """Return the whole body of a request."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refused("malformed-request", 400, "the connection was closed before the body was there")
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _announced(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value)  # the server has checked that it is a number
+    return 0
+
+
+def _too_large() -> Refused:
+    return Refused("too-large", 413, f"the body has more than {LARGEST} bytes: send less at a time", Connection="close")
