@@ -97,6 +97,20 @@ def test_a_parameter_without_a_default_needs_a_usual_value() -> None:
     assert numbers["power"].example() == 9
 
 
+def test_a_class_that_leaves_out_what_it_has_to_define_is_refused_when_it_is_registered() -> None:
+    class Meaningless(bb.laws.SteadyLaw):
+        @property
+        def support(self) -> tuple[float, float]:
+            return 0.0, 1.0
+
+    with pytest.raises(InvalidInput) as caught:
+        bb.laws.register("meaningless")(Meaningless)
+    assert str(caught.value) == (
+        "law 'meaningless' does not say its 'quantile': define quantile, true_mean in the class"
+    )
+    assert "meaningless" not in bb.laws.LAWS
+
+
 def test_what_is_left_out_is_as_the_class_that_decides_says() -> None:
     numbers: Registry[int] = Registry("number")
 

@@ -173,7 +173,8 @@ class Registry(Mapping[str, Definition[Made]]):
         Raises
         ------
         InvalidInput
-            If another definition has the name, or a parameter has neither a default nor a usual value.
+            If another definition has the name, a class leaves out what it has to define, or a parameter has neither a
+            default nor a usual value.
         """
         told = _DEFINITIONS.get(by)
         if told is not None:
@@ -198,6 +199,10 @@ class Registry(Mapping[str, Definition[Made]]):
             raise InvalidInput(
                 f"{self.kind} {new.name!r} is defined twice, by {_place(old)} and by {_place(new)}: "
                 "register one of them under another name"
+            )
+        if missing := sorted(getattr(new.make, "__abstractmethods__", ())):
+            raise InvalidInput(
+                f"{self.kind} {new.name!r} does not say its {missing[0]!r}: define {', '.join(missing)} in the class"
             )
         parameters = inspect.signature(new.make).parameters
         for key, parameter in parameters.items():
