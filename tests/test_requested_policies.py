@@ -16,6 +16,7 @@ from budgetbandits.core.streams import MIXTURE, uniform
 from budgetbandits.errors import InvalidInput, TightBudgetWarning
 from budgetbandits.policies import Arms, Now, Requested
 from budgetbandits.policies.allowance import hopeful_cost
+from budgetbandits.policies.horizon import horizon_boundary
 from budgetbandits.policies.relaxation import needed_values, relaxed_pulls
 from budgetbandits.policies.state import Arm, arm_of, first_moment
 from budgetbandits.simulation.engine.dispatch import play_run
@@ -47,12 +48,17 @@ def shares(policy: bb.Policy, arms: Arms, now: Now) -> list[float]:
 
 
 def test_a_random_cost_counts_as_if_it_had_been_the_least_a_few_times_more() -> None:
-    requested = Requested(2000.0, 1000.0, 100.0, False, False)
-    assert hopeful_cost(0.7, 0.2, 0.0, requested) == 0.2
-    times = math.log(501.0)
-    assert hopeful_cost(0.7, 0.2, 1.0, requested) == pytest.approx((0.7 + times * 0.2) / (1 + times))
-    assert hopeful_cost(0.7, 0.2, 1e9, requested) == pytest.approx(0.7)
-    assert hopeful_cost(0.7, 0.2, 3.0, requested._replace(requests_left=math.inf)) == 0.7
+    assert hopeful_cost(0.7, 0.2, 0.0, 1000.0, 1000.0) == 0.2
+    times = horizon_boundary(500.0)
+    assert hopeful_cost(0.7, 0.2, 1.0, 1000.0, 1000.0) == pytest.approx((0.7 + times * 0.2) / (1 + times))
+    assert hopeful_cost(0.7, 0.2, 1e9, 1000.0, 1000.0) == pytest.approx(0.7)
+    assert hopeful_cost(0.7, 0.2, 3.0, math.inf, 1000.0) == 0.7
+    assert hopeful_cost(0.0, 0.0, 3.0, 1000.0, 0.0) == 0.0
+
+
+def test_the_money_says_how_often_a_dear_arm_could_be_pulled_and_so_how_much_is_hoped_of_it() -> None:
+    times = horizon_boundary(70.0 / 0.7 / 2.0)
+    assert hopeful_cost(0.7, 0.2, 1.0, 1000.0, 70.0) == pytest.approx((0.7 + times * 0.2) / (1 + times))
 
 
 def test_an_arm_whose_first_pull_was_dear_is_tried_again() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats, copy_into
 from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.policies.horizon import horizon_boundary
 from budgetbandits.policies.resources import Resources
 from budgetbandits.policies.state import Arms, Now, Requested, money_left_of, requests_left_of
 
@@ -131,8 +132,9 @@ def likely_row(arms: Arms, requested: Requested | None, resources: Resources, re
     """Return the same for one of several resources."""
     least: Floats = resources.costs_low[resource]
     costs: Floats = resources.mean_costs[resource].copy()
+    requests_left, left = requests_left_of(requested), float(resources.left[resource])
     for arm in np.flatnonzero(least < resources.costs[resource]):
-        costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.told[arm]), requested)
+        costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.told[arm]), requests_left, left)
     return costs
 
 
@@ -141,23 +143,24 @@ def likely_cost(arms: Arms, arm: int, requested: Requested | None) -> float:
     """Return what a pull of one arm is taken to cost where there are requests: nothing at all for a free arm."""
     mean_cost, least, greatest = float(arms.mean_cost[arm]), float(arms.cost_low[arm]), float(arms.cost[arm])
     if least < greatest:
-        return hopeful_cost(mean_cost, least, float(arms.told[arm]), requested)
+        money = money_left_of(requested, math.inf)
+        return hopeful_cost(mean_cost, least, float(arms.told[arm]), requests_left_of(requested), money)
     return min(mean_cost, greatest)
 
 
 @kernel
-def hopeful_cost(mean_cost: float, least: float, told: float, requested: Requested | None) -> float:
+def hopeful_cost(mean_cost: float, least: float, told: float, requests_left: float, money_left: float) -> float:
     """Return the mean of a random cost as if it had been the least that it can be a few times more.
 
     So an arm never tried has its least cost; and one whose first pulls happened to be dear is not given up for that, as
-    long as there are many requests left to try it again. There are ln(1 + requests left / (pulls told + 1)) such times,
-    fewer and fewer.
+    long as it could still be pulled often. There are g(N / (n + 1)) such times after n costs told, fewer and fewer: N
+    pulls are ahead, and g is the evidence that it takes to give up an arm (`horizon_boundary`).
     """
-    requests_left = requests_left_of(requested)
     if requests_left == math.inf:
         return mean_cost
-    times = math.log1p(max(requests_left, 1.0) / (told + 1.0))
-    return (told * mean_cost + times * least) / (told + times)
+    ahead = requests_left if mean_cost * requests_left <= money_left else money_left / mean_cost
+    times = horizon_boundary(max(ahead, 1.0) / (told + 1.0))
+    return least + (mean_cost - least) * told / (told + times)
 
 
 @allocating
