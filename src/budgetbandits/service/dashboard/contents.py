@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 
 from budgetbandits.campaigns.campaign import Campaign
-from budgetbandits.campaigns.store import Store
 from budgetbandits.campaigns.times import moment
 from budgetbandits.errors import BudgetBanditsError
 from budgetbandits.service import rows, views
@@ -15,6 +14,7 @@ from budgetbandits.service.calls import CampaignCall
 from budgetbandits.service.chronicle import Chronicle, Point
 from budgetbandits.service.dashboard.forecast import End, Standing, ends
 from budgetbandits.service.dashboard.formats import how_long, share
+from budgetbandits.service.shared import Shared
 
 __all__ = ["entries_before", "forecast_of", "glance", "of_campaign", "policy_shown"]
 
@@ -22,19 +22,18 @@ _ARMS_MOST: Final = 200  # that a page shows
 _PENDING_MOST: Final = 100
 _ENTRIES: Final = 50  # shown at first, and at a time further down
 _NEW_ENTRIES_MOST: Final = 500  # since the page was looked at last
-_NEVER_VERIFIED: Final = {"state": "never"}
 
 Shown = dict[str, Any]
 
 
-def glance(store: Store, only: str | None) -> list[Shown]:
+def glance(shared: Shared, only: str | None) -> list[Shown]:
     """Return all campaigns in short, the newest first, or the only one that may be seen."""
-    return [_in_short(store, row.name) for row in reversed(store.list()) if only in (None, row.name)]
+    return [_in_short(shared, row.name) for row in reversed(shared.store.list()) if only in (None, row.name)]
 
 
-def _in_short(store: Store, name: str) -> Shown:
+def _in_short(shared: Shared, name: str) -> Shown:
     try:
-        campaign = store.open(name)
+        campaign = shared.opened(name)
         summary = campaign.at_once(_summary)
         last = next(campaign.history(summary["entries"] - 1, 1)) if summary["entries"] else None
         return summary | {"last_entry": None if last is None else views.moment(last.time)}
@@ -69,7 +68,7 @@ def of_campaign(call: CampaignCall, now: datetime, after: int) -> Shown:
         "forecast": forecast_of(campaign, chronicle.points(), now),
         "journal": journal,
         "first_shown": journal[-1]["number"] if journal else 0,
-        "verification": _NEVER_VERIFIED,
+        "verification": views.verification(call.shared.verifier.last(call.campaign.name)),
         "policy": policy_shown(campaign["policy"]),
     }
 

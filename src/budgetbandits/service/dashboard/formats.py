@@ -1,16 +1,19 @@
 """Numbers and times for people. Money is written from its decimal text, and never passes through a float."""
 
+import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-__all__ = ["UNKNOWN", "cost", "count", "how_long", "moment", "money", "number", "percent", "plain", "seconds", "share"]
+from budgetbandits.core.specs import Spec
+
+__all__ = ["FILTERS", "how_long", "share"]
 
 _PLACES_MOST: Final = 8  # of an amount; what is finer is left off, and said so
 _UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
-UNKNOWN: Final = "\N{EN DASH}"
+_UNKNOWN: Final = "\N{EN DASH}"
 
 
 def money(amount: Decimal | str) -> str:
@@ -41,7 +44,7 @@ def number(value: float | str | None) -> str:
     ('0.696', '0.0301', '1,235', '22.06', '∞', '2.5e-07')
     """
     if value is None:
-        return UNKNOWN
+        return _UNKNOWN
     value = float(value)  # JSON has no infinite number, and says "Infinity"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
@@ -73,6 +76,19 @@ def cost(given: Any) -> str:
     if isinstance(given, list | tuple):
         return " to ".join(map(money, given))
     return money(given)
+
+
+def assignments(values: Mapping[str, object]) -> str:
+    """Return parameters with their values, as the form that creates a campaign takes them.
+
+    >>> assignments({"epsilon": 0.1, "lazy": True})
+    'epsilon = 0.1, lazy = true'
+    """
+    return ", ".join(f"{name} = {json.dumps(_data(value))}" for name, value in values.items())
+
+
+def _data(value: object) -> object:
+    return value.to_data() if isinstance(value, Spec) else value
 
 
 def percent(part: float) -> str:
@@ -128,3 +144,7 @@ def how_long(length: timedelta) -> str:
         parts.append((rest // size, unit))
         rest %= size
     return " ".join(f"{whole:,} {unit}" for whole, unit in parts if whole) or "0 s"
+
+
+FILTERS: Final = (assignments, cost, count, moment, money, number, percent, plain, seconds)
+"""How templates write values."""

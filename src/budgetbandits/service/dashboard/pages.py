@@ -137,7 +137,7 @@ async def sign_out() -> Response:
 async def show_campaigns(call: SignedIn) -> Response:
     """Show all campaigns at a glance."""
     only = call.caller.campaign
-    campaigns = await call.shared.in_thread(contents.glance, call.shared.store, only)
+    campaigns = await call.shared.in_thread(contents.glance, call.shared, only)
     return rendered("campaigns.html", call.caller, place="campaigns", campaigns=campaigns)
 
 

@@ -35,8 +35,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    written = (formats.cost, formats.count, formats.moment, formats.money, formats.number, formats.percent)
-    environment.filters |= {each.__name__: each for each in (*written, formats.plain, formats.seconds)}
+    environment.filters |= {each.__name__: each for each in formats.FILTERS}
     environment.filters["path"] = path_part
     environment.globals["share"] = formats.share
     return environment

@@ -20,20 +20,19 @@ export function start() {
 }
 
 async function act(button) {
-  const { post, body, done, confirm, text, yes } = button.dataset;
-  if (confirm && !(await isConfirmed(confirm, text, yes))) return;
-  await perform(button, post, JSON.parse(body), done, newKey());
+  const { confirm, text, yes } = button.dataset;
+  if (!confirm || (await isConfirmed(confirm, text, yes))) await perform(button, newKey());
 }
 
 /** Do what a button is for. If no answer comes, it may be tried again with the same key, and is done once. */
-async function perform(button, path, body, done, key) {
+async function perform(button, key, { post, body, done, patience } = { ...button.dataset }) {
   button.setAttribute("aria-busy", "true");
   try {
-    await send(path, body, key);
-    if (done) notice(done);
+    await send(post, JSON.parse(body), key, patience);
+    notice(done);
   } catch (error) {
-    const retry = error instanceof Unreachable ? () => perform(button, path, body, done, key) : null;
-    notice(error.message, { error: true, retry, topic: path });
+    const again = () => perform(button, key, { post, body, done, patience });
+    notice(error.message, { error: true, retry: error instanceof Unreachable ? again : null, topic: post });
   }
   button.removeAttribute("aria-busy");
   if (document.getElementById("live")) refresh({ atOnce: true });

@@ -1,31 +1,30 @@
 // The two forms: signing in, and creating a campaign. Rules are checked by the service, whose words are shown.
 
-import { noticeLater } from "./notices.js";
+import { button, noticeLater } from "./notices.js";
 import { Unreachable, newKey, send } from "./requests.js";
 
 /** Send a form's JSON; what is wrong is said in its place, with a way to try the very same request again. */
 async function submit(form, path, body, then, key = newKey()) {
-  const place = form.querySelector(".form-problem");
-  const button = form.querySelector("button.primary");
-  place.replaceChildren();
-  button.setAttribute("aria-busy", "true");
+  const submitter = form.querySelector("button.primary");
+  say(form, null);
+  submitter.setAttribute("aria-busy", "true");
   try {
     then(await send(path, body, key));
   } catch (error) {
-    const words = document.createElement("p");
-    words.textContent = error.message;
-    place.append(words);
-    if (error instanceof Unreachable) {
-      const again = document.createElement("button");
-      again.type = "button";
-      again.className = "quiet";
-      again.textContent = "Try again";
-      again.addEventListener("click", () => submit(form, path, body, then, key));
-      place.append(again);
-    }
-    place.scrollIntoView({ block: "nearest" });
+    say(form, error.message, error instanceof Unreachable ? () => submit(form, path, body, then, key) : null);
   }
-  button.removeAttribute("aria-busy");
+  submitter.removeAttribute("aria-busy");
+}
+
+function say(form, text, retry = null) {
+  const place = form.querySelector(".form-problem");
+  place.replaceChildren();
+  if (text === null) return;
+  const words = document.createElement("p");
+  words.textContent = text;
+  place.append(words);
+  if (retry) place.append(button("Try again", retry));
+  place.scrollIntoView({ block: "nearest" });
 }
 
 export function startSignIn(form) {
@@ -38,26 +37,29 @@ export function startSignIn(form) {
 
 export function startCreate(form) {
   const rows = document.getElementById("arm-rows");
-  const addArm = () => {
+  document.getElementById("add-arm").addEventListener("click", () => {
     rows.append(document.getElementById("arm-row").content.cloneNode(true));
-    return rows.lastElementChild;
-  };
-  addArm();
-  addArm();
-  document.getElementById("add-arm").addEventListener("click", () => addArm().querySelector("input").focus());
+    rows.lastElementChild.querySelector("input").focus();
+  });
   rows.addEventListener("click", (event) => {
     const row = event.target.closest("[data-remove-arm]")?.parentElement;
     if (!row) return;
     const neighbour = row.nextElementSibling ?? row.previousElementSibling;
     row.remove();
-    (neighbour.querySelector("input") ?? document.getElementById("add-arm")).focus();
+    (neighbour?.querySelector("input") ?? document.getElementById("add-arm")).focus();
   });
   const policy = document.getElementById("policy");
   policy.addEventListener("change", () => describe(policy));
   describe(policy);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const body = campaignOf(form);
+    let body;
+    try {
+      body = campaignOf(form);
+    } catch (error) {
+      say(form, error.message);
+      return;
+    }
     submit(form, form.dataset.post, body, (made) => {
       noticeLater(made.warnings ?? []);
       location.assign(`/campaigns/${encodeURIComponent(body.name)}`);
@@ -114,14 +116,9 @@ function number(text) {
 
 /** The parameters of a policy as they are typed: "width = 0.5, lazy = true". */
 function parametersIn(text) {
-  const pairs = text.split(",").map((part) => part.split("=").map((side) => side.trim()));
-  return Object.fromEntries(pairs.filter(([name]) => name).map(([name, value = ""]) => [name, parsed(value)]));
-}
-
-function parsed(text) {
   try {
-    return JSON.parse(text);
+    return JSON.parse(`{${text.replace(/(^|,)\s*(\w+)\s*=/g, '$1"$2":')}}`);
   } catch {
-    return text;
+    throw new Error(`The parameters are ${text}: write them as in width = 0.5, lazy = true`);
   }
 }

@@ -22,7 +22,7 @@ export function dismiss(topic) {
   for (const box of document.querySelectorAll(".notice")) if (box.dataset.topic === topic) box.remove();
 }
 
-function button(label, act) {
+export function button(label, act) {
   const made = document.createElement("button");
   made.type = "button";
   made.className = "quiet";

@@ -1,6 +1,6 @@
 // Requests to the service, and what is said when they fail.
 
-const TIMEOUT = 30000;
+const PATIENCE = 30; // seconds that an answer may take
 
 /** What the service refused, in its own words. */
 export class Problem extends Error {
@@ -23,10 +23,10 @@ export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-async function answer(path, options) {
+async function answer(path, options, patience = PATIENCE) {
   let response;
   try {
-    response = await fetch(path, { ...options, credentials: "same-origin", signal: AbortSignal.timeout(TIMEOUT) });
+    response = await fetch(path, { ...options, credentials: "same-origin", signal: AbortSignal.timeout(1000 * patience) });
   } catch {
     throw new Unreachable();
   }
@@ -47,9 +47,9 @@ async function detailIn(response) {
 const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 
 /** Change something: send JSON and return the JSON that comes back, null if there is none. */
-export async function send(path, body, key = newKey()) {
+export async function send(path, body, key = newKey(), patience = PATIENCE) {
   const headers = { "Content-Type": "application/json", "X-Requested-With": "budgetbandits", "Idempotency-Key": key };
-  const response = await answer(path, { method: "POST", headers, body: JSON.stringify(body) });
+  const response = await answer(path, { method: "POST", headers, body: JSON.stringify(body) }, patience);
   return response.status === 204 ? null : response.json();
 }
 

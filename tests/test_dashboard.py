@@ -1,0 +1,546 @@
+"""The dashboard in a real browser, against the real service: what a person sees and does.
+
+One service and one browser serve all tests here. Each test waits for what it expects to see, never for a time. Whatever
+a page does, the console must stay empty, and no request may go to another host.
+"""
+
+import importlib.resources
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+import budgetbandits as bb
+from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.campaigns.store import Store
+from budgetbandits.service.chronicle import Point
+from budgetbandits.service.dashboard.contents import forecast_of
+from budgetbandits.service.dashboard.forecast import Standing, ends
+from budgetbandits.service.dashboard.rendering import FOLDER
+from budgetbandits.testing.service import ServiceServer
+
+SCRIPT: Final = "<script>alert(1)</script>"
+PATIENCE: Final = (
+    30_000  # milliseconds: a busy machine may take long, and a condition is waited for no longer than it takes
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with bb.open_store(f"sqlite:///{tmp_path_factory.mktemp('dashboard')}/ads.db") as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def service(store: Store) -> Iterator[ServiceServer]:
+    with ServiceServer(store) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def admin(browser: Browser, service: ServiceServer) -> Iterator[BrowserContext]:
+    """Return a browser in which an administrator has signed in."""
+    context = new_context(browser, service)
+    page = context.new_page()
+    sign_in(page, service.token)
+    page.close()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def complaints() -> Iterator[list[str]]:
+    """Return what a page has to complain about; it must be nothing in the end."""
+    complaints: list[str] = []
+    yield complaints
+    assert complaints == []
+
+
+@pytest.fixture
+def page(admin: BrowserContext, service: ServiceServer, complaints: list[str]) -> Iterator[Page]:
+    """Return a page in which nothing may go wrong unnoticed."""
+    page = admin.new_page()
+    watch(page, service, complaints)
+    yield page
+    page.close()
+
+
+def new_context(browser: Browser, service: ServiceServer, **options: Any) -> BrowserContext:
+    context = browser.new_context(base_url=service.url, timezone_id="Europe/Paris", **options)
+    context.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
+    return context
+
+
+def watch(page: Page, service: ServiceServer, complaints: list[str]) -> None:
+    """Note all complaints of a page, and all its requests to other hosts."""
+    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(f"a dialog of a script's: {dialog.message}"))
+    page.on("request", lambda asked: None if asked.url.startswith(service.url) else complaints.append(asked.url))
+
+
+def forgive(complaints: list[str], reason: str) -> None:
+    """Take back complaints that had to come: a browser says on the console which requests failed."""
+    assert complaints
+    assert all(reason in each for each in complaints), complaints
+    complaints.clear()
+
+
+def sign_in(page: Page, token: str) -> None:
+    page.goto("/sign-in")
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Campaigns")).to_be_visible()
+
+
+def new_token(service: ServiceServer, name: str, scope: str) -> str:
+    headers = {"Authorization": f"Bearer {service.token}"}
+    made = httpx.post(f"{service.url}/v1/tokens", json={"name": name, "scope": scope}, headers=headers)
+    return str(made.json()["token"])
+
+
+def new_campaign(store: Store, name: str, **given: Any) -> Campaign:
+    usual: dict[str, Any] = {
+        "policy": bb.recommended(),
+        "costs": {"small": "0.02", "large": "0.40", SCRIPT: "0.10"},
+        "budget": "1234.50",
+        "reward_range": (0, 1),
+        "lease": "10 minutes",
+        "seed": 7,
+    }
+    return store.create(name, **(usual | given))
+
+
+def play(campaign: Campaign, pulls: int) -> None:
+    for number in range(pulls):
+        pull = campaign.ask()
+        assert pull is not None
+        campaign.tell(pull, reward=number % 2)
+
+
+def address(campaign: Campaign) -> str:
+    return f"/campaigns/{quote(campaign.name, safe='')}"
+
+
+# Signing in
+
+
+def test_whoever_has_no_token_sees_nothing(browser: Browser, service: ServiceServer, store: Store) -> None:
+    campaign = new_campaign(store, "not for strangers")
+    with httpx.Client(base_url=service.url) as stranger:
+        for path in ("/", address(campaign), "/campaigns/nowhere", "/new-campaign", f"{address(campaign)}/pulls/1"):
+            answer = stranger.get(path)
+            assert (answer.status_code, answer.headers["location"]) == (303, f"/sign-in?next={quote(path, safe='')}")
+        assert stranger.get("/sign-in").status_code == 200
+        elsewhere = stranger.get("/sign-in", params={"next": "//elsewhere.example/"})
+        assert 'data-next="/"' in elsewhere.text
+        headers = {"X-Requested-With": "budgetbandits"}
+        refused = stranger.post("/sign-in", json={"token": "bb_wrong"}, headers=headers)
+        assert (refused.status_code, "set-cookie" in refused.headers) == (401, False)
+        assert stranger.post("/sign-in", json={"token": service.token}).status_code == 403  # from another site's page
+        cookie = stranger.post("/sign-in", json={"token": service.token}, headers=headers).headers["set-cookie"]
+        assert {"HttpOnly", "SameSite=strict"} <= {part.strip() for part in cookie.split(";")}
+
+
+def test_signing_in_and_out(browser: Browser, service: ServiceServer) -> None:
+    context = new_context(browser, service)
+    page = context.new_page()
+    page.goto("/new-campaign")
+    expect(page).to_have_url(re.compile("/sign-in"))
+    page.get_by_label("Token").fill("bb_wrong")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("there is no such token")
+    page.get_by_label("Token").fill(service.token)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="New campaign")).to_be_visible()  # where they wanted to go
+    page.get_by_role("button", name="Sign out").click()
+    expect(page).to_have_url(re.compile("/sign-in"))
+    page.goto("/")
+    expect(page).to_have_url(re.compile("/sign-in"))
+    context.close()
+
+
+def test_a_reader_sees_and_changes_nothing(browser: Browser, service: ServiceServer, store: Store) -> None:
+    campaign = new_campaign(store, "to be read")
+    campaign.ask()
+    context = new_context(browser, service)
+    page = context.new_page()
+    sign_in(page, new_token(service, "reader", "read"))
+    page.goto(address(campaign))
+    expect(page.locator("#pending")).to_contain_text("small")
+    for name in ("Pause", "Close", "Renew", "Expire"):
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    answer = page.goto("/new-campaign")
+    assert answer is not None
+    assert answer.status == 403
+    expect(page.get_by_role("main")).to_contain_text("scope admin")
+    context.close()
+
+
+# Looking
+
+
+def test_campaigns_at_a_glance(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "spring/2027 <b>")
+    play(campaign, 3)
+    page.goto("/")
+    row = page.get_by_role("row").filter(has_text="spring/2027 <b>")
+    expect(row).to_contain_text("running")
+    expect(row).to_contain_text("1,234.50")
+    campaign.pause()
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # sooner than in five seconds
+    expect(row).to_contain_text("paused")
+    row.get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("spring/2027 <b>")
+
+
+def test_what_happens_is_shown_live(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "live")
+    play(campaign, 5)
+    page.goto(address(campaign))
+    expect(page.locator("#live")).to_have_text("Live")
+    expect(page.locator(".chart canvas")).to_be_visible()
+    height = page.evaluate("document.documentElement.scrollHeight")
+    campaign.ask(arm=SCRIPT)
+    expect(page.locator("#pending tbody tr")).to_have_count(1)
+    play(campaign, 40)
+    last = len(list(campaign.journal()))
+    expect(page.locator("#entries tr").first).to_have_id(f"entry-{last}")
+    numbers = page.locator("#entries tr").evaluate_all("rows => rows.map(row => Number(row.id.slice(6)))")
+    assert numbers == list(range(last, 0, -1))  # none twice, none missed
+    expect(page.locator("#money .big")).to_have_text(f"{campaign.money.left:,}")
+    assert page.evaluate("document.documentElement.scrollHeight") == height
+
+
+def test_an_arm_called_script_is_text(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, SCRIPT)
+    pull = campaign.ask(arm=SCRIPT)
+    assert pull is not None
+    page.goto(address(campaign))
+    expect(page.locator("h1")).to_have_text(SCRIPT)
+    for place in ("#arms", "#pending", "#entries"):
+        expect(page.locator(place)).to_contain_text(SCRIPT)
+    page.goto(f"{address(campaign)}/pulls/{pull.id}")
+    expect(page.locator("h1")).to_contain_text(SCRIPT)
+    page.goto("/")
+    expect(page.get_by_role("link", name=SCRIPT)).to_be_visible()
+
+
+def test_why_an_arm_was_chosen(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "why")
+    play(campaign, 4)
+    page.goto(address(campaign))
+    page.get_by_role("link", name="Pull 4: why this arm").first.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("row")).to_have_count(4)
+    expect(dialog).to_contain_text("chosen")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+
+def test_the_journal_pages_backwards(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "long")
+    play(campaign, 80)
+    page.goto(address(campaign))
+    older = page.get_by_role("button", name="Older entries")
+    rows = page.locator("#entries tr")
+    while older.is_visible():
+        before = rows.count()
+        older.click()
+        expect(rows.nth(before)).to_be_attached()
+    assert rows.evaluate_all("rows => rows.map(row => Number(row.id.slice(6)))") == list(range(160, 0, -1))
+
+
+def test_what_is_being_read_stays_in_place(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "reading")
+    play(campaign, 30)
+    page.goto(address(campaign))
+    expect(page.locator("#live")).to_have_text("Live")
+    scroll = page.locator("#journal-scroll")
+    scroll.evaluate("place => { place.scrollTop = 300; }")
+    read = page.locator("#entry-40")
+    place = read.evaluate("row => row.getBoundingClientRect().top")
+    play(campaign, 3)
+    expect(page.locator("#entry-66")).to_be_attached()
+    assert read.evaluate("row => row.getBoundingClientRect().top") == pytest.approx(place, abs=1)
+    page.get_by_role("button", name="New entries").click()
+    assert scroll.evaluate("place => place.scrollTop") == 0
+
+
+def test_several_resources_each_have_a_chart(page: Page, store: Store) -> None:
+    campaign = new_campaign(
+        store,
+        "jobs",
+        costs={"small": {"usd": "0.02", "gpu_s": 1}, "large": {"usd": "0.30", "gpu_s": (5, 20)}},
+        budget={"usd": "10.00", "gpu_s": 1200},
+        requests=200,
+    )
+    for _ in range(8):
+        pull = campaign.ask()
+        assert pull is not None
+        campaign.tell(pull, 1.0, cost={"gpu_s": 1 if pull.arm == "small" else 12})
+    page.goto(address(campaign))
+    expect(page.locator(".chart canvas")).to_have_count(2)
+    expect(page.locator("#money")).to_contain_text("gpu_s left of 1,200")
+    expect(page.locator("#forecast li")).to_have_count(3)  # both resources, and the requests
+    expect(page.locator("#forecast .first")).to_contain_text("first")
+
+
+# Doing
+
+
+def test_verify_now(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "trusted")
+    play(campaign, 3)
+    page.goto(address(campaign))
+    expect(page.locator("#trust")).to_contain_text("not verified")
+    page.get_by_role("button", name="Verify now").click()
+    expect(page.locator("#trust .badge")).to_have_text("✓ verified")
+    expect(page.locator("#trust")).to_contain_text("6 entries")
+    expect(page.locator("#trust code")).to_have_text(campaign.head[:16])
+
+
+def test_leases_are_renewed_and_pulls_expire(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "leased")
+    campaign.ask(n=2)
+    page.goto(address(campaign))
+    page.get_by_role("button", name="Renew the lease of pull 1").click()
+    expect(page.locator("#entries tr").first).to_contain_text("extended")
+    page.get_by_role("button", name="Expire pull 1").click()
+    page.get_by_role("dialog").get_by_role("button", name="Let it expire").click()
+    expect(page.locator("#pending tbody tr")).to_have_count(1)
+    assert [pull.id for pull in campaign.pending] == [2]
+    assert campaign.money.spent > 0
+
+
+def test_keyboard_alone_creates_pauses_and_closes(page: Page, store: Store) -> None:
+    page.goto("/")
+    press_until(page, "New campaign")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    typed = ["keyboard only", "a", "0.10", "", None, SCRIPT, "0.05 to 0.25", "100", None, None, "20.00"]
+    for text in typed:  # None: a button on the way
+        page.keyboard.type(text or "")
+        page.keyboard.press("Tab")
+    press_until(page, "Create the campaign")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("keyboard only")
+    campaign = store.open("keyboard only")
+    assert [str(row.name) for row in campaign.arms] == ["a", SCRIPT]
+    press_until(page, "Pause")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Resume")).to_be_focused()  # the focus stays where it was
+    assert campaign.is_paused
+    press_until(page, "Close…")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Go back")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".state")).to_have_text("closed")
+    assert campaign.is_closed
+
+
+def press_until(page: Page, label: str) -> None:
+    """Press Tab until something of that name has the focus."""
+    for _ in range(60):
+        if page.evaluate("(document.activeElement.ariaLabel ?? document.activeElement.textContent).trim()") == label:
+            return
+        page.keyboard.press("Tab")
+    pytest.fail(f"Tab does not lead to {label!r}")
+
+
+def fill_form(page: Page, name: str, arms: dict[str, str], budget: str) -> None:
+    page.goto("/new-campaign")
+    page.get_by_label("Name", exact=True).fill(name)
+    for place, (arm, cost) in enumerate(arms.items()):
+        page.get_by_label("Name of the arm").nth(place).fill(arm)
+        page.get_by_label("Cost of a pull").nth(place).fill(cost)
+    page.get_by_label("Budget", exact=True).fill(budget)
+
+
+def test_a_form_says_what_is_wrong(page: Page, store: Store, complaints: list[str]) -> None:
+    fill_form(page, "mistaken", {"a": "0.10", "b": "-2"}, "twenty")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("alert")).to_contain_text("twenty")
+    page.get_by_label("Budget", exact=True).fill("20")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("alert")).to_contain_text("-2")
+    forgive(complaints, "status of 422")
+    assert "mistaken" not in [row.name for row in store.list()]
+
+
+def test_a_form_takes_all_that_a_campaign_can_have(page: Page, store: Store) -> None:
+    fill_form(page, "everything", {"a": "usd 0.02, gpu_s 5 to 20", "b": "usd 0.10, gpu_s 1"}, "usd 10.00, gpu_s 3600")
+    page.get_by_label("At most so many pulls").nth(1).fill("7")
+    page.get_by_label("Requests optional").fill("50")
+    page.get_by_label("Lease").first.fill("10 minutes")
+    page.get_by_label("After the lease").select_option("is given back")
+    page.get_by_label("Policy", exact=True).select_option("kube")
+    page.get_by_label("Parameters").fill("width = 0.5")
+    page.get_by_text("More settings").click()
+    page.get_by_label("Seed").fill("11")
+    page.get_by_label("A request may be declined").check()
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("everything")
+    campaign = store.open("everything")
+    assert campaign.policy == bb.kube(width=0.5)
+    assert (campaign.seed, campaign.requests, campaign.skip, campaign.on_expire) == (11, 50, True, "release")
+    assert (campaign.lease, list(campaign.resources)) == (timedelta(minutes=10), ["usd", "gpu_s"])
+
+
+# When things go wrong
+
+
+def test_a_lost_answer_can_be_asked_for_again(page: Page, store: Store, complaints: list[str]) -> None:
+    campaign = new_campaign(store, "lost answers")
+    page.goto(address(campaign))
+    keys: list[str | None] = []
+
+    def lose_first(route: Route) -> None:
+        keys.append(route.request.header_value("Idempotency-Key"))
+        if len(keys) == 1:
+            route.fetch()  # it arrives, and its answer gets lost
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/pause", lose_first)
+    page.get_by_role("button", name="Pause").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("cannot be reached")
+    alert.get_by_role("button", name="Try again").click()
+    expect(page.locator(".state")).to_have_text("paused")
+    expect(alert).to_have_count(0)
+    assert len(keys) == 2
+    assert keys[0] == keys[1]
+    forgive(complaints, "ERR_FAILED")
+
+
+def test_the_stream_is_resumed_after_a_break(page: Page, store: Store, complaints: list[str]) -> None:
+    campaign = new_campaign(store, "broken line")
+    play(campaign, 2)
+    page.goto(address(campaign))
+    expect(page.locator("#live")).to_have_text("Live")
+    page.context.set_offline(True)
+    play(campaign, 2)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # it looks, and finds nobody
+    expect(page.locator("#live")).to_have_text(re.compile("Offline|Reconnecting"))
+    page.context.set_offline(False)
+    expect(page.locator("#live")).to_have_text("Live")
+    expect(page.locator("#entries tr").first).to_have_id("entry-8")
+    assert page.locator("#entries tr").count() == 8
+    forgive(complaints, "ERR_INTERNET_DISCONNECTED")
+
+
+def test_what_is_not_there_is_said_on_a_page(page: Page, complaints: list[str]) -> None:
+    answer = page.goto("/campaigns/nowhere")
+    assert answer is not None
+    assert answer.status == 404
+    expect(page.get_by_role("main")).to_contain_text("nowhere")
+    forgive(complaints, "status of 404")
+
+
+# For everybody
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 360), ("light", 1400)])
+def test_nothing_keeps_people_out(
+    browser: Browser, admin: BrowserContext, service: ServiceServer, store: Store, scheme: str, width: int
+) -> None:
+    name = f"axe {scheme} {width}"
+    campaign = new_campaign(store, name, requests=100)
+    play(campaign, 6)
+    campaign.ask(n=2)
+    axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+    context = new_context(
+        browser,
+        service,
+        storage_state=admin.storage_state(),
+        viewport={"width": width, "height": 800},
+        color_scheme=scheme,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    pages = {"/": "table", "/new-campaign": "#arm-rows input", address(campaign): ".chart canvas", "/sign-in": "#token"}
+    for path, loaded in (pages | {f"{address(campaign)}/pulls/1": "#why"}).items():
+        page.goto(path)
+        expect(page.locator(loaded).first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (
+            path
+        )  # nothing but tables scrolls sideways
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")["violations"]
+        serious = [each for each in found if each["impact"] in ("serious", "critical")]
+        assert serious == [], json.dumps(serious, indent=1)
+    context.close()
+
+
+def test_dialogs_keep_the_focus(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "focus")
+    campaign.ask()
+    page.goto(address(campaign))
+    opener = page.get_by_role("button", name="Expire pull 1")
+    opener.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        assert page.evaluate(
+            "document.activeElement === document.body || document.activeElement.closest('dialog') !== null"
+        )
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(opener).to_be_focused()
+    assert len(campaign.pending) == 1
+
+
+# Without a browser
+
+
+def test_what_a_browser_loads_is_small_and_ours() -> None:
+    files = [path for path in (FOLDER / "static").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 150_000
+    assert "MIT" in (FOLDER / "static" / "uPlot.LICENSE.txt").read_text("utf-8")
+    for path in [*files, *(FOLDER / "templates").iterdir()]:
+        text = path.read_text("utf-8")
+        addresses = set(re.findall(r"https?://[\w./-]+", text)) - {"http://www.w3.org/2000/svg"}
+        assert all("uPlot" in each for each in addresses), (path, addresses)  # where it comes from
+        if path.suffix == ".html":
+            assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", text), path
+
+
+BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def standings(*pulls: int) -> list[Standing]:
+    """Return how a campaign stood day by day, with pulls that cost 2 each."""
+    return [Standing(BEGIN + timedelta(days=day), count, {"": 2.0 * count}) for day, count in enumerate(pulls)]
+
+
+def test_forecasts_follow_the_last_pulls() -> None:
+    steady = ends(standings(0, 10, 20, 30, 40), BEGIN + timedelta(days=4), {"": 40.0})
+    assert [end.time for end in steady] == [BEGIN + timedelta(days=6)]
+    idle = ends(standings(0, 10, 20, 30, 40), BEGIN + timedelta(days=8), {"": 40.0})  # four days without a pull
+    assert idle[0].time == BEGIN + timedelta(days=18)
+    assert ends(standings(0, 1, 2), BEGIN + timedelta(days=2), {"": 40.0}) == []  # too few pulls
+    assert ends([], BEGIN, {"": 40.0}) == []
+    assert ends(standings(0, 10, 20), BEGIN + timedelta(days=2), {"": 0.0}) == []  # it has ended
+    both = ends(standings(0, 10, 20), BEGIN + timedelta(days=2), {"": 40.0}, 10, BEGIN + timedelta(days=30))
+    assert [end.what for end in both] == ["requests", "money", "time"]
+
+
+def test_what_cannot_be_forecast_is_said() -> None:
+    money = {"budget": "10", "spent": "0", "reserved": "0", "left": "10", "overrun": "0"}
+    shown: dict[str, Any] = {"money": money, "resources": {}, "requests_left": None, "requests_rate": None}
+    begun = Point(0, 0, (10,), (0,), (0,), 0, 0.0)
+    for paused, closed in ((False, False), (True, False), (True, True)):
+        forecast = forecast_of(shown | {"is_paused": paused, "is_closed": closed}, [begun], BEGIN)
+        assert forecast["ends"] == []
+        assert ("closed" in forecast["silence"], "paused" in forecast["silence"]) == (closed, paused and not closed)
