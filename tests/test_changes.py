@@ -406,6 +406,9 @@ def test_observations_of_a_ledger_are_entries_that_are_replayed_and_settled_for_
     ledger.advance(SECOND)
     for _ in range(2):
         ledger.observe([("a", 0.5), ("b", 0.25, "0.07")], "last year")
+    ledger.reprice("a", "0.20")
+    ledger.observe([("a", 0.5), ("b", 0.25, "0.07")], "last year")  # which said nothing of the price
+    ledger.reprice("a", "0.10")
     with pytest.raises(KeyReused, match=r"was used for 2 observations \(.*\), and now for 2 observations \("):
         ledger.observe([("a", 0.5), ("b", 0.25, "0.08")], "last year")
     with pytest.raises(KeyReused, match="and now to ask"):
@@ -430,10 +433,10 @@ def test_observations_of_a_ledger_are_entries_that_are_replayed_and_settled_for_
     tampered: dict[int, list[dict[str, Any]]] = {
         0: [{"pull": 2}, {"arm": 3}, {"reward": None}, {"reward": 1.5}, {"key": None}, {"part": 1}, {"wanted": 1}],
         1: [{"part": 0}, {"wanted": 3}, {"key": "other"}, {"amount": 4}, {"arm": -1}],
-        2: [{"key": "last year"}],
+        4: [{"key": "last year"}],
     }
     with pytest.raises(JournalDamaged, match="more observations should have come before"):
-        replay(settings, [ledger.unsaved[0], ledger.unsaved[2]._replace(number=2, pull=2)])
+        replay(settings, [ledger.unsaved[0], ledger.unsaved[4]._replace(number=2, pull=2)])
     for number, changes in tampered.items():
         for change in changes:
             entries = list(ledger.unsaved)

@@ -99,6 +99,9 @@ class Model:
     outstanding: dict[int, ModelPull] = field(default_factory=dict)
     keys: dict[str, tuple[int, list[int]]] = field(default_factory=dict)  # of asks: how many were wanted, and came
     funds: dict[str, tuple[str, Units]] = field(default_factory=dict)  # deposits and withdrawals by their keys
+    observed: dict[str, list[tuple[str, float]]] = field(default_factory=dict)  # arms and rewards by their keys
+    observing: str | None = None  # the key of observations of which more have to come
+    asked: int = 0  # the number of the last pull, observations included
     made: Counter[str] = field(default_factory=Counter)  # pulls that answer a request, by arm: not those given back
     rewards: float = 0.0
     time: int = 0
@@ -132,6 +135,7 @@ class Model:
             "repriced": self._repriced,
             "limited": self._limited,
             "retired": self._limited,
+            "observed": self._observed,
         }
 
     @property
@@ -152,6 +156,7 @@ class Model:
         """Take a row of the journal in."""
         check(entry.number == self.entries + 1, "entry", entry.number, "follows entry", self.entries)
         check(entry.time >= self.time, entry, "is older than the one before it")
+        check(self.observing in (None, entry.key), entry, "came before all observations with the key", self.observing)
         self._folds[entry.kind](entry)
         self.time = entry.time
         self.heads.append(_digest(self.heads[-1] + _canonical(_without_nulls_at_end(entry))))
@@ -253,9 +258,8 @@ class Model:
 
     def _asked(self, entry: Entry) -> None:
         check(not self.is_closed and not self.is_paused, entry, "was asked after the campaign was closed or paused")
-        check(entry.key not in self.funds, entry, "has the key of a deposit or a withdrawal")
-        arm, number = self._arm(entry), _present(entry.pull)
-        check(number == len(self.pulls) + 1, entry, "is not pull", len(self.pulls) + 1)
+        check(entry.key not in self.changes, entry, "has the key of a change")
+        arm, number = self._arm(entry), self._next_number(entry)
         check(entry.amounts == self.prices[arm], entry, "reserves what is not the price", self.prices[arm])
         can_be = self.can_pull(arm, entry.wanted - entry.part, entry.time, by_name=entry.kind == "directed")
         check(can_be, entry, "cannot be paid:", self.left(), "is left")
@@ -269,6 +273,30 @@ class Model:
         pull = ModelPull(arm, self.counted, until, self.prices[arm], self.prices[arm])
         self.pulls[number] = self.outstanding[number] = pull
         self._move(self.terms.nothing, pull.held)
+
+    def _next_number(self, entry: Entry) -> int:
+        self.asked += 1
+        check(entry.pull == self.asked, entry, "is not pull", self.asked)
+        return self.asked
+
+    @property
+    def changes(self) -> set[str]:
+        """The keys of requests that are no asks."""
+        return {*self.funds, *self.observed}
+
+    def _observed(self, entry: Entry) -> None:
+        """A pull that was made elsewhere takes a number, and nothing else."""
+        self._next_number(entry)
+        arm, key, reward = self._arm(entry), str(entry.key), entry.reward
+        check(not self.is_closed and arm in self.limits, entry, "is of no arm, or too late")
+        check(reward is not None and 0 <= reward <= 1, entry, "has an impossible reward")
+        check(entry.amounts == self.prices[arm], entry, "has another price than", self.prices[arm])
+        if self.observing is None:
+            check(entry.key and key not in {*self.keys, *self.changes}, entry, "has no key of its own")
+        rows = self.observed.setdefault(key, [])
+        check(entry.part == len(rows), entry, "is not the next of", rows)
+        rows.append((arm, float(reward or 0)))
+        self.observing = key if len(rows) < entry.wanted else None
 
     def _told(self, entry: Entry) -> None:
         pull = self._pull(entry)
@@ -345,7 +373,7 @@ class Model:
 
     def _funded(self, entry: Entry) -> None:
         verb, key = ("deposit" if entry.kind == "deposited" else "withdraw"), entry.key
-        check(key and key not in self.keys and key not in self.funds, entry, "has no key of its own")
+        check(key and key not in {*self.keys, *self.changes}, entry, "has no key of its own")
         check(not self.is_closed or verb == "withdraw", entry, "came after the campaign was closed")
         check(self.can_fund(verb, entry.amounts), entry, "is not possible with", self.left())
         self.funds[str(key)] = verb, entry.amounts

@@ -117,8 +117,8 @@ class Ask(Operation):
                 check(answer is KeyReused, self, "was answered", answer, "though the key was another's")
                 return
             check(isinstance(answer, list), self, "was answered", answer, "though the key had", pulls)
-        elif self.key in model.funds:
-            check(answer is KeyReused, self, "was answered", answer, "though the key was a deposit's")
+        elif self.key in model.changes:
+            check(answer is KeyReused, self, "was answered", answer, "though the key was a deposit's or the like")
             return
         elif model.is_closed:
             check(answer is CampaignClosed, self, "was answered", answer, "though the campaign was closed")
@@ -316,7 +316,7 @@ class Fund(Operation):
     def _expected(self, model: Model) -> type[Exception] | None:
         if not any(self.amounts):
             return InvalidAmount
-        if self.key in model.keys or self.key in model.funds:
+        if self.key in model.keys or self.key in model.changes:
             return None if model.funds.get(self.key) == (self.verb, self.amounts) else KeyReused
         if model.is_closed and self.verb == "deposit":
             return CampaignClosed
@@ -387,6 +387,37 @@ class Limit(Operation):
             return InvalidInput
         if model.limits[self.arm] == self.limit:
             return None
+        check(model.is_closed, self, "was not done")
+        return CampaignClosed
+
+
+@dataclass(frozen=True)
+class Observe(Operation):
+    """Pulls that were made elsewhere."""
+
+    rows: tuple[tuple[str, float], ...]
+    key: str
+
+    @property
+    def most(self) -> int:
+        return len(self.rows)
+
+    def send(self, ads: bb.Campaign, terms: Terms) -> None:
+        ads.observe(self.rows, key=self.key)
+
+    def causes(self, entry: Entry) -> bool:
+        is_own = (entry.kind, entry.key, entry.wanted) == ("observed", self.key, len(self.rows))
+        return is_own and entry.reward == self.rows[entry.part][1]
+
+    def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
+        expected = self._expected(model)
+        check(answer is expected, self, "was answered", answer, "instead of", expected)
+
+    def _expected(self, model: Model) -> type[Exception] | None:
+        if any(arm not in model.limits for arm, _ in self.rows):
+            return InvalidInput
+        if self.key in model.keys or self.key in model.changes:
+            return None if model.observed.get(self.key) == list(self.rows) else KeyReused
         check(model.is_closed, self, "was not done")
         return CampaignClosed
 
@@ -495,7 +526,7 @@ class Dice:
         return Renew(self._pull(model))
 
     def close(self, model: Model) -> Operation:
-        return Close() if len(model.pulls) > 300 else self.ask(model)
+        return Close() if model.asked > 300 else self.ask(model)
 
     def fund(self, model: Model) -> Operation:
         self._keys += 1
@@ -513,6 +544,16 @@ class Dice:
     def limit(self, model: Model) -> Operation:
         return Limit(self._chance.choice(["a", "b", "c", "d"]), self._chance.choice([None, None, None, 0, 1, 500]))
 
+    def observe(self, model: Model) -> Operation:
+        self._keys += 1
+        old = self._chance.choice([*list(model.observed)[-3:], *list(model.keys)[-1:], None, None, None])
+        arms, rewards = ["a", "b", "c", "d"], [0.0, 0.25, 1.0]
+        count = self._chance.choice([1, 2, 5])
+        rows = tuple((self._chance.choice(arms), self._chance.choice(rewards)) for _ in range(count))
+        if old in model.observed and self._chance.random() < 0.7:
+            rows = tuple(model.observed[old])
+        return Observe(rows, old or f"{self._client}/{self._keys}")
+
     def pause(self, model: Model) -> Operation:
         return Pause(not model.is_paused) if self._chance.random() < 0.3 else Pause(False)
 
@@ -522,8 +563,7 @@ class Dice:
     def _pull(self, model: Model, outstanding: float = 0.8) -> int:
         if model.outstanding and self._chance.random() < outstanding:
             return self._chance.choice(list(model.outstanding))
-        asked = len(model.pulls) + 1
-        return self._chance.randint(max(1, asked - 20), asked)
+        return self._chance.randint(max(1, model.asked - 19), model.asked + 1)
 
     def _cost(self, model: Model, how_often: float) -> Units | None:
         if self._chance.random() >= how_often:
@@ -544,6 +584,7 @@ KINDS: Final[dict[Callable[[Dice, Model], Operation], float]] = {
     Dice.fund: 2,
     Dice.price: 0.5,
     Dice.limit: 0.5,
+    Dice.observe: 1,
     Dice.pause: 1,
     Dice.nonsense: 1,
     Dice.close: 0.05,

@@ -38,6 +38,7 @@ MICROSECOND: Final = timedelta(microseconds=1)
 BUDGETS: Final = [(200, 24, 30), (2_000, 200, 90), (50_000, 3_000, 2_000), (500_000, 30_000, 20_000)]
 CLIENTS: Final = 3
 FAULTS: Final = 0.004  # between two requests
+HURRY: Final = 0.01  # at each look at how late it is
 OBSERVED: Final = 40  # operations after which the journal is compared
 
 
@@ -106,6 +107,7 @@ class Together:
     def submit(self, request: Any) -> None:
         """Take a request from the clerk; by the marks the witness knows where in the order it stood."""
         place = self._sent
+        request.fail = self._unmarked(place, request.fail)
         request._decision = self._marked(place, request._decision)
         self._line.append(request)
         if self._waiting:
@@ -132,6 +134,16 @@ class Together:
                 self._marks[place] = Mark(ledger.entries, ledger.head)
 
         return decide_and_mark
+
+    def _unmarked(self, place: int, fail: Callable[[BaseException], None]) -> Callable[[BaseException], None]:
+        """Let what was seen of a transaction that failed not count: an ask may have had its answer in one before."""
+        before = self._marks[place]
+
+        def unmark_and_fail(error: BaseException) -> None:
+            self._marks[place] = before
+            fail(error)
+
+        return unmark_and_fail
 
 
 class House(ABC):
@@ -228,9 +240,15 @@ class World:
             patch.setattr(module, "could_start", lambda start: False)
         for module in (group, library, line, sqlite):
             patch.setattr(module, "time", time)
-        patch.setattr(clerk, "monotonic", self._seconds)
+        patch.setattr(clerk, "monotonic", self._hurried)
 
     def _seconds(self) -> float:
+        return self.seconds
+
+    def _hurried(self) -> float:
+        """Say how late it is; now and then a transaction has no time for more."""
+        if self.chance.random() < HURRY:
+            self.seconds += 0.3
         return self.seconds
 
     # The beginning and the end

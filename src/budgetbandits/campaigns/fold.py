@@ -361,7 +361,7 @@ class Fold:
         observation = Observation(arm, self.player.learning.checked_reward(entry.reward, arm), entry.amounts)
         self._check_observed_part(entry)
         self._policy_says(partial(self.player.observe, observation))
-        digest = observed_digest("" if entry.part == 0 else self._observed.digest, observation)
+        digest = observed_digest(self._books, "" if entry.part == 0 else self._observed.digest, observation)
         is_last = entry.part + 1 == entry.wanted
         self._observed = _NONE_OBSERVED if is_last else _Observed(key, entry.wanted, entry.part + 1, digest)
         self._books.changes[str(key)] = f"{entry.part + 1} observations ({digest[:16]})"

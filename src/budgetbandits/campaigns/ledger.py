@@ -331,7 +331,7 @@ class Ledger(Fold):
         """Learn from pulls that were made elsewhere. The same again, with the same key, changes nothing."""
         seen = seen_elsewhere(self._books, observations, self.player.learning.checked_reward)
         self._recall_answer(key)
-        if self._books.is_repeated(key, said_of_observations(seen)):
+        if self._books.is_repeated(key, said_of_observations(self._books, seen)):
             return
         self._check_open("learns nothing more")
         self._policy_says(partial(self.player.check_lessons, seen))  # before the first of them is written

@@ -7,7 +7,7 @@ with what is returned. Nothing is rounded: an amount that is finer than the unit
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -137,15 +137,20 @@ def _observation(
         raise type(error)(f"observation {number}: {error}") from error
 
 
-def said_of_observations(observations: Sequence[Observation]) -> str:
+def said_of_observations(books: Books, observations: Sequence[Observation]) -> str:
     """Return in words which observations these are; others are said in other words."""
-    return f"{len(observations)} observations ({reduce(observed_digest, observations, '')[:16]})"
+    digest = reduce(partial(observed_digest, books), observations, "")
+    return f"{len(observations)} observations ({digest[:16]})"
 
 
-def observed_digest(before: str, observation: Observation) -> str:
-    """Return a digest of observations, from that of those before it and one more."""
+def observed_digest(books: Books, before: str, observation: Observation) -> str:
+    """Return a digest of observations, from that of those before it and one more.
+
+    Where it cost the price of its arm that is left out, as it may have been: the same is said when that has changed.
+    """
     arm, reward, prices = observation
-    return hashlib.sha256(f"{before} {arm} {reward!r} {prices}".encode()).hexdigest()
+    cost = "" if prices == books.prices(arm) else prices
+    return hashlib.sha256(f"{before} {arm} {reward!r} {cost}".encode()).hexdigest()
 
 
 # Arms

@@ -486,7 +486,7 @@ class Learner:
         with self._lock:
             player, books = self._player, self._player.books
             seen = seen_elsewhere(books, observations, player.learning.checked_reward)
-            said = said_of_observations(seen)
+            said = said_of_observations(books, seen)
             if key is not None and books.is_repeated(key, said):
                 return
             player.check_lessons(seen)
