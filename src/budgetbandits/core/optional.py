@@ -23,7 +23,7 @@ EXTRAS: Final = {
     "cuda": ("numba", "scipy", "tqdm", "numba_cuda"),
     "campaign": ("sqlalchemy", "alembic"),
     "postgresql": ("sqlalchemy", "alembic", "psycopg"),
-    "service": ("sqlalchemy", "alembic", "fastapi", "jinja2", "prometheus_client", "uvicorn"),
+    "service": ("sqlalchemy", "alembic", "fastapi", "httptools", "jinja2", "prometheus_client", "uvicorn"),
     "client": ("httpx",),
     "testing": ("sqlalchemy", "alembic", "pytest"),
 }

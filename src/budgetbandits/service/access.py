@@ -94,13 +94,19 @@ class Access:
         self.tokens = tokens
         self._limits = limits
         self._read_only = read_only
+        self._callers: dict[int, tuple[Token, Caller]] = {}
 
     async def caller(self, secret: str) -> Caller | None:
         """Return who has a secret, or None."""
         if self.tokens is None:
             return self._bounded(ANYONE)
         token = await self.tokens.authenticate_async(secret) if secret else None
-        return None if token is None else self._bounded(Caller.of(token))
+        if token is None:
+            return None
+        known = self._callers.get(token.id)
+        if known is None or known[0] is not token:  # it was read anew, and may have changed
+            known = self._callers[token.id] = token, self._bounded(Caller.of(token))
+        return known[1]
 
     def _bounded(self, caller: Caller) -> Caller:
         return replace(caller, scope=Scope.READ) if self._read_only else caller

@@ -1,7 +1,5 @@
-"""Bodies of requests: they may not be too large, nor come too slowly."""
+"""Bodies of requests: they may not be too large. How long they take is the server's concern."""
 
-import asyncio
-import time
 from typing import Final
 
 from starlette.types import Message, Receive, Scope
@@ -13,28 +11,17 @@ __all__ = ["LARGEST", "body_of", "limited"]
 LARGEST: Final = 2**20
 """Bytes of a body."""
 
-_PATIENCE: Final = 30.0  # seconds for a body
-
 
 def limited(scope: Scope, receive: Receive) -> Receive:
-    """Return what receives a body and refuses one that is too large or too slow."""
-    size, is_complete, deadline = 0, False, time.monotonic() + _PATIENCE
+    """Return what receives the body of a request, and refuses one that is too large."""
+    size = 0
 
     async def receive_limited() -> Message:
-        nonlocal size, is_complete
-        if is_complete:  # who listens now waits for the client to go away
-            return await receive()
+        nonlocal size
         if size == 0 and _announced(scope) > LARGEST:
             raise _too_large()
-        try:
-            async with asyncio.timeout(deadline - time.monotonic()):
-                message = await receive()
-        except TimeoutError:
-            raise Refused(
-                "too-slow", 408, f"the body took longer than {_PATIENCE:.0f} seconds", Connection="close"
-            ) from None
+        message = await receive()
         size += len(message.get("body", b""))
-        is_complete = not message.get("more_body", False)
         if size > LARGEST:
             raise _too_large()
         return message
@@ -44,7 +31,7 @@ def limited(scope: Scope, receive: Receive) -> Receive:
 
 async def body_of(receive: Receive) -> bytes:
     """Return the whole body of a request."""
-    parts = []
+    parts: list[bytes] = []
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":

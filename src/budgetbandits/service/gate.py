@@ -19,11 +19,11 @@ from budgetbandits.service.calls import Call
 from budgetbandits.service.problems import Problem, answer_to
 from budgetbandits.service.shared import Shared
 
-__all__ = ["Gate"]
+__all__ = ["GUARDS", "UNEXPECTED", "Gate"]
 
 _LOG: Final = logging.getLogger("budgetbandits.service")
 
-_HEADERS: Final = tuple(
+GUARDS: Final = tuple(
     (name.lower().encode(), value.encode())
     for name, value in {
         "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -36,6 +36,8 @@ _HEADERS: Final = tuple(
         "Cache-Control": "no-store",
     }.items()
 )
+"""What every answer says, unless it says something else itself."""
+
 _OPEN: Final = {"/livez", "/readyz"}
 _API: Final = ("/v1/", "/metrics", "/openapi.json")
 _CAMPAIGNS: Final = "/v1/campaigns/"
@@ -124,7 +126,7 @@ class _Answering:
             self.status = message["status"]
             said = list(message.get("headers", ()))
             names = {name for name, _ in said}
-            message["headers"] = said + [each for each in _HEADERS if each[0] not in names]
+            message["headers"] = said + [each for each in GUARDS if each[0] not in names]
         await self._send(message)
 
 

@@ -9,25 +9,28 @@ import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
-import h11
 import uvicorn
-from starlette.responses import Response
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.service.gate import Gate
+from budgetbandits.service.gate import GUARDS, Gate
 from budgetbandits.service.problems import Problem
 
 __all__ = ["Server", "is_loopback", "listening"]
 
 _GRACE: Final = 30  # seconds for what is under way when it ends
-_PATIENCE: Final = 30.0  # seconds for the head of a request
+_PATIENCE: Final = 30.0  # seconds for a request to be there
+_HEAD_MOST: Final = 2**16  # bytes of its head
 _KEEP_ALIVE: Final = 75  # seconds for which a connection may do nothing
 _BACKLOG: Final = 2048
 _CONNECTIONS: Final = 10_000
 _FILES_OF_ITS_OWN: Final = 200
 
 _MALFORMED: Final = Problem("malformed-request", 400, "this is no HTTP request that can be read")
+_LONG_HEAD: Final = Problem("too-large", 431, f"the head of the request has more than {_HEAD_MOST} bytes: send less")
+_TOO_SLOW: Final = Problem(
+    "too-slow", 408, f"the request was not there within {_PATIENCE:.0f} seconds: send it at once"
+)
 _TOO_MANY: Final = Problem(
     "too-many-connections", 503, "there are too many connections: try again", {"Retry-After": "1"}
 )
@@ -91,17 +94,19 @@ class Server(uvicorn.Server):
                 signal.signal(each, handler)
 
 
-class _Protocol(H11Protocol):
-    """Reads the requests of a connection. A client that takes too long over the head of one is let go of."""
+class _Protocol(HttpToolsProtocol):
+    """Reads the requests of a connection. A client that takes too long over one, or has too much to say, is refused."""
 
     _impatience: asyncio.TimerHandle | None = None
+    _is_reading = False  # a request that has begun
+    _head_size: int | None = None  # bytes of the head of a request, until it is complete
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         if len(self.connections) > _connections_most():
             self._refuse(_TOO_MANY)
         else:
-            self._impatience = self.loop.call_later(_PATIENCE, transport.abort)
+            self._be_impatient()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._be_patient()
@@ -109,22 +114,42 @@ class _Protocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:  # the head is there; how long the body takes is the gate's concern
+        if not self._is_reading:
             self._be_patient()
         elif self._impatience is None:
-            self._impatience = self.loop.call_later(_PATIENCE, self.transport.abort)
+            self._be_impatient()
+        if self._head_size is not None:
+            self._head_size += len(data)
+            if self._head_size > _HEAD_MOST:
+                self._refuse(_LONG_HEAD)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_reading, self._head_size = True, 0
+
+    def on_headers_complete(self) -> None:
+        self._head_size = None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_reading = False
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(_MALFORMED)
 
     def _refuse(self, problem: Problem) -> None:
-        answer: Response = problem.answer()
-        headers = [*answer.raw_headers, (b"connection", b"close")]
-        head = h11.Response(status_code=problem.status, headers=headers, reason=b"")
-        with contextlib.suppress(h11.LocalProtocolError):  # an answer has begun already
-            for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
-                self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+            self.transport.abort()  # in the midst of an answer there is nothing more to say
+            return
+        answer = problem.answer()
+        headers = [*answer.raw_headers, *GUARDS, (b"connection", b"close")]
+        lines = [STATUS_LINE[problem.status].rstrip(), *(b"%b: %b" % header for header in headers), b"", answer.body]
+        self.transport.write(b"\r\n".join(map(bytes, lines)))
         self.transport.close()
+
+    def _be_impatient(self) -> None:
+        self._impatience = self.loop.call_later(_PATIENCE, self._refuse, _TOO_SLOW)
 
     def _be_patient(self) -> None:
         if self._impatience is not None:

@@ -64,6 +64,7 @@ class Shared:
         self.metrics = Metrics(self._all_campaigns)
         self._lock = threading.Lock()
         self._open: dict[str, Campaign] = {}
+        self._acting: dict[tuple[str, str | None], Campaign] = {}
         self._chronicles: dict[str, Chronicle] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_ready, self._asked_at = False, -math.inf
@@ -71,11 +72,12 @@ class Shared:
 
     async def campaign(self, name: str, actor: str | None = None) -> Campaign:
         """Return a campaign, for somebody to act on; the event loop goes on while it is opened."""
-        found = self._open.get(name)
+        found = self._acting.get((name, actor))
         if found is None:
             self._loop = asyncio.get_running_loop()
-            found = await self.in_thread(self.opened, name)
-        return found if actor is None else found.acting_as(actor)
+            campaign = await self.in_thread(self.opened, name)
+            found = self._acting[name, actor] = campaign if actor is None else campaign.acting_as(actor)
+        return found
 
     async def in_thread(self, work: Callable[Given, Answer], *args: Given.args, **given: Given.kwargs) -> Answer:
         """Let a thread do what may wait for the database."""

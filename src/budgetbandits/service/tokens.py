@@ -47,8 +47,7 @@ class Scope(StrEnum):
 
     def includes(self, other: "Scope") -> bool:
         """Tell whether who has this scope may do what the other one allows."""
-        order = list(Scope)
-        return order.index(self) >= order.index(other)
+        return _ORDER[self] >= _ORDER[other]
 
     @classmethod
     def of(cls, given: object) -> "Scope":
@@ -60,6 +59,9 @@ class Scope(StrEnum):
         if not isinstance(given, str) or given not in list(cls):
             raise InvalidInput(f"scope is {shown(given)}: give {', '.join(cls)}")
         return cls(given)
+
+
+_ORDER: Final = {scope: place for place, scope in enumerate(Scope)}
 
 
 @dataclass(frozen=True, slots=True)
