@@ -4,13 +4,18 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Final
 
 __all__ = ["PostgresqlServer"]
+
+_ATTEMPTS: Final = 50
 
 
 class PostgresqlServer:
@@ -55,13 +60,26 @@ class PostgresqlServer:
         return next((place for place in places if (place / "pg_ctl").exists()), None)
 
     def start(self) -> None:
-        """Start it, also after a `stop`, and wait until it answers."""
+        """Start it, also after a `stop` or a `kill`, and wait until it answers."""
         options = f"-p {self.port} -h 127.0.0.1 -k '' -c max_connections=200"
-        self._run("pg_ctl", "--wait", f"--log={self._folder / 'log'}", f"--options={options}", "start")
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._run("pg_ctl", "--wait", f"--log={self._folder / 'log'}", f"--options={options}", "start")
+            except subprocess.CalledProcessError:  # processes of one that was killed may still be ending
+                if attempt == _ATTEMPTS:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it; "immediate" is as if the power had failed."""
         self._run("pg_ctl", "--wait", f"--mode={mode}", "stop")
+
+    def kill(self) -> None:
+        """Kill it (SIGKILL): it can neither finish nor tidy up anything. `start` recovers what was committed."""
+        process = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        os.kill(process, signal.SIGKILL)
 
     def new_database(self, name: str) -> str:
         """Create a database, unless there is one of that name, and return its address."""
