@@ -32,7 +32,7 @@ COMPILING = (
     *("test_play.py", "test_ceilings.py", "test_memory.py", "test_random_costs.py", "test_study.py"),
     *("test_requests_study.py", "studies.md", "regret.py", "test_requested_policies.py", "test_resources_simulated.py"),
     *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
-    *("test_indices.py", "test_tournament.py", "test_late.py"),
+    *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
 )
 LONGEST = tuple(
     f"test_{name}.py"

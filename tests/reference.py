@@ -448,6 +448,83 @@ def pulls_to_come(account: Account, i: int) -> float:
     return account.price(account.budget) / (arm.mean_cost() * len(account.arms) * arm.pulls)
 
 
+def spread_on_grid(account: Account, i: int, points: int) -> list[tuple[float, float]]:
+    """Return what an arm has paid, on the scale from 0 to 1, with weights: each reward by parts at its neighbours."""
+    law: dict[int, float] = {}
+    for pull in account.history:
+        if pull.arm == i and pull.reward is not None:
+            place = (pull.reward - account.low) / (account.high - account.low) * (points - 1)
+            if abs(place - round(place)) < 1e-9:
+                place = round(place)
+            below = min(math.floor(place), points - 2)
+            law[below] = law.get(below, 0.0) + 1 - (place - below)
+            law[below + 1] = law.get(below + 1, 0.0) + (place - below)
+    weight = total(law.values())
+    return [(point / (points - 1), mass / weight) for point, mass in sorted(law.items()) if mass > 0]
+
+
+def empirical_divergence(law: Sequence[tuple[float, float]], u: float) -> float:
+    """Return K_inf of a law: the maximum of E ln(1 - x (X - u)) over x up to 1 / (1 - u), by halving its slope."""
+    if u >= 1:
+        return math.inf
+    law = law or [(0.0, 1.0)]
+
+    def slope(x: float) -> float:
+        return -total(mass * (value - u) / (1 - x * (value - u)) for value, mass in law)
+
+    if slope(0.0) <= 0:
+        return 0.0
+    low, high = 0.0, 1 / (1 - u)
+    if law[-1][0] < 1 and slope(high) >= 0:
+        low = high
+    else:
+        high *= 1 - 1e-15
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    return total(mass * math.log(1 - low * (value - u)) for value, mass in law)
+
+
+def empirical_bound(law: Sequence[tuple[float, float]], level: float) -> float:
+    """Return the largest mean with no more divergence than that: of the law over (η - X), as Cappé et al. have it."""
+    law = law or [(0.0, 1.0)]
+    mean = total(value * mass for value, mass in law)
+    if level <= 0 or mean >= 1:
+        return mean
+
+    def divergence(beyond: float) -> float:
+        logs = total(mass * math.log(beyond + (1 - value)) for value, mass in law)
+        return logs + math.log(total(mass / (beyond + (1 - value)) for value, mass in law))
+
+    if law[-1][0] < 1 and divergence(0.0) <= level:  # the rest of the mass is at 1
+        return 1 - math.exp(total(mass * math.log(1 - value) for value, mass in law) - level)
+    low, high = 0.0, 1e9  # how far η is beyond 1
+    while low < (middle := (low + high) / 2) < high and high > 1e-200:
+        low, high = (middle, high) if divergence(middle) > level else (low, middle)
+    return 1 + (high - 1 / total(mass / (high + (1 - value)) for value, mass in law))
+
+
+@index_twin("EmpiricalKLUCB", Variant({"points": 2}), Variant({"points": 5}))
+def empirical_kl_ucb(points: int) -> Index:
+    def bound(account: Account, i: int) -> float:
+        level = math.log(account.pull) / account.arms[i].pulls
+        return in_units_of_rewards(account, empirical_bound(spread_on_grid(account, i, points), level))
+
+    return bound
+
+
+@index_twin("KLUCBSwitch", Variant({"points": 5}))
+def kl_ucb_switch(points: int) -> Index:
+    def bound(account: Account, i: int) -> float:
+        arm = account.arms[i]
+        share = account.price(account.budget) / (arm.mean_cost() * len(account.arms))
+        level = max(math.log(share / arm.pulls), 0.0) / arm.pulls
+        if arm.pulls <= math.floor(share ** (1 / 5)):
+            return in_units_of_rewards(account, empirical_bound(spread_on_grid(account, i, points), level))
+        return in_units_of_rewards(account, scaled_mean(account, i) + math.sqrt(level / 2))
+
+    return bound
+
+
 @index_twin("UCBV")
 def ucb_v(account: Account, i: int) -> float:
     rate = math.log(account.pull) / account.arms[i].pulls
@@ -615,8 +692,8 @@ def kl_ucb_sc(account: Account, i: int) -> float:
     return by_density(density)(account, i)
 
 
-@index_twin("UCBB2", top=greatest_for_the_least)
-def ucb_b2(alpha: float) -> Index:
+@index_twin("UCBB2", Variant({"alpha": 0.1, "stable": True}), top=greatest_for_the_least)
+def ucb_b2(alpha: float, stable: bool) -> Index:
     def density(r: float, c: float, arm: Arm, account: Account) -> float:
         dearest = max(arm.price for arm in account.arms)
         rate = alpha * math.log(account.pull) / arm.pulls
@@ -625,6 +702,8 @@ def ucb_b2(alpha: float) -> Index:
         cost_spread = max(arm.cost_squares / dearest**2 / told - c * c, 0.0) if arm.told and arm.is_random() else 0.0
         eps = math.sqrt(2 * spread * rate) + 3 * rate
         eta = math.sqrt(2 * cost_spread * rate) + 3 * rate
+        if stable and eta >= c * (1.28 - 1) / 1.28:
+            return math.inf
         return r / c + 1.4 * (eps + r / c * eta) / c
 
     return by_density(density)
@@ -1052,6 +1131,8 @@ class ImedTwin(Twin):
     """The least n D(m, rho c) + ln n, with rho the best density of means."""
 
     two_moments: bool = False
+    points: int = 0
+    """If not 0, the divergence is that of all rewards, on so many points."""
 
     def permitted(self, account: Account, chance: float) -> set[int]:
         affordable = account.affordable()
@@ -1074,6 +1155,8 @@ class ImedTwin(Twin):
         if target >= 1:
             return math.inf
         divergence = two_moment_divergence(m, v, target) if self.two_moments else coin_divergence(m, target)
+        if self.points:
+            divergence = empirical_divergence(spread_on_grid(account, i, self.points), target)
         return arm.pulls * divergence + math.log(arm.pulls)
 
 
@@ -1360,6 +1443,11 @@ def imed() -> Twin:
     return ImedTwin()
 
 
+@twin("empirical_imed", Variant({"points": 4}))
+def empirical_imed(points: int = 65) -> Twin:
+    return ImedTwin(points=points)
+
+
 @twin("two_moment_imed")
 def two_moment_imed() -> Twin:
     return ImedTwin(two_moments=True)
@@ -1417,6 +1505,16 @@ def densest_kl_ucb_plus_plus(lazy: bool = True) -> Twin:
     return IndexTwin(kl_ucb(minimax_exploration), about_fractional, lazy=lazy)
 
 
+@twin("empirical_kl_ucb", Variant({"points": 3, "lazy": False}))
+def densest_empirical_kl_ucb(points: int = 65, lazy: bool = True) -> Twin:
+    return IndexTwin(empirical_kl_ucb(points), about_fractional, lazy=lazy)
+
+
+@twin("kl_ucb_switch", Variant({"points": 3, "lazy": False}))
+def densest_kl_ucb_switch(points: int = 65, lazy: bool = True) -> Twin:
+    return IndexTwin(kl_ucb_switch(points), about_fractional, clip=True, lazy=lazy)
+
+
 @twin("omega_ucb", Variant({"rho": 1.0, "star": True, "lazy": True}))
 def densest_omega_ucb(rho: float = 0.25, star: bool = False, lazy: bool = False) -> Twin:
     return IndexTwin(optimistic_ratio(omega_ucb(rho, star)), about_fractional, lazy=lazy)
@@ -1462,9 +1560,9 @@ def densest_kl_ucb_sc() -> Twin:
     return IndexTwin(kl_ucb_sc, about_fractional)
 
 
-@twin("ucb_b2", Variant({"alpha": 0.01}))
-def densest_ucb_b2(alpha: float = 2.01) -> Twin:
-    return IndexTwin(ucb_b2(alpha), about_fractional)
+@twin("ucb_b2", Variant({"alpha": 0.01}), Variant({"alpha": 0.01, "stable": True}))
+def densest_ucb_b2(alpha: float = 2.01, stable: bool = False) -> Twin:
+    return IndexTwin(ucb_b2(alpha, stable), about_fractional)
 
 
 @twin("primal_dual")

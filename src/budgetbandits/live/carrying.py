@@ -49,6 +49,7 @@ def carry_over(before: Learning, after: Learning) -> None:
     count = len(before.greatest_costs)
     _carry_rewards(before.arms, after.arms)
     after.arms.notes[:count] = before.arms.notes
+    after.arms.histogram[:count] = before.arms.histogram
     after.observed[:count], after.has_observed = before.observed, before.has_observed
     _carry_costs(before.arms, after.arms, move, before.is_random_cost, after.is_random_cost, after.greatest_costs)
     if before.arms.resources is not None and after.arms.resources is not None:

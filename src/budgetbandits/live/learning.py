@@ -19,6 +19,7 @@ from budgetbandits.policies.state import (
     Arms,
     Now,
     Requested,
+    count_reward,
     first_moment,
     first_requested,
     fresh_arms,
@@ -88,7 +89,8 @@ class Learning:
         self.is_random_cost = random_costs_in(books.bills)
         self.observed = np.zeros(len(self.greatest_costs), np.int64)
         self.has_observed = False
-        fresh = fresh_arms(self.greatest_costs, self.least_costs, is_random, books.limits, reward_low, resources)
+        costs, points = (self.greatest_costs, self.least_costs), policy.grid()
+        fresh = fresh_arms(*costs, is_random, books.limits, reward_low, resources, points)
         self.arms = fresh._replace(pulls_left=books.pulls_left)
         self.memory = policy.memory if isinstance(policy, Forgetful) else Everything()
         self.past = self.memory.fresh(self.arms, _PULLS_MOST, reward_low, is_random)
@@ -265,6 +267,7 @@ class Learning:
         arm = pull.arm
         is_barren = bool(self.arms.mean[arm] <= self.reward_low)
         learn(self.arms, arm, lesson.reward)
+        count_reward(self.arms, arm, lesson.reward, self.reward_low, self._reward_high)
         self.reward_seen = max(self.reward_seen, lesson.reward)
         if self._books.has_random_cost(arm):
             learn_cost(self.arms, arm, lesson.cost, float(self.greatest_costs[arm]))

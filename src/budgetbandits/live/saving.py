@@ -131,6 +131,8 @@ def _saved_estimates(player: Player) -> dict[str, Any]:
         "first_tries": player.learning.first_tries.tolist(),
         "notes": arms.notes.tolist() if arms.notes.any() else None,
     }
+    if arms.histogram.shape[1] > 0:
+        saved["histogram"] = arms.histogram.tolist()
     if arms.resources is not None:
         saved["cost_sums"] = arms.resources.cost_sums.tolist()
     if player.books.has_random_costs:
@@ -250,6 +252,8 @@ def _restore_arms(player: Player, data: dict[str, Any]) -> None:
         & ((arms.told > 0) | (arms.reward_sum == 0))
     )
     _restore_notes(player, data["notes"])
+    if arms.histogram.shape[1] > 0:
+        _restore_histogram(arms, data["histogram"])
     _restore_seen(player, data["reward_seen"])
     if not is_sane.all() or (arms.mean > learning.reward_seen + slack).any():
         raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
@@ -275,6 +279,15 @@ def _restore_notes(player: Player, notes: list[float] | None) -> None:
     if not are_numbers or not np.isfinite(notes).all():
         raise InvalidState("the saved learner is damaged: it must hold a note, a number, for each arm, or none")
     player.learning.arms.notes[:] = notes
+
+
+def _restore_histogram(arms: Arms, rows: list[list[float]]) -> None:
+    counts = np.array(rows, np.float64)
+    if counts.shape != arms.histogram.shape or not (counts >= 0).all():
+        raise InvalidState("the saved learner is damaged: it must hold how often each arm has paid how much")
+    if not np.allclose(counts.sum(axis=1), arms.told, rtol=1e-6, atol=1e-6):
+        raise InvalidState("the saved learner is damaged: its counts of rewards do not add up to their number")
+    arms.histogram[:] = counts
 
 
 def _restore_seen(player: Player, reward_seen: Any) -> None:

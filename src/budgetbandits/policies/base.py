@@ -53,6 +53,13 @@ class Policy(Spec):
         """Return what to learn from a random cost, a price in the same range: by default the cost itself."""
         return cost
 
+    def grid(self) -> int:
+        """Return on how many points of the reward range each arm's rewards are to be counted, for `Arms.histogram`.
+
+        By default there is none: mean and variance are enough.
+        """
+        return 0
+
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what the policy takes a pull of each arm to be worth; it is shown, not used."""
         return arms.mean

@@ -73,6 +73,10 @@ class Forgetful(Policy):
         """Return what the policy learns from a random cost."""
         return self.policy.cost_lesson(cost, low, high, uniform)
 
+    def grid(self) -> int:
+        """Return on how many points the policy wants rewards to be counted; these counts are not forgotten."""
+        return self.policy.grid()
+
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what the policy takes a pull of each arm to be worth."""
         return self.policy.bounds(arms, now)

@@ -125,6 +125,10 @@ class IndexPolicy(Policy):
         """Return values cut at the most that each arm can be worth, if they are to be cut."""
         return np.minimum(values, self.index.top(arms.mean_cost, arms.cost_low, now)) if self.clip else values
 
+    def grid(self) -> int:
+        """Return on how many points the index wants rewards to be counted."""
+        return self.index.grid()
+
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what each arm is taken to be worth: without `lazy`, infinite for those never pulled."""
         return self.values(arms, now)

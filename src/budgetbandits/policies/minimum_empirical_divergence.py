@@ -9,13 +9,14 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies.allowance import Allowance, Further, allowance_of
 from budgetbandits.policies.base import Policy
+from budgetbandits.policies.indices.empirical import POINTS, require_points, smallest_divergence
 from budgetbandits.policies.indices.kl import bernoulli_divergence, two_moment_divergence
 from budgetbandits.policies.indices.scaled import scaled_mean, scaled_variance
 from budgetbandits.policies.mixing import arm_in_mixture, pulls_in_mixture
 from budgetbandits.policies.relaxation import needed_values
-from budgetbandits.policies.state import Arm, Arms, Now, Requested, arm_of, select
+from budgetbandits.policies.state import Arms, Now, Requested, arm_of, select
 
-__all__ = ["IMED", "TwoMomentIMED"]
+__all__ = ["IMED", "EmpiricalIMED", "TwoMomentIMED"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class IMED(Policy):
     mixture, and pulled unless one outside has less evidence against it than ln n of the drawn one.
     """
 
-    def divergence(self, arm: Arm, now: Now, target: float) -> float:
+    def divergence(self, arms: Arms, arm: int, now: Now, target: float) -> float:
         """Return the evidence of one pull against the target being the arm's mean, both on the scale from 0 to 1."""
-        return bernoulli_divergence(scaled_mean(arm, now), target) if target < 1.0 else math.inf
+        return bernoulli_divergence(scaled_mean(arm_of(arms, arm), now), target) if target < 1.0 else math.inf
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm with the least evidence against it."""
@@ -56,17 +57,18 @@ class IMED(Policy):
         best, least = -1, math.inf
         for i in range(len(arms.cost)):
             if arms.pulls[i] > 0 and arms.cost[i] <= now.budget_left:
-                evidence = self.evidence(arm_of(arms, i), now, density)
+                evidence = self.evidence(arms, i, now, density)
                 if best < 0 or evidence < least:
                     best, least = i, evidence
         return best
 
-    def evidence(self, arm: Arm, now: Now, density: float) -> float:
+    def evidence(self, arms: Arms, arm: int, now: Now, density: float) -> float:
         """Return n kl(m, ρ c) + ln n."""
-        evidence = math.log(arm.pulls)
-        if arm.mean / arm.mean_cost < density:
-            target = (density * arm.mean_cost - now.reward_low) / (now.reward_high - now.reward_low)
-            evidence += arm.pulls * self.divergence(arm, now, target)
+        pulls, mean_cost = float(arms.pulls[arm]), float(arms.mean_cost[arm])
+        evidence = math.log(pulls)
+        if arms.mean[arm] / mean_cost < density:
+            target = (density * mean_cost - now.reward_low) / (now.reward_high - now.reward_low)
+            evidence += pulls * self.divergence(arms, arm, now, target)
         return evidence
 
     def least_evident(self, arms: Arms, now: Now, affordable: Counts, needed: Floats, drawn: int) -> int:
@@ -85,8 +87,8 @@ class IMED(Policy):
             arm = int(affordable[place])
             if arms.pulls[arm] > 0 and arms.mean[arm] < needed[place]:
                 target = (needed[place] - now.reward_low) / (now.reward_high - now.reward_low)
-                known = arm_of(arms, arm)
-                evidence = math.log(known.pulls) + known.pulls * self.divergence(known, now, target)
+                pulls = float(arms.pulls[arm])
+                evidence = math.log(pulls) + pulls * self.divergence(arms, arm, now, target)
                 if evidence < least:
                     best, least = arm, evidence
         return best
@@ -117,9 +119,37 @@ class TwoMomentIMED(IMED):
     proved.
     """
 
-    def divergence(self, arm: Arm, now: Now, target: float) -> float:
+    def divergence(self, arms: Arms, arm: int, now: Now, target: float) -> float:
         """Return D2(m, v, target)."""
-        return two_moment_divergence(scaled_mean(arm, now), scaled_variance(arm, now), target)
+        known = arm_of(arms, arm)
+        return two_moment_divergence(scaled_mean(known, now), scaled_variance(known, now), target)
+
+
+@dataclass(frozen=True)
+class EmpiricalIMED(IMED):
+    """`IMED` with K_inf (Honda and Takemura 2015): the smallest divergence from all rewards of the arm.
+
+    K_inf(F, u) is that from F, the rewards so far, to any law on the reward range with a mean of u. Without a budget it
+    is asymptotically optimal for any rewards that have an upper end; with one, no proof is known.
+
+    Parameters
+    ----------
+    points
+        On how many points of the reward range rewards are counted, see `EmpiricalKLUCB`.
+    """
+
+    points: int = POINTS
+
+    def __post_init__(self) -> None:
+        require_points(self.points)
+
+    def grid(self) -> int:
+        """Return the number of points."""
+        return self.points
+
+    def divergence(self, arms: Arms, arm: int, now: Now, target: float) -> float:
+        """Return K_inf(F, target)."""
+        return smallest_divergence(arms.histogram[arm], target)
 
 
 @allocating

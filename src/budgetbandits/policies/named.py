@@ -8,7 +8,8 @@ from budgetbandits.policies import indices, oracles
 from budgetbandits.policies.base import POLICIES
 from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.index_policy import IndexPolicy
-from budgetbandits.policies.minimum_empirical_divergence import IMED, TwoMomentIMED
+from budgetbandits.policies.indices.empirical import POINTS
+from budgetbandits.policies.minimum_empirical_divergence import IMED, EmpiricalIMED, TwoMomentIMED
 from budgetbandits.policies.price_of_knowledge import Poker
 from budgetbandits.policies.soaav import AboveAverage
 from budgetbandits.policies.thompson_sampling import Thompson, VarianceAwareThompson
@@ -342,15 +343,15 @@ def kl_ucb_sc() -> IndexPolicy:
 
 
 @POLICIES.register(by=indices.UCBB2)
-def ucb_b2(alpha: float = 2.01) -> IndexPolicy:
+def ucb_b2(alpha: float = 2.01, stable: bool = False) -> IndexPolicy:
     """UCB-B2 (Cayci et al. 2020), for random costs: knows the variances of rewards and costs; see `UCBB2`.
 
     Examples
     --------
     >>> ucb_b2()
-    IndexPolicy(index=UCBB2(alpha=2.01), oracle=Fractional())
+    IndexPolicy(index=UCBB2(alpha=2.01, stable=False), oracle=Fractional())
     """
-    return IndexPolicy(indices.UCBB2(alpha), oracles.Fractional())
+    return IndexPolicy(indices.UCBB2(alpha, stable), oracles.Fractional())
 
 
 @POLICIES.register(by=indices.PrimalDual)
@@ -411,6 +412,30 @@ def pacer(step: float = 0.05, smoothing: float = 0.05, most: float = 5.0, w: flo
     return Pacer(step, smoothing, most, w)
 
 
+@POLICIES.register(by=indices.EmpiricalKLUCB)
+def empirical_kl_ucb(points: int = POINTS, lazy: bool = True) -> IndexPolicy:
+    """Empirical KL-UCB on densities (Cappé et al. 2013), which looks at all rewards of an arm; see `EmpiricalKLUCB`.
+
+    Examples
+    --------
+    >>> empirical_kl_ucb()
+    IndexPolicy(index=EmpiricalKLUCB(points=65), oracle=Fractional(), lazy=True)
+    """
+    return IndexPolicy(indices.EmpiricalKLUCB(points), oracles.Fractional(), lazy=lazy)
+
+
+@POLICIES.register(by=indices.KLUCBSwitch)
+def kl_ucb_switch(points: int = POINTS, lazy: bool = True) -> IndexPolicy:
+    """KL-UCB-switch on densities (Garivier et al. 2022), with the horizon B / c, clipped; see `KLUCBSwitch`.
+
+    Examples
+    --------
+    >>> kl_ucb_switch()
+    IndexPolicy(index=KLUCBSwitch(points=65), oracle=Fractional(), clip=True, lazy=True)
+    """
+    return IndexPolicy(indices.KLUCBSwitch(points), oracles.Fractional(), clip=True, lazy=lazy)
+
+
 @POLICIES.register(by=indices.TwoMomentKLUCB)
 def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:
     """Two-moment KL-UCB with the budget as horizon: this project's own, without a proof; see `TwoMomentKLUCB`.
@@ -457,6 +482,18 @@ def imed() -> IMED:
     IMED()
     """
     return IMED()
+
+
+@POLICIES.register(by=EmpiricalIMED, source="Honda and Takemura 2015")
+def empirical_imed(points: int = POINTS) -> EmpiricalIMED:
+    """IMED with K_inf (Honda and Takemura 2015), which looks at all rewards of an arm; see `EmpiricalIMED`.
+
+    Examples
+    --------
+    >>> empirical_imed()
+    EmpiricalIMED(points=65)
+    """
+    return EmpiricalIMED(points)
 
 
 @POLICIES.register(by=TwoMomentIMED)

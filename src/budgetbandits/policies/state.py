@@ -23,6 +23,7 @@ from budgetbandits.policies.resources import Resources, columns_of
 __all__ = ["Arm", "Arms", "Now", "Requested"]
 
 DEARER: Final = 1.5  # times the dearest arm tried: an arm of another class
+_NEXT_TO_NOTHING: Final = 1e-9  # of a reward, at a point of a grid
 _LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
 FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
 
@@ -57,6 +58,10 @@ class Arms(NamedTuple):
     notes
         One number for each arm that the policy may write, in `Policy.take_note`, to remember what the above does not
         tell; 0 at first.
+    histogram
+        How often the arm has paid how much: a row each, on as many evenly spaced points of the reward range as the
+        policy asks for (`Policy.grid`), none by default. A reward between two points counts for each of them by how
+        near it is, so that the mean stays what it is. A policy that forgets does not forget these.
     resources
         What pulls take of each of several resources; None where there is one.
     """
@@ -73,6 +78,7 @@ class Arms(NamedTuple):
     cost_sum: Floats
     cost_squares: Floats
     notes: Floats
+    histogram: Floats
     resources: Resources | None
 
 
@@ -336,8 +342,12 @@ def fresh_arms(
     limits: Counts,
     reward_low: float,
     resources: Resources | None = None,
+    points: int = 0,
 ) -> Arms:
-    """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges."""
+    """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges.
+
+    Their rewards are to be counted on so many points of the range.
+    """
     size = len(prices)
     cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices.copy()
     cost_low[prices <= 0.0] = FREE_SHARE * (float(prices.max()) or 1.0)
@@ -354,6 +364,7 @@ def fresh_arms(
         cost_sum=np.zeros(size),
         cost_squares=np.zeros(size),
         notes=np.zeros(size),
+        histogram=np.zeros((size, points)),
         resources=resources,
     )
 
@@ -390,6 +401,20 @@ def learn(arms: Arms, arm: int, reward: float) -> None:
     arms.reward_sum[arm] += reward
     arms.reward_squares[arm] += reward * reward
     arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm]
+
+
+@kernel
+def count_reward(arms: Arms, arm: int, reward: float, low: float, high: float) -> None:
+    """Let one reward of an arm enter its histogram, if there is one: by parts, at the two points next to it."""
+    last = arms.histogram.shape[1] - 1
+    if last > 0:
+        place = (reward - low) / (high - low) * last
+        below = min(int(place), last - 1)
+        above = place - below
+        if min(above, 1.0 - above) < _NEXT_TO_NOTHING:  # by rounding, or as good as that
+            above = round(above)
+        arms.histogram[arm, below] += 1.0 - above
+        arms.histogram[arm, below + 1] += above
 
 
 @kernel

@@ -12,6 +12,7 @@ All run live and compiled. Simulations play the last two without looking closely
 from budgetbandits.policies.indices.base import *
 from budgetbandits.policies.indices.base import INDICES
 from budgetbandits.policies.indices.bayes import *
+from budgetbandits.policies.indices.empirical import *
 from budgetbandits.policies.indices.kl import *
 from budgetbandits.policies.indices.ratio import *
 from budgetbandits.policies.indices.ucb import *

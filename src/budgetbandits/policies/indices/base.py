@@ -46,6 +46,10 @@ class Index(Spec):
         """
         return now.reward_high
 
+    def grid(self) -> int:
+        """Return on how many points of the reward range rewards are to be counted; see `Policy.grid`."""
+        return 0
+
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return the value of a pull of each arm, in the units of the rewards."""
         raise NotImplementedError(f"{type(self).__name__} must define bounds(self, arms, now)")

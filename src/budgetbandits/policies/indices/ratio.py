@@ -11,7 +11,7 @@ There the index is the upper bound of the mean reward that its formula is made o
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -385,19 +385,26 @@ class UCBB2(DensityIndex):
     """UCB-B2 (Cayci, Eryilmaz and Srikant 2020): bounds that know the variances of rewards and of costs.
 
     ``r / c + 1.4 (ε + η r / c) / c`` where ε and η are sqrt(2 V α ln t / n) + 3 α ln t / n with V the variance of the
-    rewards, or of the costs. Logarithmic regret is proved for α above 2 and with one more rule, that an arm whose cost
-    is not known well enough comes first. It is left out here: it would spend small budgets on a few arms.
+    rewards, or of the costs. Logarithmic regret is proved for α above 2 and with the rule that an arm comes first whose
+    cost is not known well enough: the index is infinite while η is 0.28 c / 1.28 or more. That takes hundreds of pulls
+    of each arm, so that small budgets are spent on a few arms; it is left out unless it is asked for.
 
     Parameters
     ----------
     alpha
         Greater than 0: more explores longer.
+    stable
+        Whether arms whose cost is not known well enough come first.
     """
 
     alpha: float = 2.01
+    stable: bool = False
+
+    STABILITY: ClassVar[float] = 1.28
 
     def __post_init__(self) -> None:
         require(self.alpha, "alpha", "it must be greater than 0 and finite; 2.01 is usual", above=0)
+        require_flag(self.stable, "stable")
 
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
@@ -405,6 +412,8 @@ class UCBB2(DensityIndex):
         if arm.told > 0 and is_random(arm):
             cost_variance = arm.cost_squares / arm.told / (now.cost_high * now.cost_high) - cost * cost
         doubt = self.radius(cost_variance, arm, now)
+        if self.stable and doubt >= cost * (self.STABILITY - 1.0) / self.STABILITY:
+            return math.inf
         return reward / cost + 1.4 * (self.reward_radius(reward, arm, now) + reward / cost * doubt) / cost
 
     def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:

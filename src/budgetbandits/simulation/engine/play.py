@@ -20,6 +20,7 @@ from budgetbandits.policies.state import (
     Arms,
     Now,
     Requested,
+    count_reward,
     first_moment,
     fresh_arms,
     learn,
@@ -94,13 +95,14 @@ class RunState(NamedTuple):
 
 
 @allocating
-def begin(world: World, memory: Memory) -> RunState:
-    """Return a run in which nothing was pulled yet."""
+def begin(world: World, memory: Memory, points: int = 0) -> RunState:
+    """Return a run in which nothing was pulled yet, and rewards are counted on so many points."""
     charges = world.charges
     resources = another(world.resources)
-    arms = fresh_arms(world.prices, charges.least, charges.is_random, world.limits, world.reward_low, resources)
-    cheapest, least = world.prices.min(), arms.cost_low.min()
-    affordable = world.budget / least if least > 0.0 else _PULLS_MOST
+    least, is_random = charges.least, charges.is_random
+    arms = fresh_arms(world.prices, least, is_random, world.limits, world.reward_low, resources, points)
+    cheapest, least_price = world.prices.min(), arms.cost_low.min()
+    affordable = world.budget / least_price if least_price > 0.0 else _PULLS_MOST
     most_pulls = int(min(affordable, requests_of(world.requested), _PULLS_MOST)) + 1
     return RunState(
         arms=arms,
@@ -285,6 +287,7 @@ def learn_from_pull(
     check_lesson(lesson, world.reward_low, world.reward_high)
     is_barren = bool(arms.mean[arm] <= world.reward_low)
     learn(arms, arm, lesson)
+    count_reward(arms, arm, lesson, world.reward_low, world.reward_high)
     cost = price
     if world.charges.is_random:
         least, greatest = world.charges.least[arm], world.prices[arm]
@@ -348,7 +351,7 @@ def finish(world: World, state: RunState, culprit: int) -> Outcome:
 @allocating
 def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     """Play a run with any policy, asking it at every pull about what the memory holds."""
-    state = begin(world, memory)
+    state = begin(world, memory, policy.grid())
     arms = state.past.arms
     take_stock(world, state, world.supplies, state.arms.resources)
     while goes_on(world, state):
