@@ -1,66 +1,154 @@
 """The service over real HTTP: campaigns are created, asked, told and shown; errors are problem details."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
 
-import budgetbandits as bb
-from budgetbandits.testing.service import ServiceServer
-
-SPRING = {"costs": {"a": "0.10", "b": "0.25"}, "budget": "10.00", "reward_range": [0, 1], "seed": 7}
+from over_http import SPRING, ask, create, problem, served
 
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    address = f"sqlite:///{tmp_path_factory.mktemp('service')}/ads.db"
-    with bb.open_store(address) as store, ServiceServer(store) as service:
-        headers = {"Authorization": f"Bearer {service.token}"}
-        with httpx.Client(base_url=service.url, headers=headers) as http:
-            yield http
-
-
-def create(http: httpx.Client, name: str, **given: Any) -> dict[str, Any]:
-    answer = http.post("/v1/campaigns", json={"name": name} | SPRING | given)
-    assert answer.status_code == 201
-    shown: dict[str, Any] = answer.json()
-    return shown
-
-
-def problem(answer: httpx.Response) -> tuple[int, str, str]:
-    """Return what a problem says: its status, its type without what all have in common, and its detail."""
-    assert answer.headers["content-type"] == "application/problem+json"
-    said = answer.json()
-    assert said["status"] == answer.status_code
-    return answer.status_code, said["type"].removeprefix("urn:budgetbandits:error:"), said["detail"]
+    with served(tmp_path_factory.mktemp("service")) as (_, _, http):
+        yield http
 
 
 def test_a_campaign_is_created_asked_told_and_shown(http: httpx.Client) -> None:
-    create(http, "spring")
-    [pull] = http.post("/v1/campaigns/spring/ask", json={}).json()["pulls"]
+    path = create(http, "spring")
+    [pull] = ask(http, path)
     assert (pull["arm"], pull["cost"], pull["state"]) == ("a", "0.10", "new")
-    assert http.post("/v1/campaigns/spring/tell", json={"pull": pull["id"], "reward": 1, "cost": "0.08"}).json() == {
-        "warnings": []
-    }
-    shown = http.get("/v1/campaigns/spring").json()
+    told = http.post(f"{path}/tell", json={"pull": pull["id"], "reward": 1, "cost": "0.08"})
+    assert told.json() == {"warnings": []}
+    shown = http.get(path).json()
     assert shown["money"] == {"budget": "10.00", "spent": "0.08", "reserved": "0.00", "left": "9.92", "overrun": "0.00"}
-    assert (shown["pulls"], shown["reward_total"], shown["entries"]) == (1, 1.0, 2)
+    assert (shown["pulls"], shown["reward_total"], shown["entries"], shown["lease"]) == (1, 1.0, 2, 600.0)
+    assert http.get(f"{path}/money").json()["money"] == shown["money"]
+    assert [row["name"] for row in http.get("/v1/campaigns").json()["campaigns"]] == ["spring"]
+
+
+def test_an_ask_needs_no_body_and_no_content_type(http: httpx.Client) -> None:
+    path = create(http, "bare")
+    assert len(http.post(f"{path}/ask").json()["pulls"]) == 1
+    form = {"Content-Type": "application/x-www-form-urlencoded"}  # what curl says unless it is told otherwise
+    assert len(http.post(f"{path}/ask", content=b'{"n": 2}', headers=form).json()["pulls"]) == 2
+
+
+def test_a_pull_may_be_given_as_it_was_handed_out(http: httpx.Client) -> None:
+    path, other = create(http, "whole"), create(http, "other")
+    [pull], _ = ask(http, path), ask(http, other)
+    status, kind, detail = problem(http.post(f"{other}/cancel", json={"pull": pull}))
+    assert (status, kind) == (404, "unknown-pull")
+    assert "was handed out by the campaign 'whole#" in detail
+    assert http.post(f"{path}/cancel", json={"pull": pull}).json() == {}
+    assert "give the id of a pull" in problem(http.post(f"{path}/cancel", json={"pull": {"id": 1}}))[2]
+
+
+def test_many_pulls_are_told_at_once_and_each_has_its_own_answer(http: httpx.Client) -> None:
+    path = create(http, "batch")
+    pulls = ask(http, path, n=3)
+    tells = [{"pull": pull["id"], "reward": 0.5} for pull in pulls]
+    answer = http.post(f"{path}/tell", json={"tells": [*tells, {"pull": 99, "reward": 0.5}]})
+    *told, unknown = answer.json()["results"]
+    assert told == 3 * [{"warnings": []}]
+    assert (unknown["status"], unknown["type"]) == (404, "urn:budgetbandits:error:unknown-pull")
+    assert http.get(path).json()["reward_total"] == 1.5
+
+
+def test_what_would_be_a_warning_is_told(http: httpx.Client) -> None:
+    path = create(http, "warned")
+    [pull] = ask(http, path)
+    said = http.post(f"{path}/tell", json={"pull": pull["id"], "reward": 0.5, "cost": "0.0701"}).json()
+    assert said["warnings"][0].startswith("cost of pull 1 is 0.0701 and charged as 0.08")
+    tight = http.post("/v1/campaigns", json={"name": "tight"} | SPRING | {"requests": 1000}).json()
+    assert "some requests may go unanswered" in tight["warnings"][0]
+
+
+def test_leases_are_renewed_and_end(http: httpx.Client) -> None:
+    path = create(http, "leases")
+    first, second = ask(http, path, n=2)
+    until = http.post(f"{path}/renew", json={"pull": first["id"]}).json()["until"]
+    rows = http.get(f"{path}/pending").json()["pending"]
+    assert [row["id"] for row in rows] == [1, 2]
+    assert rows[0]["until"] == until > rows[1]["until"]
+    assert http.post(f"{path}/expire", json={"pull": second["id"], "cost": "0.03"}).json() == {"warnings": []}
+    reason = {"pull": second["id"], "cost": "0.05", "reason": "a bill that came later"}
+    assert http.post(f"{path}/adjust", json=reason).json() == {"warnings": []}
+    assert http.get(path).json()["money"]["spent"] == "0.05"
+
+
+def test_a_wait_ends_when_money_comes_back(http: httpx.Client) -> None:
+    path = create(http, "waiting", costs={"a": 10})
+    [pull] = ask(http, path)
+    assert ask(http, path, wait=0.01) == []
+    http.post(f"{path}/cancel", json={"pull": pull["id"]})
+    assert len(ask(http, path, wait="1 second")) == 1
+    status, _, detail = problem(http.post(f"{path}/ask", json={"wait": "1 minute"}))
+    assert (status, detail) == (422, "wait is '1 minute': wait for 30 seconds at most, and ask again after that")
 
 
 def test_a_name_may_hold_a_slash_and_anything_printable(http: httpx.Client) -> None:
-    create(http, "a/b ü%")
-    assert http.get("/v1/campaigns/a%2Fb%20%C3%BC%25").json()["name"] == "a/b ü%"
+    path = create(http, "a/b ü%")
+    assert path == "/v1/campaigns/a%2Fb%20%C3%BC%25"
+    assert http.get(path).json()["name"] == "a/b ü%"
+    assert len(ask(http, path)) == 1
+    assert problem(http.get("/v1/campaigns/a/b"))[:2] == (404, "not-found")
 
 
-def test_amounts_are_never_floats(http: httpx.Client) -> None:
-    body = {"name": "floats"} | SPRING | {"costs": {"a": 0.1}}
-    status, kind, detail = problem(http.post("/v1/campaigns", json=body))
-    assert (status, kind) == (422, "invalid-input")
-    assert detail.startswith("costs is {'a': 0.1}: give an amount as text")
+def test_arms_keep_the_type_of_their_names(http: httpx.Client) -> None:
+    path = create(http, "numbered", costs=[[0, "0.10"], ["0", "0.25"]])
+    assert ask(http, path, arm=0)[0]["cost"] == "0.10"
+    assert ask(http, path, arm="0")[0]["cost"] == "0.25"
+    assert [row["name"] for row in http.get(f"{path}/arms").json()["arms"]] == [0, "0"]
 
 
-def test_there_is_nothing_elsewhere(http: httpx.Client) -> None:
+def test_a_campaign_is_opened_or_created(http: httpx.Client) -> None:
+    body = {key: value for key, value in SPRING.items() if key != "seed"}
+    made, again = (http.put("/v1/campaigns/wanted", json=body) for _ in range(2))
+    assert (made.status_code, again.status_code) == (201, 200)
+    assert made.json()["seed"] == again.json()["seed"]
+    status, _, detail = problem(http.put("/v1/campaigns/wanted", json=body | {"budget": "11.00"}))
+    assert status == 422
+    assert "was created with another value of costs, budget or unit" in detail
+    assert problem(http.put("/v1/campaigns/wanted", json=body | {"name": "x"}))[0] == 422
+
+
+def test_policies_are_given_by_name_or_as_they_are_shown(http: httpx.Client) -> None:
+    path = create(http, "named", policy={"name": "kube", "width": 0.5})
+    shown = http.get(path).json()["policy"]
+    assert shown["index"] == {"type": "UCB1", "width": 0.5}
+    assert http.get(create(http, "shown", policy=shown)).json()["policy"] == shown
+    assert http.get(create(http, "default", policy=None)).json()["policy"]["index"]["type"] == "HorizonKLUCB"
+    for policy, said in (
+        ({"name": "best"}, "there is none of that name"),
+        ({"name": "kube", "length": 1}, "policy 'kube' takes width"),
+        ({"name": ["kube"]}, "there is none of that name"),
+        ({"type": "Nothing"}, "there is no Policy named 'Nothing'"),
+        ({"type": ["UCB1"]}, "there is no Policy named"),
+        ({"width": 1}, "must be an object with a 'type'"),
+    ):
+        status, _, detail = problem(http.post("/v1/campaigns", json={"name": "x"} | SPRING | {"policy": policy}))
+        assert status == 422
+        assert said in detail
+
+
+def test_errors_have_types_of_their_own(http: httpx.Client) -> None:
+    path = create(http, "errors")
+    [pull] = ask(http, path)
+    http.post(f"{path}/tell", json={"pull": pull["id"], "reward": 0.5})
+    exists = http.post("/v1/campaigns", json={"name": "errors"} | SPRING)
+    assert problem(exists)[:2] == (409, "campaign-exists")
+    assert problem(http.post(f"{path}/tell", json={"pull": 1, "reward": 1}))[:2] == (409, "pull-already-settled")
+    assert problem(http.post(f"{path}/tell", json={"pull": 1, "reward": 7}))[:2] == (422, "invalid-reward")
+    assert problem(http.post(f"{path}/cancel", json={"pull": 10**400}))[:2] == (404, "unknown-pull")
+    http.post(f"{path}/pause")
+    assert problem(http.post(f"{path}/ask"))[:2] == (409, "campaign-paused")
+    http.post(f"{path}/resume")
+    assert len(ask(http, path)) == 1
+    http.post(f"{path}/close")
+    assert problem(http.post(f"{path}/ask"))[:2] == (409, "campaign-closed")
     assert problem(http.get("/v1/campaigns/autumn"))[:2] == (404, "no-such-campaign")
     assert problem(http.get("/v1/nothing"))[:2] == (404, "not-found")
-    assert problem(http.delete("/v1/campaigns"))[:2] == (405, "method-not-allowed")
+    answer = http.delete("/v1/campaigns")
+    assert problem(answer)[:2] == (405, "method-not-allowed")
+    assert answer.headers["allow"] == "GET"

@@ -59,7 +59,7 @@ class Spec:
         if not isinstance(data, Mapping) or "type" not in data:
             raise InvalidState(f"{data!r} describes no {cls.__name__}: it must be an object with a 'type'")
         name = data["type"]
-        found = _CLASSES.get(name)
+        found = _CLASSES.get(name) if isinstance(name, str) else None
         if found is None or not issubclass(found, cls):
             raise InvalidState(
                 f"there is no {cls.__name__} named {name!r} here: import the module that defines it first"

@@ -2,9 +2,9 @@
 
 import math
 from dataclasses import dataclass, replace
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
+from starlette.requests import cookie_parser
 from starlette.types import Scope as Asked
 
 from budgetbandits.service.limits import RateLimits
@@ -141,11 +141,7 @@ def secret_in(asked: Asked) -> str:
         return ""
     if asked["method"] not in _SAFE and headers.get(b"x-requested-with") != FROM_PAGES.encode():
         return ""
-    try:
-        cookies: SimpleCookie = SimpleCookie(headers[b"cookie"].decode("latin-1"))
-    except CookieError:
-        return ""
-    return cookies[COOKIE].value if COOKIE in cookies else ""
+    return cookie_parser(headers[b"cookie"].decode("latin-1")).get(COOKIE, "")
 
 
 def unauthenticated() -> Refused:

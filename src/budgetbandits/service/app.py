@@ -59,7 +59,8 @@ def make_app(
         redirect_slashes=False,
     )
     app.state.shared = shared
-    app.include_router(api.ROUTER)
+    for router in api.ROUTERS:
+        app.include_router(router)
     add_pages(app)
     app.add_exception_handler(BudgetBanditsError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)

@@ -15,14 +15,14 @@ from budgetbandits.errors import InvalidInput, NoSuchCampaign
 from budgetbandits.policies import POLICIES, Policy, recommended
 from budgetbandits.service import rows, shapes, views
 from budgetbandits.service.actions import ActionRoute
-from budgetbandits.service.api.described import answers
+from budgetbandits.service.api.described import VERSION, answers
 from budgetbandits.service.calls import Administering, AnyCall, Naming, Reading
 from budgetbandits.service.tokens import Scope
 
 __all__ = ["actions", "looks"]
 
-looks = APIRouter(tags=["campaigns"])
-actions = APIRouter(tags=["campaigns"], route_class=ActionRoute)
+looks = APIRouter(prefix=VERSION, tags=["campaigns"])
+actions = APIRouter(prefix=VERSION, tags=["campaigns"], route_class=ActionRoute)
 
 Shown = dict[str, Any]
 Included = Annotated[

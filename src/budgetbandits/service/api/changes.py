@@ -8,14 +8,14 @@ from starlette.responses import Response
 
 from budgetbandits.service import shapes, views
 from budgetbandits.service.actions import ActionRoute
-from budgetbandits.service.api.described import answers
+from budgetbandits.service.api.described import CAMPAIGN, answers
 from budgetbandits.service.calls import CampaignCall, Changing, Funding
 
 __all__ = ["actions"]
 
 Given = ParamSpec("Given")
 
-actions = APIRouter(prefix="/campaigns/{campaign}", tags=["changes"], route_class=ActionRoute)
+actions = APIRouter(prefix=CAMPAIGN, tags=["changes"], route_class=ActionRoute)
 DONE = answers(shapes.Done, body="needed")
 DONE_WITHOUT = answers(shapes.Done, body="optional")
 

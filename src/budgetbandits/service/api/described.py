@@ -6,7 +6,13 @@ from typing import Any, Final, Literal
 from budgetbandits.service.problems import MEDIA_TYPE
 from budgetbandits.service.shapes import ProblemDetails
 
-__all__ = ["answers"]
+__all__ = ["CAMPAIGN", "VERSION", "answers"]
+
+VERSION: Final = "/v1"
+"""What all paths of the API begin with."""
+
+CAMPAIGN: Final = f"{VERSION}/campaigns/{{campaign}}"
+"""The path of a campaign."""
 
 _ALWAYS: Final = {
     400: "The request cannot be read.",

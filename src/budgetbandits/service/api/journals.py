@@ -12,13 +12,13 @@ from budgetbandits.errors import HistoryLost
 from budgetbandits.service import rows, shapes, views
 from budgetbandits.service.access import secret_in
 from budgetbandits.service.actions import ActionRoute
-from budgetbandits.service.api.described import answers
+from budgetbandits.service.api.described import CAMPAIGN, answers
 from budgetbandits.service.calls import Reading, Verifying
 
 __all__ = ["actions", "looks"]
 
-looks = APIRouter(prefix="/campaigns/{campaign}", tags=["journal"])
-actions = APIRouter(prefix="/campaigns/{campaign}", tags=["journal"], route_class=ActionRoute)
+looks = APIRouter(prefix=CAMPAIGN, tags=["journal"])
+actions = APIRouter(prefix=CAMPAIGN, tags=["journal"], route_class=ActionRoute)
 
 _PAGE_MOST: Final = 5000
 _PART: Final = 2**16  # bytes that are sent at a time

@@ -14,13 +14,13 @@ from budgetbandits.core.notices import noticed
 from budgetbandits.errors import BudgetBanditsError, InvalidInput
 from budgetbandits.service import shapes, views
 from budgetbandits.service.actions import ActionRoute
-from budgetbandits.service.api.described import answers
+from budgetbandits.service.api.described import CAMPAIGN, answers
 from budgetbandits.service.calls import Asking, Changing, Settling
 from budgetbandits.service.problems import problem_of
 
 __all__ = ["actions"]
 
-actions = APIRouter(prefix="/campaigns/{campaign}", tags=["pulls"], route_class=ActionRoute)
+actions = APIRouter(prefix=CAMPAIGN, tags=["pulls"], route_class=ActionRoute)
 
 _LONGEST_WAIT: Final = 30.0  # seconds
 _MANY: Final = 200  # pulls, from which on a thread writes them as JSON

@@ -6,12 +6,12 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from budgetbandits.service import rows, shapes, views
-from budgetbandits.service.api.described import answers
+from budgetbandits.service.api.described import CAMPAIGN, answers
 from budgetbandits.service.calls import Reading
 
 __all__ = ["looks"]
 
-looks = APIRouter(prefix="/campaigns/{campaign}", tags=["standing"])
+looks = APIRouter(prefix=CAMPAIGN, tags=["standing"])
 
 
 @looks.get("/money", **answers(shapes.MoneyShown))

@@ -7,15 +7,15 @@ from starlette.responses import Response
 
 from budgetbandits.service import shapes, views
 from budgetbandits.service.actions import ActionRoute
-from budgetbandits.service.api.described import answers
+from budgetbandits.service.api.described import VERSION, answers
 from budgetbandits.service.calls import AdminCall, Administering, Call, Revoking
 from budgetbandits.service.problems import Refused
 from budgetbandits.service.tokens import StoreTokens, Token
 
 __all__ = ["actions", "looks"]
 
-looks = APIRouter(tags=["tokens"])
-actions = APIRouter(tags=["tokens"], route_class=ActionRoute)
+looks = APIRouter(prefix=VERSION, tags=["tokens"])
+actions = APIRouter(prefix=VERSION, tags=["tokens"], route_class=ActionRoute)
 
 
 @looks.get("/tokens", **answers(shapes.TokenList, campaign=False))

@@ -1,0 +1,231 @@
+"""Who may do what: without a token nothing, with a lesser one less, and nothing is learned about what exists."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.service.access import COOKIE
+from budgetbandits.service.limits import RateLimits
+from budgetbandits.service.token_file import FileTokens
+from budgetbandits.service.tokens import digest_of
+from budgetbandits.testing.service import ServiceServer
+from over_http import SPRING, ask, client_of, create, problem, served
+
+OPEN = {"/livez", "/readyz"}
+FOR_READERS = {("post", "/v1/campaigns/{campaign}/verify")}
+
+
+@pytest.fixture(scope="module")
+def all_of_it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[bb.Store, ServiceServer, httpx.Client]]:
+    with served(tmp_path_factory.mktemp("access")) as all_of_it:
+        create(all_of_it[2], "spring")
+        create(all_of_it[2], "autumn")
+        yield all_of_it
+
+
+@pytest.fixture
+def service(all_of_it: tuple[bb.Store, ServiceServer, httpx.Client]) -> ServiceServer:
+    return all_of_it[1]
+
+
+@pytest.fixture
+def http(all_of_it: tuple[bb.Store, ServiceServer, httpx.Client]) -> httpx.Client:
+    return all_of_it[2]
+
+
+def made(http: httpx.Client, name: str, scope: str, campaign: str | None = None) -> dict[str, Any]:
+    answer = http.post("/v1/tokens", json={"name": name, "scope": scope, "campaign": campaign})
+    assert answer.status_code == 201
+    token: dict[str, Any] = answer.json()
+    return token
+
+
+def routes(http: httpx.Client) -> list[tuple[str, str]]:
+    """Return all methods and paths that are described, but for those that need no token."""
+    paths = http.get("/openapi.json").json()["paths"]
+    return [(method, path) for path, methods in paths.items() for method in methods if path not in OPEN]
+
+
+def filled(path: str, campaign: str = "spring") -> str:
+    return path.replace("{campaign}", campaign).replace("{pull}", "1").replace("{token}", "1")
+
+
+@pytest.mark.parametrize("token", ["", "bb_wrong", "bb_" + 43 * "x"])
+def test_without_a_token_nothing_is_answered(service: ServiceServer, http: httpx.Client, token: str) -> None:
+    described = routes(http)
+    assert len(described) > 30
+    elsewhere = [("get", "/v1/nothing"), ("get", "/v1/campaigns/winter"), ("get", "/openapi.json"), ("get", "/metrics")]
+    with client_of(service, token) as stranger:
+        answers = [stranger.request(method, filled(path)) for method, path in [*described, *elsewhere]]
+        assert {problem(answer) for answer in answers} == {problem(answers[0])}
+        assert problem(answers[0])[:2] == (401, "access-denied")
+        assert answers[0].headers["www-authenticate"] == "Bearer"
+        assert {stranger.get(path).text for path in OPEN} == {"ok\n"}
+
+
+def test_who_may_read_changes_nothing(service: ServiceServer, http: httpx.Client) -> None:
+    with client_of(service, made(http, "reader", "read")["token"]) as reader:
+        for method, path in routes(http):
+            answer = reader.request(method, filled(path), params={"after": 10**9})  # no stream that goes on
+            if (method == "get" and path != "/v1/tokens") or (method, path) in FOR_READERS:
+                assert answer.status_code in (200, 404, 409), (method, path)
+            else:
+                assert problem(answer)[:2] == (403, "access-denied"), (method, path)
+    assert http.get("/v1/campaigns/spring").json()["entries"] == 0
+
+
+def test_who_may_work_asks_and_tells_and_no_more(service: ServiceServer, http: httpx.Client) -> None:
+    path = create(http, "works")
+    with client_of(service, made(http, "worker", "work")["token"]) as worker:
+        first, second, third = ask(worker, path, n=3)
+        for verb, pull in (("cancel", first), ("expire", second), ("renew", third)):
+            assert worker.post(f"{path}/{verb}", json={"pull": pull}).status_code == 200
+        assert worker.post(f"{path}/tell", json={"pull": third, "reward": 1}).status_code == 200
+        for verb in (
+            "adjust",
+            "deposit",
+            "withdraw",
+            "observe",
+            "arms",
+            "reprice",
+            "limit",
+            "retire",
+            "pause",
+            "close",
+        ):
+            assert problem(worker.post(f"{path}/{verb}", json={}))[0] == 403
+        assert problem(worker.post("/v1/campaigns", json={"name": "x"} | SPRING))[0] == 403
+    rows = http.get(f"{path}/journal").json()["entries"]
+    assert {row["actor"] for row in rows} == {"worker"}
+
+
+def test_a_token_of_one_campaign_learns_nothing_of_others(service: ServiceServer, http: httpx.Client) -> None:
+    token = made(http, "spring only", "admin", "spring")["token"]
+    with client_of(service, token) as bound:
+        for method, path in routes(http):
+            if "{campaign}" in path:
+                there, not_there = (bound.request(method, filled(path, name)) for name in ("autumn", "winter"))
+                assert problem(there) == problem(not_there)
+                assert problem(there)[:2] == (403, "access-denied")
+            elif path != "/v1/campaigns" or method != "get":
+                assert problem(bound.request(method, filled(path)))[0] == 403, (method, path)
+        assert [row["name"] for row in bound.get("/v1/campaigns").json()["campaigns"]] == ["spring"]
+        assert bound.get("/v1/campaigns/spring").status_code == 200
+        assert bound.post("/v1/campaigns/spring/pause").status_code == 200
+        assert bound.post("/v1/campaigns/spring/resume").status_code == 200
+
+
+def test_a_token_that_is_revoked_is_refused(service: ServiceServer, http: httpx.Client) -> None:
+    token = made(http, "short", "read")
+    with client_of(service, token["token"]) as short:
+        assert short.get("/v1/campaigns").status_code == 200
+        revoked = http.post(f"/v1/tokens/{token['id']}/revoke")
+        assert revoked.json()["revoked"] is not None
+        assert short.get("/v1/campaigns").status_code == 401
+    for wrong in ("0", "999", "x", 30 * "9", "%C2%B2"):
+        assert problem(http.post(f"/v1/tokens/{wrong}/revoke"))[:2] == (404, "no-such-token")
+
+
+def test_secrets_are_shown_once(http: httpx.Client) -> None:
+    token = made(http, "once", "work", "spring")
+    rows = http.get("/v1/tokens").json()["tokens"]
+    assert {key: value for key, value in token.items() if key != "token"} in rows
+    assert token["token"] not in http.get("/v1/tokens").text
+    again = http.post("/v1/tokens", json={"name": "once", "scope": "work"})
+    assert problem(again)[:2] == (409, "token-exists")
+
+
+def test_a_cookie_is_for_pages(service: ServiceServer) -> None:
+    """Other sites can let a browser send a request with its cookies, but no header of their own."""
+    cookies = {"Cookie": f'a=b; {COOKIE}="{service.token}"; c'}
+    with httpx.Client(base_url=service.url, headers=cookies) as browser:
+        assert browser.get("/v1/campaigns").status_code == 200
+        assert problem(browser.post("/v1/campaigns/spring/pause"))[0] == 401
+        from_pages = {"X-Requested-With": "budgetbandits"}
+        assert browser.post("/v1/campaigns/spring/pause", headers=from_pages).status_code == 200
+        assert browser.post("/v1/campaigns/spring/resume", headers=from_pages).status_code == 200
+        wrong = {"Authorization": "Basic YTpi"}  # whoever says who they are is not taken for somebody else
+        assert browser.get("/v1/campaigns", headers=wrong).status_code == 401
+
+
+def test_every_answer_says_what_browsers_must_not_do(service: ServiceServer, http: httpx.Client) -> None:
+    stranger = httpx.get(f"{service.url}/v1/campaigns")
+    for answer in (http.get("/v1/campaigns"), http.get("/"), http.get("/v1/x"), http.get("/static/x"), stranger):
+        headers = answer.headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == "no-store"
+        assert "server" not in headers
+
+
+def test_a_token_stands_in_no_error_and_no_log(
+    service: ServiceServer, http: httpx.Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: bb.Store) -> None:
+        raise RuntimeError("never mind")
+
+    secret = "bb_this_is_a_secret_that_nobody_may_see_here"
+    monkeypatch.setattr(bb.Store, "list", fails)
+    with caplog.at_level(logging.DEBUG):
+        answer = http.get("/v1/campaigns", params={"token": service.token})
+        assert problem(answer)[:2] == (500, "unexpected")
+        assert "never mind" not in answer.text
+        assert (
+            secret not in httpx.get(f"{service.url}/v1/campaigns", headers={"Authorization": f"Bearer {secret}"}).text
+        )
+    said = [record.getMessage() for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))]
+    assert said == ["a request failed: GET /v1/campaigns"]
+    assert "never mind" in caplog.text
+    assert not any(token in text for token in (secret, service.token) for text in said)
+
+
+def test_a_token_may_make_so_many_requests(tmp_path: Path) -> None:
+    with served(tmp_path, limits=RateLimits(rate=0.01, burst=3)) as (_, service, http):
+        assert [http.get("/v1/campaigns").status_code for _ in range(4)] == [200, 200, 200, 429]
+        answer = http.get("/v1/campaigns")
+        assert problem(answer)[:2] == (429, "too-many-requests")
+        assert 90 <= int(answer.headers["retry-after"]) <= 100
+        assert httpx.get(f"{service.url}/livez").status_code == 200
+
+
+def test_a_service_that_only_shows(tmp_path: Path) -> None:
+    with bb.open_store(f"sqlite:///{tmp_path}/ads.db") as store:
+        ads = store.create("spring", policy=bb.kube(), costs=[1], budget=10, reward_range=(0, 1))
+        ads.ask()
+    with (
+        bb.open_store(f"sqlite:///{tmp_path}/ads.db", read_only=True) as store,
+        ServiceServer(store, no_token=True, read_only=True) as service,
+        client_of(service, "") as http,
+    ):
+        assert http.get("/v1/campaigns/spring").json()["pulls"] == 1
+        assert http.post("/v1/campaigns/spring/verify").json()["verified"] is True
+        status, _, detail = problem(http.post("/v1/campaigns/spring/ask"))
+        assert (status, "--read-only" in detail) == (403, True)
+
+
+def test_tokens_may_be_in_a_file(tmp_path: Path) -> None:
+    secret = "bb_in_a_file"
+    file = tmp_path / "tokens.toml"
+    file.write_text(f'[[token]]\nname = "alice"\nscope = "admin"\nsha256 = "{digest_of(secret)}"\n', encoding="utf-8")
+    with served(tmp_path, tokens=FileTokens(file)) as (_, service, _), client_of(service, secret) as http:
+        path = create(http, "spring")
+        ask(http, path)
+        assert http.get(f"{path}/journal").json()["entries"][0]["actor"] == "alice"
+        assert problem(http.get("/v1/tokens"))[:2] == (409, "tokens-elsewhere")
+        assert problem(http.post("/v1/tokens", json={"name": "x", "scope": "read"}))[0] == 409
+
+
+def test_the_last_use_of_a_token_is_written_down_at_the_end(tmp_path: Path) -> None:
+    with served(tmp_path) as (_, _, http):
+        http.get("/v1/campaigns")
+    with served(tmp_path) as (_, _, http):
+        first, second = http.get("/v1/tokens").json()["tokens"]
+        assert first["last_used"] is not None
+        assert second["last_used"] is None  # that is written down now and then
