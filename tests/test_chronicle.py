@@ -118,6 +118,16 @@ def test_a_long_journal_is_thinned() -> None:
     assert (points[0].entry, points[-1].entry) == (0, 1000)
 
 
+def test_a_long_journal_is_read_in_parts() -> None:
+    journal = [Entry(number, number, Kind.DEPOSITED, amount=1, key=str(number)) for number in (1, 2, 3)]
+    chronicle = Chronicle(0, [10], lambda after: journal[after:])
+    read = []
+    while not chronicle.is_complete:
+        chronicle.catch_up(within=0)
+        read.append((chronicle.entries, chronicle.points()[-1].budget))
+    assert read == [(1, (11,)), (2, (12,)), (3, (13,)), (3, (13,))]
+
+
 def test_intervals_hold_the_mean_and_narrow() -> None:
     wide, narrow = (mean_interval(3.0, count, (2, 4)) for count in (4, 400))
     assert 2 < wide[0] < narrow[0] < 3 < narrow[1] < wide[1] < 4

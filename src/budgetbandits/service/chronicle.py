@@ -4,7 +4,9 @@ A campaign itself knows how it stands now. How it came there is in its journal a
 each is read once, and a few hundred points are kept.
 """
 
+import math
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Self
@@ -73,6 +75,11 @@ class Chronicle:
     most
         How many points are kept at least, where there are so many entries; never twice as many.
 
+    Attributes
+    ----------
+    is_complete
+        Whether the journal was read to its end the last time.
+
     Examples
     --------
     >>> journal = [
@@ -97,6 +104,7 @@ class Chronicle:
         most: int = 400,
     ) -> None:
         nothing = (0,) * len(budgets)
+        self.is_complete = False
         self._read = read
         self._releases = releases
         self._most = most
@@ -116,11 +124,21 @@ class Chronicle:
         releases = campaign.on_expire == "release"
         return cls(timestamp(campaign.created), budgets, campaign.journal, releases=releases)
 
-    def catch_up(self) -> None:
-        """Read what was appended to the journal since."""
+    def catch_up(self, within: float | None = None) -> None:
+        """Read what was appended to the journal since, for so many seconds at most: the rest another time."""
         with self._lock:
+            end = math.inf if within is None else time.monotonic() + within
             for entry in self._read(self._now.entry):
                 self._note(entry)
+                self.is_complete = time.monotonic() < end
+                if not self.is_complete:
+                    return
+            self.is_complete = True
+
+    @property
+    def entries(self) -> int:
+        """How many entries were read."""
+        return self._now.entry
 
     def points(self) -> list[Point]:
         """Return how the campaign stood over time: at its creation first, and after the last entry read at the end."""

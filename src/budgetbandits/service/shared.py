@@ -92,11 +92,11 @@ class Shared:
                 self._open[name] = campaign
             return self._open[name]
 
-    def chronicle(self, campaign: Campaign) -> Chronicle:
-        """Return the chronicle of a campaign, up to its last entry. The first time that reads the whole journal."""
+    def chronicle(self, campaign: Campaign, within: float | None = None) -> Chronicle:
+        """Return the chronicle of a campaign. The first time that reads the whole journal, so many seconds at most."""
         # If two threads begin at the same time, the second one takes what the first one made.
         chronicle = self._chronicles.setdefault(campaign.name, Chronicle.of(campaign))
-        chronicle.catch_up()
+        chronicle.catch_up(within)
         return chronicle
 
     async def is_ready(self) -> bool:

@@ -13,11 +13,13 @@ from budgetbandits.service import rows, views
 from budgetbandits.service.calls import CampaignCall
 from budgetbandits.service.chronicle import Chronicle, Point
 from budgetbandits.service.dashboard.forecast import End, Standing, ends
-from budgetbandits.service.dashboard.formats import how_long, share
+from budgetbandits.service.dashboard.formats import how_long, percent, share
 from budgetbandits.service.shared import Shared
 
 __all__ = ["entries_before", "forecast_of", "glance", "of_campaign", "policy_shown"]
 
+_READING: Final = 1.0  # seconds in which a long journal is read for a page; the next look reads on
+_CAMPAIGNS: Final = 100  # on a page
 _ARMS_MOST: Final = 200  # that a page shows
 _PENDING_MOST: Final = 100
 _ENTRIES: Final = 50  # shown at first, and at a time further down
@@ -26,9 +28,15 @@ _NEW_ENTRIES_MOST: Final = 500  # since the page was looked at last
 Shown = dict[str, Any]
 
 
-def glance(shared: Shared, only: str | None) -> list[Shown]:
-    """Return all campaigns in short, the newest first, or the only one that may be seen."""
-    return [_in_short(shared, row.name) for row in reversed(shared.store.list()) if only in (None, row.name)]
+def glance(shared: Shared, only: str | None, page: int) -> Shown:
+    """Return a page of all campaigns in short, the newest first, or the only one that may be seen."""
+    names = [row.name for row in reversed(shared.store.list()) if only in (None, row.name)]
+    shown = names[_CAMPAIGNS * (page - 1) : _CAMPAIGNS * page]
+    return {
+        "campaigns": [_in_short(shared, name) for name in shown],
+        "page": page,
+        "pages": max(-(-len(names) // _CAMPAIGNS), 1),
+    }
 
 
 def _in_short(shared: Shared, name: str) -> Shown:
@@ -55,9 +63,10 @@ def _summary(ads: Campaign) -> Shown:
 
 def of_campaign(call: CampaignCall, now: datetime, after: int) -> Shown:
     """Return all that the page of a campaign shows, with the newest entries of its journal after one."""
-    chronicle = call.shared.chronicle(call.campaign)
+    chronicle = call.shared.chronicle(call.campaign, _READING)
     shown = call.campaign.at_once(partial(_at_one_moment, chronicle))
     campaign = shown["campaign"]
+    reading = None if chronicle.is_complete else percent(chronicle.entries / campaign["entries"])
     journal = _newest_entries(call.campaign, campaign["entries"], after)
     return shown | {
         "resources": _purses(campaign),
@@ -65,7 +74,8 @@ def of_campaign(call: CampaignCall, now: datetime, after: int) -> Shown:
         "arms_more": max(len(shown["arms"]) - _ARMS_MOST, 0),
         "pending": _pending_shown(shown["pending"], now),
         "pending_count": len(shown["pending"]),
-        "forecast": forecast_of(campaign, chronicle.points(), now),
+        "forecast": {"ends": [], "silence": ""} if reading else forecast_of(campaign, chronicle.points(), now),
+        "reading": reading,
         "journal": journal,
         "first_shown": journal[-1]["number"] if journal else 0,
         "verification": views.verification(call.shared.verifier.last(call.campaign.name)),

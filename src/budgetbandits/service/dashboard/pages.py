@@ -134,11 +134,10 @@ async def sign_out() -> Response:
 
 
 @router.get("/")
-async def show_campaigns(call: SignedIn) -> Response:
+async def show_campaigns(call: SignedIn, page: Annotated[int, Query(ge=1, le=10**6)] = 1) -> Response:
     """Show all campaigns at a glance."""
-    only = call.caller.campaign
-    campaigns = await call.shared.in_thread(contents.glance, call.shared, only)
-    return rendered("campaigns.html", call.caller, place="campaigns", campaigns=campaigns)
+    shown = await call.shared.in_thread(contents.glance, call.shared, call.caller.campaign, page)
+    return rendered("campaigns.html", call.caller, place="campaigns", **shown)
 
 
 @router.get("/new-campaign")

@@ -10,7 +10,11 @@ const PAUSE = 2000; // between two readings of the series, at least
 const TOPIC = "charts";
 const HEIGHT = 280;
 
+const LEAST = 60; // seconds that a chart spans
 const DAY = 86400;
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact" });
+const amountText = (amount) => (amount < 1e5 ? amount.toLocaleString("en") : COMPACT.format(amount));
+
 // How times are written along the axis: of ticks so many seconds apart, and what stands below where the day or year turns.
 const MOMENTS = [
   [365 * DAY, "{YYYY}", null, null, null, null, null, null, 1],
@@ -29,6 +33,11 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 export const draw = paced(load, () => PAUSE);
 
 async function load() {
+  const { reading } = document.getElementById("chart-ends").dataset;
+  if (reading) {
+    for (const words of document.querySelectorAll(".chart-wait")) words.textContent = `Reading the journal: ${reading}`;
+    return;
+  }
   try {
     points = (await read(document.getElementById("charts").dataset.series)).points;
     for (const place of document.querySelectorAll(".chart")) show(place);
@@ -64,7 +73,7 @@ function forecast(resource) {
 /** The columns with a line on to where the money ends; what lies further ahead than behind is cut off. */
 function withForecast({ times, spent, used, budget }, end) {
   const now = Math.max(serverTime() / 1000, times.at(-1));
-  const furthest = now + Math.max(now - times[0], 60);
+  const furthest = now + Math.max(now - times[0], LEAST);
   const lines = [[...times, now], [...used, used.at(-1)], [...spent, spent.at(-1)], [...budget, budget.at(-1)]];
   const ahead = lines[0].map(() => null);
   if (end) {
@@ -108,8 +117,11 @@ function options(place) {
     ...size(place),
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-    scales: { y: { range: (_, least, greatest) => [Math.min(least, 0), greatest * 1.04 || 1] } },
-    axes: [{ ...axis, space: 90, values: MOMENTS }, { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en")) }],
+    scales: {
+      x: { range: (_, first, last) => [first, Math.max(last, first + LEAST)] },
+      y: { range: (_, least, greatest) => [Math.min(least, 0), greatest * 1.04 || 1] },
+    },
+    axes: [{ ...axis, space: 90, values: MOMENTS }, { ...axis, size: 64, values: (_, ticks) => ticks.map(amountText) }],
     series: [
       {},
       { paths: stepped, width: 1, stroke: () => colour("--reserved"), fill: () => colour("--reserved-soft"), points: { show: false } },
@@ -136,7 +148,7 @@ function drawEnds(chart) {
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    ctx.fillText(end.what === "requests" ? "requests end" : "end", x - 6, bbox.top + 14 * devicePixelRatio);
+    ctx.fillText(end.what === "requests" ? "requests end" : "end", x - 6, bbox.top + bbox.height - 8 * devicePixelRatio);
   }
   ctx.restore();
 }

@@ -34,6 +34,7 @@ export function takeOver(fresh) {
   const before = scroll.scrollHeight;
   const isReading = scroll.scrollTop > 0;
   body.prepend(...added);
+  document.getElementById("no-entries").hidden = true;
   if (isReading) scroll.scrollTop += scroll.scrollHeight - before;
   while (body.children.length > MOST) body.lastElementChild.remove();
   document.getElementById("newer").hidden = !isReading;

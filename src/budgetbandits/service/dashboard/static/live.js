@@ -50,6 +50,12 @@ function takeOver(fresh) {
   tick(document);
   journal.takeOver(fresh);
   onFresh();
+  readOn();
+}
+
+/** Look again at a long journal that has not been read to its end: each look reads on. */
+function readOn() {
+  if (document.querySelector("[data-reading]")) refresh();
 }
 
 function fail(error) {
@@ -74,6 +80,7 @@ function status(kind, text) {
 export function watch(then) {
   const live = document.getElementById("live");
   onFresh = then;
+  readOn();
   if (live.dataset.events) watchEvents(live.dataset.events);
   else watchList(1000 * Number(live.dataset.poll));
 }
