@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import budgetbandits as bb
 from budgetbandits.campaigns.sql import names
-from budgetbandits.errors import StoreUnavailable
+from budgetbandits.errors import HistoryLost, StoreUnavailable
 from budgetbandits.testing import new_campaign
 
 pytestmark = pytest.mark.usefixtures("journal")
@@ -110,6 +111,45 @@ def test_a_log_that_is_removed_or_replaced_is_noticed(url: str, tmp_path: Path, 
         log.write_bytes(content)
         with pytest.raises(StoreUnavailable, match="removed or replaced"):
             ads.ask()
+
+
+def test_so_is_one_that_is_cut(url: str, tmp_path: Path, journal: str) -> None:
+    with bb.open_store(url) as store, bb.open_store(url) as other:
+        ads, again = new_campaign(store, budget=1000), other.open("ads")
+        ads.ask(n=50)
+        log = tmp_path / "a.db-wal"
+        if journal != "log":
+            return
+        engine: Any = other.backend
+        with (
+            engine.engine.connect() as connection
+        ):  # which puts what is in the log into the file, as backup programs do
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").close()
+        assert log.stat().st_size == 0
+        ads.ask()
+        ads.ask(n=50)
+        assert ads.verify().entries == 101
+        os.truncate(log, 0)
+        for use in (ads.ask, lambda: ads.money, again.ask):
+            with pytest.raises(StoreUnavailable, match=r"a\.db-wal was cut while .* may be lost\. Stop all programs"):
+                use()
+        head = ads._clerk.head_seen
+    with bb.open_store(url) as store, pytest.raises(HistoryLost, match="never had the head"):
+        store.open("ads").verify(head)
+
+
+def test_a_queue_that_is_none_is_refused(url: str, tmp_path: Path) -> None:
+    bb.open_store(url).close()
+    queue, victim = tmp_path / "a.db-next", tmp_path / "victim"
+    queue.unlink()
+    queue.symlink_to(victim)
+    with pytest.raises(StoreUnavailable, match=r"a\.db-next cannot be opened: .*; remove it"):
+        bb.open_store(url)
+    assert not victim.exists()
+    queue.unlink()
+    queue.mkdir()
+    with pytest.raises(StoreUnavailable, match=r"a\.db-next cannot be opened: .*; remove it"):
+        bb.open_store(url)
 
 
 def test_nothing_stays_open(url: str) -> None:

@@ -71,9 +71,10 @@ def check_locks(path: Path) -> None:
     if not _HAS_LOCKS:
         return
     with contextlib.ExitStack() as files:
-        first, second = (os.open(path, os.O_RDWR) for _ in range(2))
-        for file in (first, second):
-            files.callback(os.close, file)
+        try:
+            first, second = (_opened(path, files) for _ in range(2))
+        except OSError as error:
+            raise StoreUnavailable(f"{path} cannot be opened: {error.strerror}; remove it") from error
         try:
             _set(first, _WRITE, _BEGIN, 1)
             works = _is_locked(second, _BEGIN, 1)
@@ -86,6 +87,12 @@ def check_locks(path: Path) -> None:
             f"locks have no effect on the file system of {path}, so that two processes would spend a budget twice: put "
             "the file on a local disk, or use PostgreSQL"
         )
+
+
+def _opened(path: Path, files: contextlib.ExitStack) -> int:
+    file = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    files.callback(os.close, file)
+    return file
 
 
 def _place_of(path: Path) -> int:

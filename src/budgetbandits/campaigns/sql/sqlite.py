@@ -75,6 +75,8 @@ class SqliteBackend(SqlBackend):
         self._contents = _contents_of(path) if address.endswith(_IMMUTABLE) else None
         self._anchor: Any = None
         self._log_files: dict[Path, tuple[int, int] | None] = {}
+        self._log_size = 0
+        self._is_log_cut = False
         self.set_up()
         self._hold(connect)
 
@@ -90,6 +92,7 @@ class SqliteBackend(SqlBackend):
             self._anchor = connect()
             self._anchor.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             self._log_files = {log: found for log in _log_files_of(self._path) if (found := _identity(log))}
+            self._log_size = _size(_log_of(self._path))
         except self._driver.Error as error:
             self.close()
             raise StoreUnavailable(f"{self.where} cannot be opened now: {error}. Try again") from error
@@ -173,11 +176,33 @@ class SqliteBackend(SqlBackend):
             raise self._changed()
         for log, identity in self._log_files.items():
             if identity != _identity(log):
-                raise StoreUnavailable(
-                    f"{log} was removed or replaced while {self.where} was open: what was written since may be lost. "
-                    "Stop all programs that use it and open it again; heads that were kept tell what is missing "
-                    "(campaign verify --expect)"
-                )
+                raise self._lost_log(log, "removed or replaced")
+        self._check_log_is_whole()
+
+    def _lost_log(self, log: Path, what: str) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"{log} was {what} while {self.where} was open: what was written since may be lost. Stop all programs that "
+            "use it and open it again; heads that were kept tell what is missing (campaign verify --expect)"
+        )
+
+    def _check_log_is_whole(self) -> None:
+        """Raise if the log got shorter, and what was in it is not in the file either, as after a checkpoint."""
+        log = _log_of(self._path)
+        before, self._log_size = self._log_size, _size(log)
+        if self._is_log_cut or self._log_size < before:
+            self._is_log_cut = not self._can_be_read()
+        if self._is_log_cut:
+            raise self._lost_log(log, "cut")
+
+    def _can_be_read(self) -> bool:
+        """Tell whether a connection that has no page in its memory can read what every commit writes."""
+        self.engine.dispose()
+        try:
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("SELECT max(head) FROM campaigns").close()
+        except SQLAlchemyError:
+            return False
+        return True
 
     @undisturbed
     def backup(self, path: Path) -> None:
@@ -364,6 +389,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _size(path: Path) -> int:
+    """Return how long a file is; 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _primary_code(error: object) -> int:
