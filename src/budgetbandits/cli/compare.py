@@ -29,6 +29,8 @@ _OPTIONS: Final = (
     "seed",
 )
 _FILES: Final = ("policies", "csv")
+_SEARCH_OPTIONS: Final = ("policy", "rivals", "arms", "cost_ratio", "passes")
+_SEEDS_OF_A_SEARCH: Final = 3_000_000  # it plays what it found again with seeds far behind its own
 
 _DESCRIPTION = """\
 Play all policies on a suite of problems, and compare their regrets with that of KUBE on the same runs: mean, median,
@@ -44,6 +46,10 @@ observation in each line. The list's problems are then played only if --problems
 The output folder gets the figure (PNG and SVG), the runs (Parquet), every cell (CSV) and a report (report.html and
 report.md). If it is interrupted, the same command resumes where it stopped; with more --runs it adds the missing ones.
 
+--search looks for problems on which a policy does worse than the best of its rivals, within limits. It begins with
+problems drawn at random and goes on with changes of the worst so far. The worst are played again with other seeds, and
+written to found.toml in the output folder, a list that --policies plays. After Ctrl-C it holds what was found so far.
+
 presets:
   quick     24 runs, budgets up to 1e4: a minute on two cores, and one or two more to compile at the first time
   full      60 runs, budgets up to 1e5: half an hour or more; with random costs up to 3e4, an hour or more
@@ -54,6 +60,7 @@ examples:
   budgetbandits compare --suite requests
   budgetbandits compare --suite worlds --problems "tiny budgets, moderate" "coins, batches of 50"
   budgetbandits compare --problems moderate "Bernoulli, K = 10" --budgets 500 5000
+  budgetbandits compare --search 400 --rivals "above average" "BTS, lazy" --arms 2 30
   budgetbandits compare --csv examples/observations.csv --reward-range 0 1 --budgets 5 50
 """
 
@@ -95,7 +102,28 @@ def add_parser(commands: Any) -> None:
     group.add_argument("--skip", action="store_true", default=None, help="let requests be declined")
     group.add_argument("--runs", type=int, metavar="N", help="of each problem")
     group.add_argument("--seed", type=int, metavar="N", help="of all random numbers")
+    _add_search_options(parser)
     add_machine_options(parser)
+
+
+def _add_search_options(parser: Any) -> None:
+    group = parser.add_argument_group("search (with --runs for each problem, 20 by default, and --seed)")
+    group.add_argument("--search", type=int, metavar="N", help="try so many problems, and keep the worst")
+    group.add_argument("--policy", metavar="NAME", help="the policy of the list (default: its first own one)")
+    group.add_argument(
+        "--rivals", nargs="+", metavar="NAME", help="policies of the list (default: all that are published)"
+    )
+    group.add_argument("--arms", nargs=2, type=int, metavar=("MIN", "MAX"), help="how many arms (default: 2 to 20)")
+    group.add_argument(
+        "--cost-ratio", type=float, metavar="R", help="the greatest cost over the least, at most (default: 100)"
+    )
+    group.add_argument(
+        "--passes",
+        nargs=2,
+        type=float,
+        metavar=("MIN", "MAX"),
+        help="the budget over the sum of all costs (default: 1 to 100)",
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -103,6 +131,11 @@ def _run(options: argparse.Namespace) -> int:
     from budgetbandits.studies.leaderboard.suite import read_suite
 
     suite = read_suite(options.policies, options.suite or "known")
+    if options.search is not None:
+        return _search(options, suite)
+    for option in _SEARCH_OPTIONS:
+        if getattr(options, option) is not None:
+            raise InvalidInput(f"--{option.replace('_', '-')} goes with --search: say how many problems to try")
     added = _observed(options, suite)
     chosen = contest(
         suite,
@@ -119,6 +152,45 @@ def _run(options: argparse.Namespace) -> int:
     board = play_contest(chosen, out, machine_of(options), _command(options))
     print(_summary(board))
     print(f"The report is in {Path(out) / 'report.html'}")
+    return 0
+
+
+def _search(options: argparse.Namespace, suite: "Suite") -> int:
+    """Look for problems on which a policy does badly, and write what is found as soon as it is."""
+    from budgetbandits.studies.folder import Folder
+    from budgetbandits.studies.keys import choice, run_count, seed_of, whole
+    from budgetbandits.studies.leaderboard.search import Limits, found_list, search, table_of
+    from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED
+
+    usual = Limits()
+    limits = Limits(
+        arms=tuple(options.arms or usual.arms),
+        cost_ratio=usual.cost_ratio if options.cost_ratio is None else options.cost_ratio,
+        passes=tuple(options.passes or usual.passes),
+    )
+    first = next((name for name, each in suite.policies.items() if each.origin == OWN), next(iter(suite.policies)))
+    name = options.policy or first
+    policy = choice(name, suite.policies, "--policy").policy
+    published = [each for each, entrant in suite.policies.items() if entrant.origin == PUBLISHED and each != name]
+    rivals = {each: choice(each, suite.policies, "--rivals").policy for each in options.rivals or published}
+    tries = whole(options.search, "--search", least=1, most=10**9)
+    runs, seed = run_count(options.runs or 20), seed_of(options.seed or 0, followers=_SEEDS_OF_A_SEARCH)
+    told = {"policy": repr(policy), "rivals": {each: repr(rival) for each, rival in rivals.items()}, "tries": tries}
+    folder = Folder(options.out or "search", {"search": told | {"limits": repr(limits), "runs": runs, "seed": seed}})
+    found = search(
+        (name, policy),
+        rivals,
+        tries,
+        limits=limits,
+        runs=runs,
+        seed=seed,
+        machine=machine_of(options),
+        found=lambda worst: folder.write_text("found.toml", found_list(name, worst, seed)),
+    )
+    folder.write_text("found.toml", found_list(name, found, seed))
+    print(f"What {name} and the best rival lose, as shares of the optimum, in other runs than those of the search\n")
+    print(table_of(found))
+    print(f"\nThe problems are in {folder.path / 'found.toml'}")
     return 0
 
 

@@ -14,11 +14,9 @@ import numpy as np
 from budgetbandits.analysis.regret import Against
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Policy
-from budgetbandits.problems.laws import Bernoulli
-from budgetbandits.problems.laws.changing import Law
 from budgetbandits.problems.paper import PAPER_COSTS, PaperFamily
 from budgetbandits.problems.problem import Family, Problem
-from budgetbandits.studies.catalogue import make_law, make_policy, steady_law
+from budgetbandits.studies.catalogue import make_policy
 from budgetbandits.studies.imports import import_files
 from budgetbandits.studies.keys import (
     check_keys,
@@ -38,7 +36,7 @@ from budgetbandits.studies.keys import (
     told_of,
     whole,
 )
-from budgetbandits.studies.problem_table import make_problem, reward_range_of
+from budgetbandits.studies.problem_table import ARMS_EXAMPLE, make_problem, problem_of_arms
 from budgetbandits.studies.study import Case, Study
 
 __all__ = ["CASE", "StudyFile", "read"]
@@ -62,10 +60,8 @@ _KEYS: Final = (
     "import",
 )
 _AGAINST: Final[Mapping[str, Against]] = {"optimum": "optimum", "fractional": "fractional"}
-_LIMIT_MOST: Final = 2**53
 _BUDGETS_MOST: Final = 1000
 _PROBLEM_EXAMPLE: Final = '[problem] with family = "bernoulli" and arms = 10'
-_ARMS_EXAMPLE: Final = '[[arms]] with name = "a", cost = 1 and reward = { law = "bernoulli", probability = 0.2 }'
 _POLICY_EXAMPLE: Final = '[policies.KUBE] with policy = "kube"'
 
 
@@ -204,79 +200,16 @@ def _against(table: Mapping[str, Any], source: Problem | Family) -> Against:
 def _source(table: Mapping[str, Any], folder: Path) -> Problem | Family:
     if ("problem" in table) == ("arms" in table):
         found = "both there" if "problem" in table else "both missing"
-        raise InvalidInput(f"problem and arms are {found}: give either {_PROBLEM_EXAMPLE}, or {_ARMS_EXAMPLE}")
+        raise InvalidInput(f"problem and arms are {found}: give either {_PROBLEM_EXAMPLE}, or {ARMS_EXAMPLE}")
     reward_range = table.get("reward_range")
     if "arms" in table:
-        return _problem(table["arms"], reward_range)
+        return problem_of_arms(table["arms"], reward_range)
     if reward_range is not None:
         raise InvalidInput(
             f"reward_range is {shown(reward_range)}: it goes with [[arms]]; a family has its own, and that of "
             "observations stands in [problem]"
         )
     return make_problem(subtable(table["problem"], "problem", _PROBLEM_EXAMPLE), "problem", folder)
-
-
-def _problem(entries: object, reward_range: object) -> Problem:
-    if not isinstance(entries, list) or not entries:
-        raise InvalidInput(f"arms is {shown(entries)}: give at least one {_ARMS_EXAMPLE}")
-    tables = [_arm_table(entry, f"arms[{position}]") for position, entry in enumerate(entries)]
-    names = _arm_names(tables)
-    arms = [(name, f"arms[{name!r}]", table) for name, table in zip(names, tables, strict=True)]
-    costs = {name: _cost(table, name, where) for name, where, table in arms}
-    laws = [_reward(table["reward"], f"{where}.reward") for _, where, table in arms]
-    limits = {name: _limit(table["limit"], f"{where}.limit") for name, where, table in arms if "limit" in table}
-    declared = None if reward_range is None else reward_range_of(reward_range, "reward_range")
-    with told_as("reward_range", "arms" if declared is None else "reward_range"):
-        return Problem(costs, laws, declared, limits=limits)
-
-
-def _arm_table(entry: object, where: str) -> Mapping[str, Any]:
-    table = subtable(entry, where, _ARMS_EXAMPLE)
-    cost = "costs" if "costs" in table else "cost"
-    keys = ["name", cost, "reward"]
-    check_keys(table, where, allowed=[*keys, "limit"], required=keys)
-    return table
-
-
-def _limit(value: object, where: str) -> int:
-    return whole(value, where, least=1, most=_LIMIT_MOST)
-
-
-def _arm_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
-    names: list[str] = []
-    for position, table in enumerate(tables):
-        where = f"arms[{position}].name"
-        name = line(table["name"], where)
-        if name in names:
-            raise InvalidInput(
-                f"{where} is {name!r}, and so is arms[{names.index(name)}].name: give each arm a name of its own"
-            )
-        names.append(name)
-    return names
-
-
-def _cost(table: Mapping[str, Any], name: str, where: str) -> Any:
-    """Return a cost, or `costs` by the names of resources."""
-    if "costs" in table:
-        where, given = f"{where}.costs", subtable(table["costs"], f"{where}.costs", "{ usd = 0.02, gpu_s = 1 }")
-        cost: Any = {resource: _amount(each, f"{where}.{resource}") for resource, each in given.items()}
-    else:
-        where, cost = f"{where}.cost", _amount(table["cost"], f"{where}.cost")
-    with told_as(f"cost of arm {name!r}", where):
-        Problem({name: cost}, [Bernoulli(0.5)])  # for its checks
-    return cost
-
-
-def _amount(value: Any, where: str) -> Any:
-    return steady_law(value, where) if isinstance(value, Mapping) else value
-
-
-def _reward(value: object, where: str) -> Law:
-    table = subtable(value, where, '{ law = "bernoulli", probability = 0.2 }')
-    law = make_law(table.get("law"), {key: table[key] for key in table if key != "law"}, where)
-    if law.support[0] < 0:
-        raise InvalidInput(f"{where} may pay {law.support[0]}: rewards below 0 are not allowed; shift or cut the law")
-    return law
 
 
 # The budgets
