@@ -24,6 +24,8 @@ def modules_of(extra: str) -> set[str]:
     """Return what an extra installs, that of extras within it included."""
     modules = set()
     for requirement in EVERY_EXTRA[extra]:
+        if ";" in requirement:  # what only some machines have is used where it is there
+            continue
         name = re.split("[<>=]", requirement)[0]
         if inner := re.fullmatch(r"budgetbandits\[(.*)]", requirement):
             modules |= {module for each in inner[1].split(",") for module in modules_of(each)}
