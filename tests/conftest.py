@@ -37,7 +37,7 @@ COMPILING = (
 LONGEST = tuple(
     f"test_{name}.py"
     for name in (
-        *("crowds", "contract_random_costs", "simulator", "stores", "contract", "package", "cuda"),
+        *("crowds", "dashboard", "contract_random_costs", "simulator", "stores", "contract", "package", "cuda"),
         *("ask_tell", "contract_index_policy", "compiler", "changing", "index_values", "knapsack", "disasters"),
         *("opening", "figures", "chain", "reproduction", "cluster", "examples"),
     )

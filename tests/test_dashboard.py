@@ -100,10 +100,10 @@ def sign_in(page: Page, token: str) -> None:
     expect(page.get_by_role("heading", name="Campaigns")).to_be_visible()
 
 
-def new_token(service: ServiceServer, name: str, scope: str) -> str:
+def new_token(service: ServiceServer, name: str, scope: str, campaign: str | None = None) -> str:
+    wanted = {"name": name, "scope": scope, "campaign": campaign}
     headers = {"Authorization": f"Bearer {service.token}"}
-    made = httpx.post(f"{service.url}/v1/tokens", json={"name": name, "scope": scope}, headers=headers)
-    return str(made.json()["token"])
+    return str(httpx.post(f"{service.url}/v1/tokens", json=wanted, headers=headers).json()["token"])
 
 
 def new_campaign(store: Store, name: str, **given: Any) -> Campaign:
@@ -165,6 +165,37 @@ def test_signing_in_and_out(browser: Browser, service: ServiceServer) -> None:
     page.goto("/")
     expect(page).to_have_url(re.compile("/sign-in"))
     context.close()
+
+
+def test_a_link_from_elsewhere_finds_who_is_signed_in(page: Page, service: ServiceServer, store: Store) -> None:
+    campaign = new_campaign(store, "linked")
+    page.set_content(f'<a href="{service.url}{address(campaign)}">Look</a>')  # of no site, so the cookie is not sent
+    page.get_by_role("link", name="Look").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("linked")
+
+
+def test_a_token_of_one_campaign_shows_that_one(service: ServiceServer, store: Store) -> None:
+    mine, other = new_campaign(store, "mine"), new_campaign(store, "another's")
+    cookies = {"budgetbandits_token": new_token(service, "worker of mine", "work", campaign="mine")}
+    with httpx.Client(base_url=service.url, cookies=cookies) as client:
+        glance = client.get("/").text
+        assert ("mine" in glance, "another" in glance, "New campaign" in glance) == (True, False, False)
+        page = client.get(address(mine)).text
+        assert ("Verify now" in page, "Pause" in page) == (True, False)
+        refused, unknown = client.get(address(other)), client.get("/campaigns/nowhere")
+        assert (refused.status_code, unknown.status_code) == (403, 403)
+        assert refused.text.split("<main")[1] == unknown.text.split("<main")[1]  # nothing is learned of others
+        assert client.get("/new-campaign").status_code == 403
+
+
+def test_odd_numbers_are_refused(service: ServiceServer, store: Store) -> None:
+    campaign = new_campaign(store, "odd")
+    with httpx.Client(base_url=service.url, cookies={"budgetbandits_token": service.token}) as client:
+        far = 10**30
+        for path in (f"?after={far}", "?after=-1", f"/journal?before={far}", "/journal", "/pulls/first"):
+            assert client.get(address(campaign) + path).status_code == 422, path
+        assert client.get(f"{address(campaign)}/pulls/{far}").status_code == 404
+        assert client.get(f"{address(campaign)}?after=7").status_code == 200
 
 
 def test_a_reader_sees_and_changes_nothing(browser: Browser, service: ServiceServer, store: Store) -> None:

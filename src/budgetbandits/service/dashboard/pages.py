@@ -40,15 +40,31 @@ class _PageRoute(APIRoute):
             except BudgetBanditsError as error:
                 call: Call | None = request.scope["call"]
                 if call is None:
-                    return RedirectResponse(f"/sign-in?next={path_part(request.scope['path'])}", 303)
+                    return _to_sign_in(request)
                 problem = problem_of(error)
                 return rendered("problem.html", call.caller, problem.status, problem=problem.to_data())
 
         return handled
 
 
+def _to_sign_in(request: Request) -> Response:
+    # Who follows a link on another site comes without the cookie, since that is strict. So the page is opened once
+    # more, from here: then it is sent, and the browser says that it is no other site.
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        return rendered("again.html", None)
+    return RedirectResponse(f"/sign-in?next={path_part(request.scope['path'])}", 303)
+
+
+async def _check_origin(x_requested_with: Annotated[str | None, Header()] = None) -> None:
+    """Raise unless a request comes from our own pages: no other site can send that header."""
+    if x_requested_with != FROM_PAGES:
+        raise Refused("access-denied", 403, "only our own pages may do this; programs send their token each time")
+
+
 router = APIRouter(include_in_schema=False, route_class=_PageRoute)
-forms = APIRouter(include_in_schema=False)
+forms = APIRouter(include_in_schema=False, dependencies=[Depends(_check_origin)])
+
+Number = Annotated[int, Query(ge=0, le=2**63 - 1)]
 
 
 def add_pages(app: FastAPI) -> None:
@@ -99,7 +115,7 @@ class Secret(BaseModel):
 
 
 @router.get("/sign-in")
-async def sign_in_page(request: Request, after: Annotated[str, Query(alias="next")] = "/") -> Response:
+async def sign_in_page(after: Annotated[str, Query(alias="next")] = "/") -> Response:
     """Ask for a token."""
     # A path of ours, and no address of somebody else's, as //example.com would be.
     is_ours = after.startswith("/") and not after.startswith(("//", "/\\"))
@@ -107,14 +123,8 @@ async def sign_in_page(request: Request, after: Annotated[str, Query(alias="next
 
 
 @forms.post("/sign-in")
-async def sign_in(
-    secret: Secret, request: Request, x_requested_with: Annotated[str | None, Header()] = None
-) -> Response:
+async def sign_in(secret: Secret, request: Request) -> Response:
     """Keep a token in a cookie that only the browser itself can read."""
-    if x_requested_with != FROM_PAGES:
-        raise Refused(
-            "access-denied", 403, "only the page /sign-in itself may do this; programs send their token each time"
-        )
     if await request.app.state.shared.access.caller(secret.token) is None:
         raise Refused("access-denied", 401, "there is no such token, or it was revoked")
     response = Response(status_code=204)
@@ -149,14 +159,14 @@ async def new_campaign(call: SignedIn) -> Response:
 
 
 @router.get("/campaigns/{campaign}")
-async def show_campaign(call: Looking, after: int = 0) -> Response:
+async def show_campaign(call: Looking, after: Number = 0) -> Response:
     """Show a campaign, with the newest entries of its journal after one."""
     shown = await call.shared.in_thread(contents.of_campaign, call, datetime.now(UTC), after)
     return rendered("campaign.html", call.caller, **shown, may=_allowed(call.caller))
 
 
 @router.get("/campaigns/{campaign}/journal")
-async def show_journal(call: Looking, before: int) -> Response:
+async def show_journal(call: Looking, before: Number) -> Response:
     """Show the entries of a journal before one."""
     journal = await call.shared.in_thread(contents.entries_before, call.campaign, before)
     name = call.campaign.name
