@@ -8,6 +8,7 @@ import { localText, serverTime } from "./times.js";
 
 const PAUSE = 2000; // between two readings of the series, at least
 const TOPIC = "charts";
+const DIGITS = 12; // of a sum of floats; the line of a budget must be straight
 const HEIGHT = 280;
 
 const LEAST = 60; // seconds that a chart spans
@@ -53,7 +54,7 @@ function columns(resource) {
   const times = points.map((point) => Date.parse(point.time) / 1000);
   const spent = points.map((point) => Number(of(point).spent));
   const used = points.map((point, at) => spent[at] + Number(of(point).reserved));
-  const budget = points.map((point, at) => used[at] + Number(of(point).left));
+  const budget = points.map((point, at) => Number((used[at] + Number(of(point).left)).toPrecision(DIGITS)));
   return { times, spent, used, budget };
 }
 
@@ -74,7 +75,7 @@ function forecast(resource) {
 function withForecast({ times, spent, used, budget }, end) {
   const now = Math.max(serverTime() / 1000, times.at(-1));
   const furthest = now + Math.max(now - times[0], LEAST);
-  const lines = [[...times, now], [...used, used.at(-1)], [...spent, spent.at(-1)], [...budget, budget.at(-1)]];
+  const lines = [[...times, now], [...used, used.at(-1)], [...spent, spent.at(-1)], [...cornersOf(budget), budget.at(-1)]];
   const ahead = lines[0].map(() => null);
   if (end) {
     const until = Math.min(end.time, furthest);
@@ -87,6 +88,11 @@ function withForecast({ times, spent, used, budget }, end) {
     ahead.push(used.at(-1) + part * (budget.at(-1) - used.at(-1)));
   }
   return [...lines, ahead];
+}
+
+/** A line without the points between others of the same height: in one piece it is straight. */
+function cornersOf(line) {
+  return line.map((value, at) => (at > 0 && value === line[at - 1] && value === line[at + 1] ? null : value));
 }
 
 function show(place) {
@@ -126,7 +132,7 @@ function options(place) {
       {},
       { paths: stepped, width: 1, stroke: () => colour("--reserved"), fill: () => colour("--reserved-soft"), points: { show: false } },
       { paths: stepped, width: 1.5, stroke: () => colour("--spent"), fill: () => colour("--spent-soft"), points: { show: false } },
-      { paths: stepped, width: 1, stroke: () => colour("--muted"), points: { show: false } },
+      { paths: stepped, width: 1, spanGaps: true, stroke: () => colour("--muted"), points: { show: false } },
       { width: 1.5, dash: [5, 5], spanGaps: true, stroke: () => colour("--spent"), points: { show: false } },
     ],
     hooks: { draw: [drawEnds], setCursor: [(chart) => readOut(chart, place)] },
