@@ -1,5 +1,6 @@
 """A backup is consistent while the store is in use, and whoever was connected notices that one was restored."""
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.cli import main
-from budgetbandits.errors import HistoryLost, InvalidInput, StoreUnavailable
+from budgetbandits.errors import HistoryLost, InvalidInput, StoreUnavailable, WrongStore
 from budgetbandits.testing import PostgresqlServer, new_campaign
 
 pytestmark = pytest.mark.usefixtures("journal")
@@ -70,6 +71,27 @@ def test_a_restored_backup_is_noticed_by_everyone_who_is_connected(url: str, tmp
         assert store.open("ads").verify().entries == 1
         with pytest.raises(HistoryLost, match="never had the head"):
             store.open("ads").verify(head)
+
+
+@pytest.mark.parametrize("later", [0, 3])
+def test_so_is_one_that_is_copied_into_the_file(url: str, tmp_path: Path, later: int, journal: str) -> None:
+    """As by `cp`: what SQLite holds in its memory must not hide it. The log may know what happened later."""
+    with bb.open_store(url) as store, bb.open_store(url) as other:
+        ads, again = new_campaign(store, budget=1000), other.open("ads")
+        ads.ask(n=10)
+        store.backup(tmp_path / "copy.db")
+        ads.ask(n=300)
+        again.ask()
+        if journal == "log":
+            engine: Any = store.backend
+            with engine.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").close()
+        for _ in range(later):
+            ads.ask()
+        shutil.copyfile(tmp_path / "copy.db", tmp_path / "a.db")
+        for campaign in (ads, again):
+            with pytest.raises((HistoryLost, StoreUnavailable, WrongStore), match=r"an older copy was|is damaged"):
+                campaign.ask()
 
 
 def test_what_is_there_is_not_replaced_nor_followed(url: str, tmp_path: Path) -> None:

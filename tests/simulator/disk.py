@@ -10,6 +10,7 @@ returns the code of an error to be reported instead, or 0.
 
 import ctypes
 import sys
+from collections import Counter
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, byref, c_char_p, c_int, c_int64, c_void_p
 from pathlib import Path
@@ -151,12 +152,15 @@ class Disk:
         Is told when SQLite waits for a lock.
     opener
         Says who opens a file.
+    writes
+        How often each file was written to: real files tell when, which is never twice the same.
     """
 
     def __init__(self, chance: Random) -> None:
         self.step: Callable[[str, str, Any], int] = lambda what, path, owner: OK
         self.sleep: Callable[[], None] = lambda: None
         self.opener: Callable[[], Any] = lambda: None
+        self.writes: Counter[str] = Counter()
         self._chance = chance
         self._files: dict[str, Durable] = {}
         self._open: dict[int, OpenFile] = {}
@@ -254,6 +258,7 @@ class Disk:
         path, owner, durable = self._open[file]
         if code := self.step("write", path, owner):
             return code
+        self.writes[path] += 1
         durable.changes.append(Change("write", place, ctypes.string_at(data, length)))
         return int(self._real_write(file, data, length, place))
 

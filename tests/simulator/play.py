@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from budgetbandits.campaigns import clerk, ledger
-from budgetbandits.campaigns.sql import postgresql
+from budgetbandits.campaigns.sql import postgresql, sqlite
 from budgetbandits.testing import PostgresqlServer
 from old_sqlite import pretend_old_sqlite
 from simulator.postgresql import PostgresqlHouse
@@ -49,6 +49,7 @@ def play(
             house = PostgresqlHouse(server, f"simulated-{seed}", chance, misery)
         else:
             house = SqliteHouse(folder, chance, misery)
+            patch.setattr(sqlite, "_written", house.written)
         stack.callback(house.close)
         world = World(seed, house, chance, misery)
         world.rule_time(patch)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import budgetbandits as bb
 from budgetbandits.campaigns.journal import Entry
+from budgetbandits.campaigns.sql import sqlite
 from budgetbandits.campaigns.sql.library import newest_driver
 from budgetbandits.errors import StoreUnavailable
 from simulator.disk import FULL, IO_ERROR, IO_ERRORS, OK, Disk
@@ -67,6 +68,12 @@ class SqliteHouse(House):
             rows = [Entry(*row) for row in connection.execute(query, [campaign["id"], after])]
             found = dict(zip(campaign.keys(), campaign, strict=True))
         return Journal(found | {"is_closed": bool(found["is_closed"])}, rows)
+
+    def written(self, path: Path) -> tuple[int, int, int]:
+        """Say what changes when a file is written to; the same from the same seed."""
+        log = path.with_name(f"{path.name}-wal")
+        sizes = (each.stat().st_size if each.exists() else 0 for each in (path, log))
+        return sqlite._Written(self._disk.writes[str(path)], *sizes)
 
     def restart(self) -> None:
         self._disk.cut_power()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -31,6 +31,7 @@ _APPLICATION: Final = 0x62756462  # "budb", in the header of every database of t
 _SMALLEST: Final = 512  # bytes of a page
 _PATIENCE: Final = 30.0  # seconds to wait for other processes
 _IMMUTABLE: Final = "immutable=1"
+_ARE_AS_MANY: Final = "SELECT (SELECT count(*) FROM entries) = (SELECT sum(entries) FROM campaigns)"
 _NEXT: Final = 0.0002  # seconds between two attempts of the process at the head of the queue
 
 
@@ -69,14 +70,16 @@ class SqliteBackend(SqlBackend):
         engine = create_engine(url.set(drivername="sqlite+pysqlite"), module=driver, creator=connect)
         super().__init__(engine, str(url), read_only=read_only)
         event.listen(engine, "connect", _set_up_to_read if read_only else _set_up)
+        event.listen(engine, "checkout", self._forget_old_pages)
         self._line = Line(None if read_only else _queue_of(path))
         self._path = path
         self._file: tuple[int, int] | None = None
         self._contents = _contents_of(path) if address.endswith(_IMMUTABLE) else None
         self._anchor: Any = None
         self._log_files: dict[Path, tuple[int, int] | None] = {}
-        self._log_size = 0
-        self._is_log_cut = False
+        self._written = _Written(0, 0, 0)
+        self._writes = 0  # to the file, as far as they were noticed
+        self._is_cut = False
         self.set_up()
         self._hold(connect)
 
@@ -92,7 +95,7 @@ class SqliteBackend(SqlBackend):
             self._anchor = connect()
             self._anchor.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             self._log_files = {log: found for log in _log_files_of(self._path) if (found := _identity(log))}
-            self._log_size = _size(_log_of(self._path))
+            self._written = _written(self._path)
         except self._driver.Error as error:
             self.close()
             raise StoreUnavailable(f"{self.where} cannot be opened now: {error}. Try again") from error
@@ -176,33 +179,38 @@ class SqliteBackend(SqlBackend):
             raise self._changed()
         for log, identity in self._log_files.items():
             if identity != _identity(log):
-                raise self._lost_log(log, "removed or replaced")
-        self._check_log_is_whole()
+                raise _lost(f"{log} was removed or replaced while {self.where} was open")
+        if self._log_files:
+            self._check_written()
 
-    def _lost_log(self, log: Path, what: str) -> StoreUnavailable:
-        return StoreUnavailable(
-            f"{log} was {what} while {self.where} was open: what was written since may be lost. Stop all programs that "
-            "use it and open it again; heads that were kept tell what is missing (campaign verify --expect)"
-        )
+    def _check_written(self) -> None:
+        """Let nobody believe pages from before a write to the file: an older copy may have been put into it.
 
-    def _check_log_is_whole(self) -> None:
-        """Raise if the log got shorter, and what was in it is not in the file either, as after a checkpoint."""
-        log = _log_of(self._path)
-        before, self._log_size = self._log_size, _size(log)
-        if self._is_log_cut or self._log_size < before:
-            self._is_log_cut = not self._can_be_read()
-        if self._is_log_cut:
-            raise self._lost_log(log, "cut")
+        SQLite writes to the file itself now and then, at a checkpoint, and notices nothing of others. Raises if the
+        file or the log got shorter, and something is missing now.
+        """
+        before, now = self._written, _written(self._path)
+        is_shorter = now.size < before.size or now.log_size < before.log_size
+        if is_shorter or now.time != before.time:
+            self._writes += 1
+        self._written = now
+        if is_shorter or self._is_cut:
+            self._is_cut = not self._is_all_there()
+        if self._is_cut:
+            raise _lost(f"{self.where} or its log was cut, or an older copy was put into it, while it was open")
 
-    def _can_be_read(self) -> bool:
-        """Tell whether a connection that has no page in its memory can read what every commit writes."""
-        self.engine.dispose()
+    def _forget_old_pages(self, connection: Any, record: Any, _: object) -> None:
+        if record.info.setdefault("writes", self._writes) != self._writes:
+            connection.execute("PRAGMA shrink_memory").close()
+            record.info["writes"] = self._writes
+
+    def _is_all_there(self) -> bool:
+        """Tell whether there are as many entries as the campaigns say, and can be read."""
         try:
             with self.engine.connect() as connection:
-                connection.exec_driver_sql("SELECT max(head) FROM campaigns").close()
+                return bool(connection.exec_driver_sql(_ARE_AS_MANY).scalar_one())
         except SQLAlchemyError:
             return False
-        return True
 
     @undisturbed
     def backup(self, path: Path) -> None:
@@ -391,12 +399,27 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _size(path: Path) -> int:
-    """Return how long a file is; 0 if there is none."""
+class _Written(NamedTuple):
+    """When a file was written to, and how long it and its log are."""
+
+    time: int
+    size: int
+    log_size: int
+
+
+def _written(path: Path) -> _Written:
     try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+        status, log_size = path.stat(), _log_of(path).stat().st_size
+    except FileNotFoundError:  # which was noticed a moment ago, or will be
+        return _Written(0, 0, 0)
+    return _Written(status.st_mtime_ns, status.st_size, log_size)
+
+
+def _lost(what: str) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{what}: what was written since may be lost. Stop all programs that use it and open it again; heads that were "
+        "kept tell what is missing (campaign verify --expect)"
+    )
 
 
 def _primary_code(error: object) -> int:
