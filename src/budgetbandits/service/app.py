@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -17,9 +18,9 @@ from budgetbandits.errors import BudgetBanditsError, StoreError
 from budgetbandits.service import api
 from budgetbandits.service.access import Access
 from budgetbandits.service.dashboard.pages import add_pages
-from budgetbandits.service.gate import UNEXPECTED, Gate
+from budgetbandits.service.gate import OPEN, UNEXPECTED, Gate
 from budgetbandits.service.limits import RateLimits
-from budgetbandits.service.problems import Problem, answer_to, of_validation
+from budgetbandits.service.problems import Problem, of_validation
 from budgetbandits.service.shared import Shared
 from budgetbandits.service.tokens import StoreTokens, Tokens
 
@@ -62,11 +63,24 @@ def make_app(
     for router in api.ROUTERS:
         app.include_router(router)
     add_pages(app)
+    app.openapi_schema = _described(app)
     app.add_exception_handler(BudgetBanditsError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
     app.add_exception_handler(Exception, _answer_unexpected)
     return Gate(app, shared, dict(api.actions_on_campaigns()))
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """Return the description of the API, with what requests need: a token, but for those that say that all is well."""
+    description = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes, tags=None
+    )
+    description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    description["security"] = [{"token": []}]
+    for path in OPEN:
+        description["paths"][path]["get"]["security"] = []
+    return description
 
 
 def _lifespan(shared: Shared) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
@@ -98,8 +112,9 @@ async def _note_uses(shared: Shared) -> None:
             await shared.in_thread(tokens.note_uses)
 
 
-async def _answer_error(_: Request, error: Any) -> Response:
-    return answer_to(error)
+async def _answer_error(request: Request, error: Any) -> Response:
+    shared: Shared = request.app.state.shared
+    return shared.problem_of(error).answer()
 
 
 async def _answer_invalid(_: Request, error: Any) -> Response:

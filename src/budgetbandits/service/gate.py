@@ -16,10 +16,10 @@ from budgetbandits.service.access import unauthenticated
 from budgetbandits.service.actions import Action
 from budgetbandits.service.bodies import limited
 from budgetbandits.service.calls import Call
-from budgetbandits.service.problems import Problem, answer_to
+from budgetbandits.service.problems import Problem
 from budgetbandits.service.shared import Shared
 
-__all__ = ["GUARDS", "UNEXPECTED", "Gate"]
+__all__ = ["GUARDS", "OPEN", "UNEXPECTED", "Gate"]
 
 _LOG: Final = logging.getLogger("budgetbandits.service")
 
@@ -38,7 +38,9 @@ GUARDS: Final = tuple(
 )
 """What every answer says, unless it says something else itself."""
 
-_OPEN: Final = {"/livez", "/readyz"}
+OPEN: Final = ("/livez", "/readyz")
+"""What needs no token."""
+
 _API: Final = ("/v1/", "/metrics", "/openapi.json")
 _CAMPAIGNS: Final = "/v1/campaigns/"
 
@@ -79,7 +81,7 @@ class Gate:
         try:
             await self._pass_on(scope, receive, answering.send)
         except BudgetBanditsError as error:
-            await answer_to(error)(scope, receive, answering.send)
+            await self._shared.problem_of(error).answer()(scope, receive, answering.send)
         except Exception:
             # FastAPI has answered by then, where the error is in what it called.
             _LOG.exception("a request failed: %s %s", scope["method"], scope["path"])
@@ -91,7 +93,7 @@ class Gate:
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        caller = None if path in _OPEN else await self._shared.access.admitted(scope)
+        caller = None if path in OPEN else await self._shared.access.admitted(scope)
         if caller is None and path.startswith(_API):
             raise unauthenticated()
         scope["call"] = None if caller is None else Call(caller, self._shared)

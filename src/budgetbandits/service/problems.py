@@ -27,7 +27,7 @@ from budgetbandits.errors import (
     UnknownPull,
 )
 
-__all__ = ["MEDIA_TYPE", "Problem", "Refused", "answer_to", "of_validation", "problem_of", "shortened", "type_of"]
+__all__ = ["MEDIA_TYPE", "Problem", "Refused", "of_validation", "problem_of", "shortened", "type_of"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 _RETRY_SECONDS: Final = "1"
@@ -107,22 +107,18 @@ def type_of(kind: str) -> str:
     return f"urn:budgetbandits:error:{kind}"
 
 
-def problem_of(error: BudgetBanditsError) -> Problem:
-    """Return what an error of this package tells a client.
+def problem_of(error: BudgetBanditsError, store: str = "") -> Problem:
+    """Return what an error of this package tells a client; where the store is at home is not its business.
 
-    >>> problem_of(NoSuchCampaign("there is none"))
-    Problem(kind='no-such-campaign', status=<HTTPStatus.NOT_FOUND: 404>, detail='there is none', headers={})
+    >>> problem_of(NoSuchCampaign("there is none in sqlite:///ads.db"), "sqlite:///ads.db").to_data()["detail"]
+    'there is none in the store'
     """
     if isinstance(error, Refused):
         return error.problem
     status = _status_of(type(error))
     headers = {"Retry-After": _RETRY_SECONDS} if status is HTTPStatus.SERVICE_UNAVAILABLE else {}
-    return Problem(_kebab(type(error).__name__), status, shortened(str(error)), headers)
-
-
-def answer_to(error: BudgetBanditsError) -> Response:
-    """Return the answer to a request that failed."""
-    return problem_of(error).answer()
+    text = str(error).replace(store, "the store") if store else str(error)
+    return Problem(_kebab(type(error).__name__), status, shortened(text), headers)
 
 
 def _status_of(error: type[BudgetBanditsError]) -> HTTPStatus:

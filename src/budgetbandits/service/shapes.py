@@ -107,6 +107,25 @@ def _pull(value: Any) -> int | CorePull:
         raise PydanticCustomError("pull", "give the id of a pull, or the pull as it was handed out") from None
 
 
+def _duration(value: Any) -> Any:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise PydanticCustomError("duration", "give text such as '10 minutes', or a number of seconds")
+    return value
+
+
+def _limits(value: Any) -> Any:
+    if not isinstance(value, Mapping | list):
+        raise PydanticCustomError("limits", "give limits by the names of arms, or one for each arm")
+    return value
+
+
+def _reward_range(value: Any) -> Any:
+    is_pair = isinstance(value, list) and len(value) == 2
+    if not is_pair or not all(isinstance(each, int | float) and not isinstance(each, bool) for each in value):
+        raise PydanticCustomError("reward_range", "give the least and the greatest reward, such as [0, 1]")
+    return tuple(value)
+
+
 def _observation(value: Any) -> Any:
     if not isinstance(value, list) or not 2 <= len(value) <= 3:
         raise PydanticCustomError("observation", "give [arm, reward], or [arm, reward, cost]")
@@ -133,6 +152,25 @@ _PULL: Final = {
     "description": "The id of a pull, or the pull as it was handed out.",
     "examples": [1],
 }
+_DURATION: Final = {
+    "anyOf": [{"type": "string"}, {"type": "number"}],
+    "description": "Text such as '10 minutes', or seconds.",
+    "examples": ["10 minutes", 600],
+}
+_LIMIT: Final = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+_LIMITS: Final = {
+    "anyOf": [{"type": "object", "additionalProperties": _LIMIT}, {"type": "array", "items": _LIMIT}],
+    "description": "How often arms may be pulled, by their names; or one for each, null for no limit.",
+    "examples": [{"a": 100}],
+}
+_REWARD_RANGE: Final = {
+    "type": "array",
+    "items": {"type": "number"},
+    "minItems": 2,
+    "maxItems": 2,
+    "description": "The least and the greatest reward that there can be.",
+    "examples": [[0, 1]],
+}
 _OBSERVATION: Final = {"type": "array", "items": {}, "minItems": 2, "maxItems": 3, "examples": [["a", 0.5]]}
 
 ArmName = Annotated[Any, AfterValidator(_arm), WithJsonSchema(_ARM)]
@@ -141,9 +179,9 @@ Cost = Annotated[Any, AfterValidator(_costs), WithJsonSchema(_COST)]
 Costs = Annotated[Any, AfterValidator(_costs), WithJsonSchema(_ARM_COSTS)]
 Observation = Annotated[Any, AfterValidator(_observation), WithJsonSchema(_OBSERVATION)]
 PullOrId = Annotated[Any, AfterValidator(_pull), WithJsonSchema(_PULL)]
-Duration = Annotated[
-    str | float, Field(description="Text such as '10 minutes', or seconds.", union_mode="left_to_right")
-]
+Duration = Annotated[Any, AfterValidator(_duration), WithJsonSchema(_DURATION)]
+Limits = Annotated[Any, AfterValidator(_limits), WithJsonSchema(_LIMITS)]
+RewardRange = Annotated[Any, AfterValidator(_reward_range), WithJsonSchema(_REWARD_RANGE)]
 Key = Annotated[str, Field(description="Makes it repeatable; in place of the header Idempotency-Key.")]
 Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 Reason = Annotated[str, Field(description="Why: it stands in the journal.", examples=["invoice 17"])]
@@ -160,18 +198,18 @@ class CampaignGiven(_In):
 
     costs: Costs
     budget: Amounts
-    reward_range: Annotated[list[float], Field(min_length=2, max_length=2, examples=[[0, 1]])]
+    reward_range: RewardRange
     policy: dict[str, Any] | None = Field(
         None,
         description="A policy as it is shown, or a registered name with parameters; the recommended one by default.",
         examples=[{"name": "kube", "width": 1}],
     )
     seed: int | None = Field(None, examples=[7])
-    lease: Duration | None = Field(None, examples=["10 minutes"])
+    lease: Duration | None = None
     on_expire: Literal["charge", "release"] = "charge"
     on_overrun: Literal["charge", "refuse"] = "charge"
     unit: Amounts | None = None
-    limits: dict[str, int | None] | list[int | None] | None = None
+    limits: Limits | None = None
     requests: int | None = None
     requests_rate: str | None = Field(None, examples=["500 per day"])
     until: str | None = Field(None, examples=["2027-12-01T00:00:00Z"])
@@ -553,7 +591,7 @@ class Point(ResourcePoint):
     entry: int
     pulls: int
     reward_total: float
-    resources: dict[str, ResourcePoint]
+    resources: dict[str, ResourcePoint] = Field({}, description="By name, where they have names.")
 
 
 class Series(BaseModel):

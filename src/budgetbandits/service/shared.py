@@ -16,6 +16,7 @@ from budgetbandits.service.chronicle import Chronicle
 from budgetbandits.service.events import Feeds
 from budgetbandits.service.idempotency import Repeats
 from budgetbandits.service.metrics import Metrics
+from budgetbandits.service.problems import Problem, problem_of
 from budgetbandits.service.threads import Threads
 from budgetbandits.service.verifying import Verifier
 
@@ -98,6 +99,10 @@ class Shared:
         chronicle = self._chronicles.setdefault(campaign.name, Chronicle.of(campaign))
         chronicle.catch_up(within)
         return chronicle
+
+    def problem_of(self, error: BudgetBanditsError) -> Problem:
+        """Return what an error tells a client."""
+        return problem_of(error, getattr(self.store.backend, "where", ""))
 
     async def is_ready(self) -> bool:
         """Tell whether requests can be answered: the store can be read, as of a second ago, and nothing ends."""

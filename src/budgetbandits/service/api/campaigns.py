@@ -102,9 +102,8 @@ def _answer(shown: Shown, status: int) -> Response:
 
 
 def _given(new: shapes.CampaignGiven) -> Given:
-    low, high = new.reward_range
     values = {name: getattr(new, name) for name in shapes.CampaignGiven.model_fields}
-    return cast(Given, values | {"policy": _policy(new.policy), "reward_range": (low, high)})
+    return cast(Given, values | {"policy": _policy(new.policy)})
 
 
 def _policy(given: Mapping[str, Any] | None) -> Policy:

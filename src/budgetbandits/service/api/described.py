@@ -1,7 +1,10 @@
 """How the answers of a route are described."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final, Literal
+
+from starlette.responses import Response
 
 from budgetbandits.service.problems import MEDIA_TYPE
 from budgetbandits.service.shapes import ProblemDetails
@@ -36,7 +39,7 @@ def answers(
     *,
     body: Literal["needed", "optional"] | None = None,
     campaign: bool = True,
-    media_type: str | None = None,
+    media_types: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return how a route is described: its answer, and all problems that there may be.
 
@@ -48,7 +51,7 @@ def answers(
         Whether it takes a body, and whether that may be left out.
     campaign
         Whether it is about one campaign.
-    media_type
+    media_types
         Of an answer that is not JSON.
     """
     problems = _ALWAYS | (_CAMPAIGN if campaign else {}) | (_BODY if body else {})
@@ -56,8 +59,10 @@ def answers(
     responses: dict[int | str, dict[str, Any]] = {
         code: {"description": text, "content": {MEDIA_TYPE: schema}} for code, text in sorted(problems.items())
     }
-    if media_type is not None:
+    described: dict[str, Any] = {"response_model": answer, "status_code": status, "responses": responses}
+    if media_types:
         text = {"schema": {"type": "string"}}
-        responses[status] = {"description": HTTPStatus(status).phrase, "content": {media_type: text}}
+        responses[status] = {"description": HTTPStatus(status).phrase, "content": dict.fromkeys(media_types, text)}
+        described["response_class"] = Response
     extra = {"requestBody": {"required": body == "needed"}} if body else None
-    return {"response_model": answer, "status_code": status, "responses": responses, "openapi_extra": extra}
+    return described | {"openapi_extra": extra}

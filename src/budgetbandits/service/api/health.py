@@ -25,7 +25,7 @@ async def readyz(request: Request) -> Response:
     return PlainTextResponse("ok\n" if is_ready else "not ready\n", 200 if is_ready else 503)
 
 
-@looks.get("/metrics", **answers(None, campaign=False, media_type="text/plain"))
+@looks.get("/metrics", **answers(None, campaign=False, media_types=["text/plain"]))
 async def show_metrics(call: ReadCall) -> Response:
     """Show what is measured, as Prometheus reads it."""
     return Response(await call.shared.in_thread(call.shared.metrics.text), media_type=CONTENT_TYPE_LATEST)

@@ -40,7 +40,7 @@ async def show_journal(
     return await call.shared.in_thread(page)
 
 
-@looks.get("/events", **answers(None, media_type="text/event-stream"))
+@looks.get("/events", **answers(None, media_types=["text/event-stream"]))
 async def watch_journal(
     call: Reading,
     request: Request,
@@ -80,7 +80,7 @@ async def show_verification(call: Reading) -> Response:
 _FORMATS: Final = {"csv": (csv_lines, "text/csv"), "jsonl": (json_lines, "application/jsonl")}
 
 
-@looks.get("/export", **answers(None, media_type="text/csv"))
+@looks.get("/export", **answers(None, media_types=["text/csv", "application/jsonl"]))
 async def export(call: Reading, kind: Annotated[Literal["csv", "jsonl"], Query(alias="format")] = "csv") -> Response:
     """Take the whole journal away, one line an entry."""
     lines, media_type = _FORMATS[kind]

@@ -15,8 +15,7 @@ from budgetbandits.errors import BudgetBanditsError, InvalidInput
 from budgetbandits.service import shapes, views
 from budgetbandits.service.actions import ActionRoute
 from budgetbandits.service.api.described import CAMPAIGN, answers
-from budgetbandits.service.calls import Asking, Changing, Settling
-from budgetbandits.service.problems import problem_of
+from budgetbandits.service.calls import Asking, CampaignCall, Changing, Settling
 
 __all__ = ["actions"]
 
@@ -51,7 +50,7 @@ async def tell(told: shapes.TellOrTells, call: Settling) -> Response:
     """Settle a pull with its reward and, if it was not what was reserved, its cost; or several pulls at once."""
     if isinstance(told, shapes.Tell):
         return views.json_answer(await _told(call.campaign, told))
-    results = await asyncio.gather(*(_told_or_not(call.campaign, each) for each in told.tells))
+    results = await asyncio.gather(*(_told_or_not(call, each) for each in told.tells))
     return views.json_answer({"results": results})
 
 
@@ -61,11 +60,11 @@ async def _told(campaign: Campaign, told: shapes.Tell) -> dict[str, Any]:
     return {"warnings": warnings}
 
 
-async def _told_or_not(campaign: Campaign, told: shapes.Tell) -> dict[str, Any]:
+async def _told_or_not(call: CampaignCall, told: shapes.Tell) -> dict[str, Any]:
     try:
-        return await _told(campaign, told)
+        return await _told(call.campaign, told)
     except BudgetBanditsError as error:  # the others are told
-        return problem_of(error).to_data()
+        return call.shared.problem_of(error).to_data()
 
 
 @actions.post("/cancel", **answers(shapes.Done, body="needed"))

@@ -25,7 +25,7 @@ async def list_tokens(call: AdminCall) -> Response:
     return views.json_answer({"tokens": [_shown(token) for token in tokens]})
 
 
-@actions.post("/tokens", **answers(shapes.TokenMade, 201, body="needed", campaign=False))
+@actions.post("/tokens", **answers(shapes.TokenMade, 201, body="needed"))
 async def create_token(new: shapes.NewToken, call: Administering) -> Response:
     """Make a token. Its secret is in the answer, and nowhere else."""
     token, secret = await call.shared.in_thread(_kept(call).create, new.name, new.scope, new.campaign)

@@ -18,7 +18,7 @@ from budgetbandits.service.access import COOKIE, FROM_PAGES, Caller
 from budgetbandits.service.calls import Call, CampaignCall, begun
 from budgetbandits.service.dashboard import contents
 from budgetbandits.service.dashboard.rendering import FOLDER, path_part, rendered
-from budgetbandits.service.problems import Refused, problem_of
+from budgetbandits.service.problems import Refused
 from budgetbandits.service.tokens import Scope
 
 __all__ = ["add_pages"]
@@ -41,7 +41,7 @@ class _PageRoute(APIRoute):
                 call: Call | None = request.scope["call"]
                 if call is None:
                     return _to_sign_in(request)
-                problem = problem_of(error)
+                problem = call.shared.problem_of(error)
                 return rendered("problem.html", call.caller, problem.status, problem=problem.to_data())
 
         return handled
