@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 
 import budgetbandits as bb
-from benchmarks.campaigns import campaigns
+from benchmarks.campaigns import campaigns, long_journal
 from benchmarks.cuda import cuda
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
 from budgetbandits.core.registry import Definition
@@ -271,6 +271,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "starts": starts,
     "memory": memory,
     "campaigns": campaigns,
+    "long_journal": long_journal,
     "cuda": cuda,
 }
 

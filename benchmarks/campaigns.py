@@ -1,5 +1,7 @@
 """Durable asks and tells a second: threads and processes, SQLite and PostgreSQL, beside the disk's own fsync rate.
 
+``python -m benchmarks long_journal`` measures what a long journal takes: opening it, and the first ask.
+
 ``python -m benchmarks campaigns``; with ``BUDGETBANDITS_FSYNC_MS=4`` each commit takes 4 ms longer than this disk
 needs, as on a slower one.
 """
@@ -7,6 +9,8 @@ needs, as on a slower one.
 import multiprocessing
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -16,6 +20,7 @@ from typing import Any
 from sqlalchemy import event
 
 import budgetbandits as bb
+from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.testing import PostgresqlServer
 
@@ -153,6 +158,48 @@ def campaigns() -> None:
     print("PostgreSQL")
     measure(server.new_database("ads"))
     server.close()
+
+
+OPENING = """
+import resource, sys, tempfile, time
+import budgetbandits as bb
+with tempfile.TemporaryDirectory() as folder, bb.open_store(f"sqlite:///{folder}/small.db") as store:
+    store.create("ads", policy=bb.kube(), costs=[1], budget=1, reward_range=(0, 1)).ask(key="modules are loaded")
+before, cpu = time.perf_counter(), time.process_time()
+with bb.open_store(sys.argv[1]) as store:
+    pull = store.open("ads").ask(key=sys.argv[2])
+    seconds, cpu = time.perf_counter() - before, time.process_time() - cpu
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    print(f"  open and first ask {seconds:.3f} s ({cpu:.3f} s of processor time), {memory:.0f} MB at most")
+"""
+
+
+def long_journal() -> None:
+    """Print how long it takes to open a campaign of a million entries and to ask, and how much memory that holds."""
+    entries = int(os.environ.get("BUDGETBANDITS_ENTRIES", "1000000"))
+    print(f"\nA journal of {entries} entries: a fresh process opens it and asks, modules loaded, several times")
+    with tempfile.TemporaryDirectory() as name:
+        address = f"sqlite:///{name}/ads.db"
+        with bb.open_store(address) as store:
+            costs = {f"arm {number}": 1 + number for number in range(10)}
+            ads = store.create("ads", policy=bb.kube(), costs=costs, budget=10**12, reward_range=(0, 1), seed=1)
+            begin = time.perf_counter()
+            while ads.entries < entries:
+                lengthen(ads, 1_900)  # so that some of what follows the last snapshot has to be read
+            print(f"  made in {time.perf_counter() - begin:.0f} s: {ads.entries} entries")
+        for number in range(5):
+            subprocess.run([sys.executable, "-c", OPENING, address, f"first {number}"], check=True)
+
+
+def lengthen(ads: bb.Campaign, pulls: int) -> None:
+    """Ask with a key and tell, so many times, in one transaction."""
+
+    def work(ledger: Ledger) -> None:
+        for _ in range(pulls):
+            [pull] = ledger.ask(key=f"key {ledger.entries}")
+            ledger.tell(pull, 0.5)
+
+    ads._act(work)
 
 
 def show_fsync(folder: Path) -> None:
