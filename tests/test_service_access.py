@@ -210,6 +210,24 @@ def test_a_service_that_only_shows(tmp_path: Path) -> None:
         assert (status, "--read-only" in detail) == (403, True)
 
 
+def test_a_service_without_tokens_answers_no_page_of_another_site(tmp_path: Path) -> None:
+    elsewhere = [
+        {"Host": "evil.example"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ]
+    with served(tmp_path, no_token=True) as (store, service, http):
+        for headers in elsewhere:
+            answer = http.post("/v1/campaigns", json={"name": "planted"} | SPRING, headers=headers)
+            assert problem(answer)[:2] == (403, "access-denied")
+        assert problem(http.get("/v1/campaigns", headers={"Host": "evil.example:80"}))[0] == 403
+        assert store.list() == ()
+        create(http, "spring")
+        own = {"Origin": service.url, "Sec-Fetch-Site": "same-origin"}
+        assert http.post("/v1/campaigns/spring/ask", headers=own).status_code == 200
+
+
 def test_tokens_may_be_in_a_file(tmp_path: Path) -> None:
     secret = "bb_in_a_file"
     file = tmp_path / "tokens.toml"

@@ -141,7 +141,7 @@ class RemoteCampaign(BaseCampaign):
     def _verified(self, heads: Sequence[str]) -> Totals:
         body = {"expect": list(heads)}
         said = self._transport.call("POST", f"{self._path}/verify", body, key=new_key(), answer_time=_VERIFY_TIME)
-        totals: Totals = value_of(Totals, said)
+        totals: Totals = value_of(Totals, said["totals"])
         return totals
 
 

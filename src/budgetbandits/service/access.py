@@ -1,5 +1,6 @@
 """Who asks, and what they may do."""
 
+import ipaddress
 import math
 from dataclasses import dataclass, replace
 from typing import Final
@@ -112,7 +113,9 @@ class Access:
         return replace(caller, scope=Scope.READ) if self._read_only else caller
 
     async def admitted(self, asked: Asked) -> Caller | None:
-        """Return who makes a request, or None; raise if it is one too many."""
+        """Return who makes a request, or None; raise if it is one too many, or if a web page elsewhere makes it."""
+        if self.tokens is None:
+            check_local(asked)
         caller = await self.caller(secret_in(asked))
         if caller is not None and self.tokens is not None:
             wait = self._limits.allow(caller.token)
@@ -142,6 +145,45 @@ def secret_in(asked: Asked) -> str:
     if asked["method"] not in _SAFE and headers.get(b"x-requested-with") != FROM_PAGES.encode():
         return ""
     return cookie_parser(headers[b"cookie"].decode("latin-1")).get(COOKIE, "")
+
+
+def check_local(asked: Asked) -> None:
+    """Raise unless a program on this machine makes a request, or one of our own pages; for services without tokens.
+
+    The browser of whoever runs such a service reaches it, too, for any web page: the page's site may have made its own
+    name an address of this machine, or send what needs no answer.
+    """
+    headers = {name: value.decode("latin-1") for name, value in asked["headers"]}
+    host, origin = headers.get(b"host", ""), headers.get(b"origin")
+    if not _is_this_machine(host):
+        raise _from_elsewhere(f"the host is {host!r}")
+    if asked["method"] in _SAFE:
+        return
+    if origin is not None and origin.partition("://")[2] != host:
+        raise _from_elsewhere(f"the origin is {origin!r}")
+    if headers.get(b"sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise _from_elsewhere("another site made the request")
+
+
+def _is_this_machine(host: str) -> bool:
+    """Tell whether the header Host names this machine.
+
+    >>> [_is_this_machine(host) for host in ("localhost:8000", "127.0.0.1", "[::1]:8000", "evil.example", "")]
+    [True, True, True, False, False]
+    """
+    name = host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _from_elsewhere(what: str) -> Refused:
+    return Refused(
+        "access-denied", 403, f"{what}: a service without tokens answers this machine alone; start it with tokens"
+    )
 
 
 def unauthenticated() -> Refused:

@@ -600,11 +600,9 @@ class Series(BaseModel):
     points: list[Point]
 
 
-class Verified(BaseModel):
-    """The journal is sound; what it adds up to, in whole units."""
+class Totals(BaseModel):
+    """What a journal adds up to, in whole units of the campaign: 28 are "0.28" where its unit is "0.01"."""
 
-    verified: Literal[True]
-    at: str = Field(examples=[_MOMENT])
     entries: int
     spent: int
     reserved: int
@@ -613,6 +611,16 @@ class Verified(BaseModel):
     further: str | None
     head: str
     budget: int
+
+
+class Verified(BaseModel):
+    """The journal is sound."""
+
+    verified: Literal[True]
+    at: str = Field(examples=[_MOMENT])
+    entries: int
+    head: str
+    totals: Totals
 
 
 class Verification(BaseModel):

@@ -67,8 +67,9 @@ async def watch_journal(
 async def verify(asked: shapes.Verify, call: Verifying) -> Response:
     """Replay the journal: check its chain, the money, and that every ask was what the policy had to answer."""
     found = await call.shared.verifier.verify(call.campaign, asked.expect)
-    said = {} if found.totals is None else found.totals._asdict()
-    return views.json_answer({"verified": True, "at": views.moment_or_none(found.at)} | said)
+    shown = {name: views.verification(found)[name] for name in ("at", "entries", "head")}
+    totals = None if found.totals is None else found.totals._asdict()
+    return views.json_answer({"verified": True, **shown, "totals": totals})
 
 
 @looks.get("/verification", **answers(shapes.Verification))
