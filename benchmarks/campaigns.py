@@ -185,7 +185,8 @@ def long_journal() -> None:
             ads = store.create("ads", policy=bb.kube(), costs=costs, budget=10**12, reward_range=(0, 1), seed=1)
             begin = time.perf_counter()
             while ads.entries < entries:
-                lengthen(ads, 1_900)  # so that some of what follows the last snapshot has to be read
+                lengthen(ads, 2_000)
+            lengthen(ads, 1_900)  # which follows the last snapshot, and has to be read
             print(f"  made in {time.perf_counter() - begin:.0f} s: {ads.entries} entries")
         for number in range(5):
             subprocess.run([sys.executable, "-c", OPENING, address, f"first {number}"], check=True)
