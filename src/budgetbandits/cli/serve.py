@@ -76,12 +76,13 @@ def _serve(options: argparse.Namespace) -> int:
 def _tokens(options: argparse.Namespace, store: "Store") -> "Tokens":
     """Return the tokens of a file, or of the store; make a first one where there is none, and show it."""
     from budgetbandits.service.token_file import FileTokens
-    from budgetbandits.service.tokens import StoreTokens
+    from budgetbandits.service.tokens import Scope, StoreTokens
 
     if options.tokens is not None:
         return FileTokens(options.tokens)
     tokens = StoreTokens(store.backend)
-    if not tokens.list() and not options.read_only:
-        _, secret = tokens.create("admin", "admin")
+    admins = [each for each in tokens.list() if each.scope is Scope.ADMIN and each.campaign is None]
+    if all(each.revoked for each in admins) and not options.read_only:
+        _, secret = tokens.create("admin", Scope.ADMIN)
         print(f"the token of the admin, which may do all, shown this once: {secret}", flush=True)
     return tokens
