@@ -76,6 +76,32 @@ def test_what_a_caller_gives_becomes_plain_before_others_wait_for_it(ads: bb.Cam
     assert [row.cost for row in ads.arms] == [0.05, 0.25, 0.05]
 
 
+def test_what_chooses_among_many_arms_is_compiled_before_others_wait(
+    ads: bb.Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen_within: list[bool] = []
+    is_within = threading.Event()
+    writing = SqlBackend.writing
+
+    @contextmanager
+    def noticed(backend: SqlBackend, campaign: int) -> Iterator[Transaction]:
+        with writing(backend, campaign) as transaction:
+            is_within.set()
+            yield transaction
+            is_within.clear()
+
+    def choice(*_: object) -> int:
+        chosen_within.append(is_within.is_set())
+        return 0
+
+    monkeypatch.setattr(SqlBackend, "writing", noticed)
+    monkeypatch.setattr("budgetbandits.live.choosing.COMPILED_ARMS", 2)
+    monkeypatch.setattr("budgetbandits.live.choosing.Chooser._choice", choice)
+    ads.ask()
+    ads.ask()
+    assert chosen_within == [False, True, True]
+
+
 @pytest.mark.parametrize("pull", [10**5000, "1", 1.0, True, None], ids=["huge", "text", "float", "bool", "none"])
 def test_what_is_no_pull_is_refused_at_once(ads: bb.Campaign, pull: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ads._clerk, "act", None)

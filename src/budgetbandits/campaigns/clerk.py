@@ -182,7 +182,8 @@ class Clerk:
         has_begun = is_decided = False
         try:
             if self._ledger is None or self._is_far_behind:
-                self._caught_up_outside()  # a long journal is read first: others wait for a transaction
+                # Others wait for a transaction: a long journal is read before it, and what chooses is compiled.
+                self._caught_up_outside().player.prepare()
             with self._backend.writing(self.record.id) as transaction:
                 self._is_far_behind = transaction.totals.entries > self._seen.entries + _NEAR
                 if self._is_far_behind:

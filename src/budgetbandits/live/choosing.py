@@ -57,6 +57,11 @@ class Chooser:
         self._check(arm, now)
         return int(arm)
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether there are so many arms that machine code chooses, which may have to be compiled first."""
+        return len(self._books.names) >= COMPILED_ARMS and self._has_numba
+
     def note_change(self, arm: int, now: Callable[[], Now]) -> None:
         """Take note that an arm was pulled, or one of its rewards told."""
         if self._tournament is not None:
@@ -84,7 +89,7 @@ class Chooser:
 
     @cached_property
     def _compiled(self) -> "CompiledChoice | None":
-        if len(self._books.names) < COMPILED_ARMS or not self._has_numba:
+        if not self.is_compiled:
             return None
         from budgetbandits.simulation.engine import CompiledChoice
 

@@ -4,6 +4,7 @@ Learners and campaigns both play with this part. Arms are numbers here and amoun
 with names and Decimals, comes through `budgetbandits.Learner` or `budgetbandits.Campaign`.
 """
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -16,7 +17,7 @@ from budgetbandits.core.changes import NewArm, Observation, with_budgets_changed
 from budgetbandits.core.checks import ArmName, check_range, check_requests, check_whole
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.streams import CHOICE, Draws, uniform
-from budgetbandits.errors import InvalidInput
+from budgetbandits.errors import InvalidInput, PolicyError
 from budgetbandits.live.carrying import carry_over
 from budgetbandits.live.choosing import Chooser
 from budgetbandits.live.interrupts import Uninterrupted
@@ -185,6 +186,12 @@ class Player:
     def choose(self) -> int | None:
         """Return the arm that the policy chooses now, or None if none can be paid."""
         return self._choose(self.now())
+
+    def prepare(self) -> None:
+        """Compile what chooses among many arms, by a choice that nobody gets: it may take a minute."""
+        if self._chooser.is_compiled:
+            with contextlib.suppress(PolicyError):  # whoever asks for a pull gets it
+                self.choose()
 
     def _choose(self, now: Now) -> int | None:
         if self.books.requests is not None and self.books.requests_left < 1:
