@@ -13,7 +13,8 @@ import pytest
 from budgetbandits.studies.kube_paper.claims import CLAIMS, Claim
 from budgetbandits.studies.kube_paper.evidence import Finding, Verdict
 from budgetbandits.studies.kube_paper.page import summary
-from budgetbandits.studies.leaderboard.board import Cell, Duel, against_published, standings, standings_table
+from budgetbandits.studies.leaderboard.board import Duel, against_published, standings, standings_table
+from budgetbandits.studies.leaderboard.cells import Cell
 from budgetbandits.studies.leaderboard.page import against_published_table, cell_tables, duel_table, tally, worst_cells
 from budgetbandits.studies.leaderboard.suite import read_suite
 from budgetbandits.studies.own_study.study_file import read

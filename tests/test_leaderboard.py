@@ -19,17 +19,22 @@ from budgetbandits.errors import InvalidInput, OutputError
 from budgetbandits.studies import study
 from budgetbandits.studies.leaderboard.board import (
     AgainstPublished,
-    Cell,
     Leaderboard,
     _verdict,
     against_published,
     standings,
+    standings_table,
 )
+from budgetbandits.studies.leaderboard.cells import Cell
+from budgetbandits.studies.leaderboard.page import cell_tables, shortfall_table
 from budgetbandits.studies.leaderboard.run import Contest
+from budgetbandits.studies.leaderboard.shortfalls import profiles, shortfalls
 from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED, read_suite
+from budgetbandits.studies.report import Document, to_markdown
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-OUTPUTS = {"duels.csv", "figure.png", "figure.svg", "leaderboard.csv", "report.html", "report.md"}
+PICTURES = {"figure.png", "figure.svg", "profile.png", "profile.svg"}
+OUTPUTS = {"duels.csv", "leaderboard.csv", "report.html", "report.md"} | PICTURES
 LIST = """
 [presets.quick]
 runs = 5
@@ -117,7 +122,8 @@ def test_problems_share_no_random_numbers_but_policies_and_budgets_do(whole: Lea
 
 
 def cell(policy: str, mean: float, problem: str = "a", worst: float = 9.0) -> Cell:
-    return Cell(problem, 100.0, policy, OWN, 5, 10 * mean, mean, mean, mean, mean, 2 * mean, worst)
+    spread = {"low": mean, "high": mean, "median": mean / 2, "p95": 2 * mean, "p99": 3 * mean, "worst": worst}
+    return Cell(problem, 100.0, policy, OWN, 5, regret=10 * mean, loss=0.1 * mean, mean=mean, **spread)
 
 
 def test_standings_are_geometric_means_over_the_cells() -> None:
@@ -127,10 +133,62 @@ def test_standings_are_geometric_means_over_the_cells() -> None:
     assert [row.policy for row in rows] == ["z", "y", "x"]
     by_name = {row.policy: row for row in rows}
     assert by_name["x"].mean == pytest.approx(math.sqrt(0.1 * 0.9))
+    assert by_name["x"].median == pytest.approx(math.sqrt(0.1 * 0.9) / 2)
     assert by_name["x"].p95 == pytest.approx(2 * math.sqrt(0.1 * 0.9))
+    assert by_name["x"].p99 == pytest.approx(3 * math.sqrt(0.1 * 0.9))
     assert (by_name["x"].cell_max, by_name["x"].worst) == (0.9, 12.0)
     assert [by_name[name].best_in for name in "xyz"] == [1, 1, 1]  # a tie counts for both
     assert standings([cell("x", 0.0), cell("x", 0.5, "b")])[0].mean == 0
+
+
+def test_a_99th_percentile_takes_a_hundred_runs() -> None:
+    policies, problem = {"eps": bb.epsilon_first(0.1)}, {"coins": bb.families.BernoulliFamily(3)}
+    for runs in (99, 100):
+        board = bb.compare(policies, problem, [30], runs=runs, seed=1, progress=False)
+        cells = {cell.policy: cell for cell in board.cells}
+        mine, kube = (sample(board, "coins", policy, 30.0) for policy in ("eps", "KUBE, width 1"))
+        expected = reference.quantile(mine, 0.99) / (reference.total(kube) / runs)
+        found = cells["eps"].p99
+        assert math.isnan(found) if runs == 99 else found == pytest.approx(expected)
+        report = to_markdown(Document("", [standings_table(board.standings), *cell_tables(board.cells)]))
+        assert ("99th percentile" in report) == (runs == 100)
+        optimum = float(board.runs["coins"].of("fractional_optimum", "eps", 30.0).mean())
+        assert cells["eps"].loss == pytest.approx(reference.total(mine) / runs / optimum)
+
+
+def test_a_policy_falls_short_of_the_best_and_has_blind_spots() -> None:
+    cells = [cell("x", 0.5), cell("y", 0.2), cell("z", 0.9)]  # x loses 5%, which is 2.5 times as much and 3% more
+    cells += [cell("x", 0.61, "b"), cell("y", 0.3, "b"), cell("z", 0.3, "b")]  # more than twice, and 3.1% more
+    cells += [cell("x", 0.0, "c"), cell("y", 0.1, "c"), cell("z", 0.0, "c")]
+    cells += [cell("x", -0.1, "d"), cell("y", 0.1, "d"), cell("z", 0.5, "d")]  # by luck, and left out
+    rows = shortfalls(cells, "x")
+    assert [(row.problem, row.best, row.is_blind) for row in rows] == [
+        ("b", "y", True),
+        ("a", "y", False),
+        ("c", "x", False),
+    ]
+    assert [row.ratio for row in rows] == pytest.approx([0.61 / 0.3, 2.5, 1])
+    assert shortfalls(cells, "y")[0].ratio == math.inf  # beside one that loses nothing
+    found = {row.policy: row for row in profiles(cells)}
+    assert found["x"].within == (1 / 3, 1 / 3, 1, 1)
+    assert (found["x"].blind_spots, found["x"].cells) == (1, 3)
+    assert (found["y"].within[3], found["y"].largest) == (2 / 3, math.inf)
+    assert found["z"].largest == pytest.approx(4.5)
+    assert next(row.policy for row in profiles(cells)) in "yz"
+
+
+def test_the_report_names_where_the_first_own_policy_falls_short(whole: Leaderboard) -> None:
+    assert whole.path is not None
+    report = (whole.path / "report.md").read_text(encoding="utf-8")
+    rows = shortfalls(whole.cells, "recommended")
+    assert len(rows) == 4
+    table = to_markdown(Document("", [shortfall_table(rows)])).partition("\n\n")[2].strip()
+    assert "## Where recommended falls short" in report
+    assert table in report
+    assert "| policy |  | within 1.1 | within 2 | within 5 | within 10 | farthest | blind spots |" in report
+    assert (whole.path / "profile.png").read_bytes().startswith(b"\x89PNG")
+    figure = whole.plot_profile()
+    assert {text.get_text() for text in figure.legends[0].get_texts()} == set(NAMES)
 
 
 def test_where_some_regret_is_below_zero_nobody_is_compared() -> None:
@@ -230,7 +288,7 @@ def test_a_cell_without_regret_is_left_out_and_told_of(name: str, tmp_path: Path
     board = bb.compare(policies, {"x": COINS, name: ALIKE[name]}, [30], runs=5, seed=11, out=tmp_path / "out")
     alone = bb.compare(policies, {"x": COINS}, [30], runs=5, seed=11)
     assert [math.isnan(each.mean) for each in board.cells] == [False, False, True, True]
-    assert board.standings == alone.standings
+    assert list(map(repr, board.standings)) == list(map(repr, alone.standings))  # NaN is not equal to itself
     assert board.duels == alone.duels
     assert against_published(board.cells, "mine") == against_published(alone.cells, "mine")
     remark = f"Left out, since KUBE has no regret there to compare with: {name}, B = 30."
@@ -260,7 +318,7 @@ def test_it_is_handed_on_as_arrow_pandas_and_markdown(whole: Leaderboard) -> Non
     table = whole.to_arrow()
     assert isinstance(table, pa.Table)
     assert table.num_rows == len(whole.cells) == len(whole.to_pandas())
-    figures = ["regret", "mean", "low", "high", "median", "p95", "worst"]
+    figures = ["regret", "loss", "mean", "low", "high", "median", "p95", "p99", "worst"]
     assert table.column_names == ["problem", "budget", "policy", "origin", "runs", *figures]
     assert table.column("mean").to_pylist() == [each.mean for each in whole.cells]
     assert "| 1 | " in whole.to_markdown()

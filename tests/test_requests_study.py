@@ -369,5 +369,5 @@ def test_policies_are_compared_with_requests() -> None:
     )
     runs = board.runs["coins"]
     assert (runs.requests, runs.skip) == ((100,), True)
-    report = to_markdown(document(board, Picture(b"", b""), 1, None, None))
+    report = to_markdown(document(board, Picture(b"", b""), Picture(b"", b""), 1, None, None))
     assert "| requests with | B = 400 | may be declined |\n| --- | --- | --- |\n| coins | 100 | yes |" in report

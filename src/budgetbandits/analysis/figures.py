@@ -1,4 +1,4 @@
-"""Drawing: curves of regret and heat maps.
+"""Drawing: curves of regret, heat maps and performance profiles.
 
 Colours are those of Okabe and Ito, which the colour-blind can distinguish; markers and dashes distinguish the curves in
 black and white. A regret of 0 or less has no place on a logarithmic axis: it is a hollow marker at the lower edge, and
@@ -11,7 +11,7 @@ import io
 import math
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -30,7 +30,18 @@ if TYPE_CHECKING:
 
     from budgetbandits.analysis.shown import ShownFigure
 
-__all__ = ["FIGURE_DPI", "Curve", "Grid", "Panel", "Picture", "heat_map", "how_drawn", "picture", "regret_figure"]
+__all__ = [
+    "FIGURE_DPI",
+    "Curve",
+    "Grid",
+    "Panel",
+    "Picture",
+    "heat_map",
+    "how_drawn",
+    "picture",
+    "profile_figure",
+    "regret_figure",
+]
 
 # Colour, marker, dashes. The first is drawn wide and the second over it in dashes: the two KUBEs often coincide.
 _STYLES: Final[Sequence[tuple[str, str, Any]]] = (
@@ -52,6 +63,7 @@ _EDGE: Final = "at the lower edge: 0 or less"
 _CUT: Final = "arrowhead: the bar is cut"
 _ARROWHEADS: Final = (7, 6)  # matplotlib's numbers of a caret that points down, and of one that points up
 _CUT_AT: Final = 1e3  # a bar on a logarithmic axis reaches no further than this many times its mean, up or down
+_TIMES_THE_BEST: Final = 100.0  # where the axis of a profile ends
 _LONGEST: Final = 40  # letters of a name in the legend
 _SHARES: Final = (0.01, 3.0)  # from the darkest colour of a heat map to the brightest
 _SETTINGS: Final[dict[str, Any]] = {
@@ -242,6 +254,51 @@ def heat_map(grid: Grid, *, title: str) -> "ShownFigure":
         _fill(axes, grid)
         _name_rows_and_columns(axes, grid)
         _add_title(figure, title)
+        return figure
+
+
+def profile_figure(ratios: Mapping[str, Sequence[float]], *, title: str) -> "ShownFigure":
+    """Draw performance profiles: how large a share of some numbers, 1 or more, is at most so much.
+
+    Parameters
+    ----------
+    ratios
+        Rising numbers by name, such as regrets over the best one of a cell; what is beyond the axis, up to infinite, is
+        never reached.
+    title
+        The title.
+
+    Examples
+    --------
+    >>> figure = profile_figure({"KUBE": [1, 3, 40], "mine": [1, 1, 2]}, title="Within so many times the best")
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['KUBE', 'mine']
+    """
+    if not ratios or not all(ratios.values()):
+        raise InvalidInput("there is nothing to draw: give at least one number for each name")
+    require("report")
+    from matplotlib.ticker import FixedLocator, FuncFormatter, PercentFormatter
+
+    from budgetbandits.analysis.shown import ShownFigure
+
+    with _styled():
+        size = (7.2, 4.2 + 0.22 * math.ceil(len(ratios) / 2))
+        figure = ShownFigure(figsize=size, layout="constrained", facecolor="white")
+        axes = figure.subplots()
+        for number, (name, values) in enumerate(ratios.items()):
+            color, _, dashes = _style(number)
+            steps = [1.0, *(value for value in values if value <= _TIMES_THE_BEST), _TIMES_THE_BEST]
+            shares = [*(np.arange(len(steps) - 1) / len(values)), (len(steps) - 2) / len(values)]
+            width = 3.2 if number == 0 else 1.6
+            axes.step(steps, shares, where="post", label=_plain(name), color=color, linestyle=dashes, linewidth=width)
+        axes.set(xscale="log", xlim=(1.0, _TIMES_THE_BEST), ylim=(0.0, 1.02), xlabel="regret over that of the best")
+        axes.xaxis.set_major_locator(FixedLocator([1, 2, 5, 10, 20, 50, 100]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.set_ylabel("share of the cells")
+        axes.grid(which="major", color="#dddddd", linewidth=0.6)
+        _add_title(figure, title)
+        _add_legend(figure, axes, 2, has_edge=False, has_cut=False)
         return figure
 
 

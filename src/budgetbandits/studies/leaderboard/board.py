@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from budgetbandits.analysis.figures import Grid, heat_map
+from budgetbandits.analysis.figures import Grid, heat_map, profile_figure
 from budgetbandits.analysis.intervals import mean_interval, ratio_interval
 from budgetbandits.analysis.regret import regrets
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.optional import require
 from budgetbandits.core.tables import Table, percent
 from budgetbandits.simulation.runs import Runs
+from budgetbandits.studies.leaderboard.cells import Cell, comparable, lucky, ratio_of
+from budgetbandits.studies.leaderboard.shortfalls import profiles, ratios
 from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED
 from budgetbandits.studies.report import Document, Rows, Text, to_markdown
 
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgainstPublished",
-    "Cell",
     "Duel",
     "Leaderboard",
     "Standing",
@@ -45,37 +46,8 @@ __all__ = [
 
 
 _ROUNDING: Final = 1e-9  # of the optimum: less regret than that is none
-_NOISE: Final = 1e-6  # of a regret that is some: what rounding may take away
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A policy on one problem with one budget.
-
-    Attributes
-    ----------
-    problem, budget, policy, origin, runs
-        What it is of, whether the policy was published or is the list's own, and how many runs.
-    regret
-        The mean regret.
-    mean, low, high
-        The mean regret over that of KUBE, with its 95% interval; all NaN, as those below, if KUBE has no regret.
-    median, p95, worst
-        The median, the 95th percentile and the largest regret of a run, over the mean of KUBE.
-    """
-
-    problem: str
-    budget: float
-    policy: str
-    origin: str
-    runs: int
-    regret: float
-    mean: float
-    low: float
-    high: float
-    median: float
-    p95: float
-    worst: float
+_RUNS_FOR_P99: Final = 100
+_PROFILES: Final = 8  # curves that can be told apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +58,8 @@ class Standing:
     ----------
     policy, origin
         Which, and whether it was published or is the list's own.
-    mean, p95
-        The geometric means, over the cells, of the mean and the 95th percentile.
+    mean, median, p95, p99
+        The geometric means, over the cells, of the mean, the median, and the 95th and the 99th percentile.
     cell_max
         The mean of the cell in which it is largest.
     worst
@@ -99,7 +71,9 @@ class Standing:
     policy: str
     origin: str
     mean: float
+    median: float
     p95: float
+    p99: float
     cell_max: float
     worst: float
     best_in: int
@@ -194,12 +168,13 @@ class Leaderboard:
         for problem, runs in self.runs.items():
             for budget in runs.budgets:
                 kube = self._regrets(problem, self.reference, budget)
-                optimum = runs.of("fractional_optimum", self.reference, budget)
-                has_regret = kube.mean() > _ROUNDING * optimum.mean()
+                optimum = float(runs.of("fractional_optimum", self.reference, budget).mean())
+                has_regret = kube.mean() > _ROUNDING * optimum
                 for policy in runs.policy_names:
                     sample = self._regrets(problem, policy, budget)
-                    shares = _beside(sample, kube) if has_regret else [math.nan] * 6
-                    told = (self.origins[policy], len(sample), float(sample.mean()))
+                    shares = _beside(sample, kube) if has_regret else [math.nan] * 7
+                    regret = float(sample.mean())
+                    told = (self.origins[policy], len(sample), regret, ratio_of(regret, optimum))
                     yield Cell(problem, budget, policy, *told, *shares)
 
     def _regrets(self, problem: str, policy: str, budget: float) -> Floats:
@@ -215,7 +190,7 @@ class Leaderboard:
         """What has to be said beside the standings: which cells are left out of them, if any are."""
         reasons = {
             "KUBE has no regret there to compare with": [cell for cell in self.cells if math.isnan(cell.mean)],
-            "some regret is below 0 on average, which is luck and takes more runs to tell": _lucky(self.cells),
+            "some regret is below 0 on average, which is luck and takes more runs to tell": lucky(self.cells),
         }
         return [f"Left out, since {reason}: {_places(cells)}." for reason, cells in reasons.items() if cells]
 
@@ -226,7 +201,7 @@ class Leaderboard:
         return Table(duel for policy in own for duel in self._duels(policy))
 
     def _duels(self, policy: str) -> Iterable[Duel]:
-        for (problem, budget), group in groupby(_comparable(self.cells), key=lambda cell: (cell.problem, cell.budget)):
+        for (problem, budget), group in groupby(comparable(self.cells), key=lambda cell: (cell.problem, cell.budget)):
             cells = {cell.policy: cell for cell in group}
             rivals = [cell for cell in cells.values() if cell.origin == PUBLISHED]
             if policy not in cells or not rivals:
@@ -255,6 +230,21 @@ class Leaderboard:
         )
         return heat_map(
             grid, title="Mean regret in percent of KUBE's, by problem and budget; bold: not published elsewhere"
+        )
+
+    def plot_profile(self) -> "ShownFigure":
+        """Draw in what share of the cells each policy's regret is within so many times that of the best one there.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A notebook shows it; `savefig` writes it to a file.
+        """
+        found = ratios(self.cells)
+        order = [row.policy for row in profiles(self.cells)]
+        return profile_figure(
+            {policy: found[policy] for policy in order[:_PROFILES]},
+            title="Share of the cells in which the regret is within so many times that of the best policy there",
         )
 
     def _repr_html_(self) -> str:
@@ -287,20 +277,9 @@ def _verdict(mine: Floats, theirs: Floats, low: float, high: float) -> str:
 
 
 def _beside(sample: Floats, kube: Floats) -> list[float]:
-    """Return the mean with its interval, the median, the 95th percentile and the worst, over the mean of KUBE."""
-    spread = [float(np.quantile(sample, q)) / float(kube.mean()) for q in (0.5, 0.95, 1.0)]
-    return [*ratio_interval(sample, kube), *spread]
-
-
-def _comparable(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells of which shares can be compared, for all policies or for none."""
-    lucky = {(cell.problem, cell.budget) for cell in _lucky(cells)}
-    return [cell for cell in cells if not math.isnan(cell.mean) and (cell.problem, cell.budget) not in lucky]
-
-
-def _lucky(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells with less regret than there can be, as happens where costs are random and came cheap."""
-    return [cell for cell in cells if cell.mean < -_NOISE]
+    """Return the mean with its interval, the median, both percentiles and the worst, over the mean of KUBE."""
+    median, p95, p99, worst = (float(np.quantile(sample, q)) / float(kube.mean()) for q in (0.5, 0.95, 0.99, 1.0))
+    return [*ratio_interval(sample, kube), median, p95, p99 if len(sample) >= _RUNS_FOR_P99 else math.nan, worst]
 
 
 def _places(cells: Sequence[Cell]) -> str:
@@ -310,7 +289,7 @@ def _places(cells: Sequence[Cell]) -> str:
 
 def standings(cells: Sequence[Cell]) -> Table[Standing]:
     """Return every policy over all of its cells that can be compared, the least geometric mean first."""
-    cells = _comparable(cells)
+    cells = comparable(cells)
     least: dict[tuple[str, float], float] = {}
     for cell in cells:
         key = (cell.problem, cell.budget)
@@ -322,11 +301,13 @@ def standings(cells: Sequence[Cell]) -> Table[Standing]:
             Standing(
                 policy,
                 mine[0].origin,
-                _geometric_mean([cell.mean for cell in mine]),
-                _geometric_mean([cell.p95 for cell in mine]),
-                max(cell.mean for cell in mine),
-                max(cell.worst for cell in mine),
-                sum(cell.regret == least[cell.problem, cell.budget] for cell in mine),
+                mean=_geometric_mean([cell.mean for cell in mine]),
+                median=_geometric_mean([cell.median for cell in mine]),
+                p95=_geometric_mean([cell.p95 for cell in mine]),
+                p99=_geometric_mean([cell.p99 for cell in mine]),
+                cell_max=max(cell.mean for cell in mine),
+                worst=max(cell.worst for cell in mine),
+                best_in=sum(cell.regret == least[cell.problem, cell.budget] for cell in mine),
             )
         )
     return Table(sorted(found, key=lambda standing: standing.mean))
@@ -334,21 +315,15 @@ def standings(cells: Sequence[Cell]) -> Table[Standing]:
 
 def against_published(cells: Sequence[Cell], policy: str) -> Table[AgainstPublished]:
     """Return a policy beside every published one, the strongest first."""
-    cells = _comparable(cells)
+    cells = comparable(cells)
     mine = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == policy}
     found = []
     for rival in dict.fromkeys(cell.policy for cell in cells if cell.origin == PUBLISHED):
         theirs = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == rival}
         both = [(mine[key], theirs[key]) for key in mine if key in theirs]
-        ratio = _geometric_mean([_ratio(first, second) for first, second in both])
+        ratio = _geometric_mean([ratio_of(first, second) for first, second in both])
         found.append(AgainstPublished(policy, rival, ratio, sum(first < second for first, second in both), len(both)))
     return Table(sorted(found, key=lambda row: -row.ratio))
-
-
-def _ratio(first: float, second: float) -> float:
-    if second > 0:
-        return first / second
-    return math.inf if first > 0 else 1.0
 
 
 def _geometric_mean(values: Sequence[float]) -> float:
@@ -359,15 +334,18 @@ def _geometric_mean(values: Sequence[float]) -> float:
 
 def standings_table(rows: Sequence[Standing]) -> Rows:
     """Return the standings as a table for people."""
-    names = ["", "policy", "", "mean", "95th percentile", "largest mean", "worst run", "best in"]
+    names = {"mean": "mean", "median": "median", "p95": "95th percentile", "p99": "99th percentile"}
+    names |= {"cell_max": "largest mean", "worst": "worst run"}
+    if all(math.isnan(row.p99) for row in rows):  # there are too few runs
+        del names["p99"]
     return Rows(
-        names,
+        ["", "policy", "", *names.values(), "best in"],
         [
             [
                 str(place),
                 row.policy,
                 row.origin,
-                *(percent(value) for value in (row.mean, row.p95, row.cell_max, row.worst)),
+                *(percent(getattr(row, name)) for name in names),
                 str(row.best_in),
             ]
             for place, row in enumerate(rows, 1)

@@ -10,22 +10,40 @@ from budgetbandits.core.tables import percent
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.studies.leaderboard.board import (
     AgainstPublished,
-    Cell,
     Duel,
     Leaderboard,
     against_published,
     standings_table,
 )
-from budgetbandits.studies.leaderboard.suite import Suite
+from budgetbandits.studies.leaderboard.cells import Cell
+from budgetbandits.studies.leaderboard.shortfalls import NEAR, Profile, Shortfall, profiles, shortfalls
+from budgetbandits.studies.leaderboard.suite import OWN, Suite
 from budgetbandits.studies.outputs import versions
 from budgetbandits.studies.report import Block, Code, Document, Heading, Image, Rows, Text
 
-__all__ = ["against_published_table", "cell_tables", "document", "duel_table", "tally", "worst_cells"]
+__all__ = [
+    "against_published_table",
+    "cell_tables",
+    "document",
+    "duel_table",
+    "profile_table",
+    "shortfall_table",
+    "tally",
+    "worst_cells",
+]
 
 _WORST_CELLS: Final = 5
+_SHORTFALLS: Final = 10
 
 
-def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite | None, command: str | None) -> Document:
+def document(
+    board: Leaderboard,
+    drawn: Picture,
+    profile: Picture,
+    seed: int,
+    suite: Suite | None,
+    command: str | None,
+) -> Document:
     """Return the report; the list and the command stand in it where there are such things."""
     return Document(
         "Leaderboard",
@@ -38,6 +56,11 @@ def document(board: Leaderboard, drawn: Picture, seed: int, suite: Suite | None,
             Text(_ON_STANDINGS),
             standings_table(board.standings),
             *map(Text, board.remarks),
+            Heading("Near the best"),
+            Text(_ON_PROFILES),
+            Image("profile.png", profile.png, _PROFILE_CAPTION),
+            profile_table(profiles(board.cells)),
+            *_shortfall_blocks(board),
             *_own_blocks(board),
             Heading("Every cell"),
             Text(_ON_CELLS),
@@ -108,6 +131,55 @@ def _request_table(with_requests: Mapping[str, Runs]) -> Rows:
     }
     return Rows(
         ["", "requests", "may be declined"], [[problem, told[problem], declinable[problem]] for problem in told]
+    )
+
+
+def profile_table(rows: Sequence[Profile]) -> Rows:
+    """Return how near every policy comes to the best, for people."""
+    names = ["policy", "", *(f"within {times:g}" for times in NEAR), "farthest", "blind spots"]
+    return Rows(
+        names,
+        [
+            [
+                row.policy,
+                row.origin,
+                *(f"{share:.0%}" for share in row.within),
+                f"{row.largest:.3g}",
+                f"{row.blind_spots} of {row.cells}",
+            ]
+            for row in rows
+        ],
+    )
+
+
+def _shortfall_blocks(board: Leaderboard) -> Iterator[Block]:
+    """Give the cells in which the list's first own policy falls farthest short of the best."""
+    first = next((policy for policy, origin in board.origins.items() if origin == OWN), None)
+    rows = [] if first is None else shortfalls(board.cells, first)
+    if not rows:
+        return
+    yield Heading(f"Where {first} falls short")
+    yield Text(_ON_SHORTFALLS)
+    yield shortfall_table(rows[:_SHORTFALLS])
+
+
+def shortfall_table(rows: Sequence[Shortfall]) -> Rows:
+    """Return a policy beside the best of some cells, for people."""
+    names = ["problem", "B", "lost", "the best policy", "it lost", "ratio", ""]
+    return Rows(
+        names,
+        [
+            [
+                row.problem,
+                f"{row.budget:g}",
+                f"{row.loss:.2%}",
+                row.best,
+                f"{row.best_loss:.2%}",
+                f"{row.ratio:.3g}",
+                "blind spot" if row.is_blind else "",
+            ]
+            for row in rows
+        ],
     )
 
 
@@ -197,8 +269,10 @@ def cell_tables(cells: Sequence[Cell]) -> list[Rows]:
 
 
 def _cell_text(cell: Cell) -> str:
-    interval = f"{percent(cell.low)} to {percent(cell.high)}"
-    return f"{percent(cell.mean)} ({interval}) / {percent(cell.median)} / {percent(cell.p95)} / {percent(cell.worst)}"
+    spread = [cell.median, cell.p95, *([] if math.isnan(cell.p99) else [cell.p99]), cell.worst]
+    return " / ".join(
+        [f"{percent(cell.mean)} ({percent(cell.low)} to {percent(cell.high)})", *(percent(each) for each in spread)]
+    )
 
 
 _LEAD = (
@@ -221,9 +295,9 @@ _CAPTION = (
     "bold are the list's own, the others are published."
 )
 _ON_STANDINGS = (
-    "Geometric means, over all cells, of the mean and the 95th percentile; the mean of the worst cell; the worst run "
-    "of all; and in how many cells no other policy has a smaller mean. A cell is a problem with a budget. The order "
-    "depends on which problems are in the suite: look at those that are like yours."
+    "Geometric means, over all cells, of the mean, the median and the percentiles; the mean of the worst cell; the "
+    "worst run of all; and in how many cells no other policy has a smaller mean. A cell is a problem with a budget. "
+    "The order depends on which problems are in the suite: look at those that are like yours."
 )
 _ON_RECORDS = (
     "The mean regret of the policy over that of each published one, as a geometric mean over all cells, and in how "
@@ -235,9 +309,24 @@ _ON_DUELS = (
     "Intervals are for one cell each: of many, one in twenty is expected to miss. The budgets of a problem share "
     "instances and rewards, so their cells are not independent; different problems share nothing."
 )
+_ON_PROFILES = (
+    "In what share of the cells the regret of a policy is at most so many times that of the best policy there, "
+    "whichever that is; how far from it the policy is where it is farthest; and its blind spots, cells in which it "
+    "loses more than twice what the best does and at the same time more than 3% of the optimum more."
+)
+_PROFILE_CAPTION = (
+    "Performance profiles of the policies that are most often within twice the best. The higher a curve, the more "
+    "cells in which the regret is within so many times that of the best policy there; where it begins, at 1, are the "
+    "cells in which the policy is the best."
+)
+_ON_SHORTFALLS = (
+    "The cells in which it loses most beyond what the best policy there does, as shares of the optimum. The best is "
+    "chosen by the same runs, which favours it a little."
+)
 _ON_CELLS = (
-    "Mean with its 95% interval / median / 95th percentile / worst run, all in percent of the mean of KUBE in the "
-    "cell. The file leaderboard.csv has every digit, and the regrets themselves."
+    "Mean with its 95% interval / median / 95th percentile / 99th percentile, if there are at least 100 runs / worst "
+    "run, all in percent of the mean of KUBE in the cell. The file leaderboard.csv has every digit, and the regrets "
+    "themselves."
 )
 _ON_REPEATING = (
     "The same list and seed give the same figures to the last digit, for any number of workers and after any "

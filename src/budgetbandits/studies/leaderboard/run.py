@@ -15,7 +15,8 @@ from budgetbandits.policies import Policy, kube, origin_of
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.keys import choice, run_count, seed_of
-from budgetbandits.studies.leaderboard.board import Cell, Duel, Leaderboard
+from budgetbandits.studies.leaderboard.board import Duel, Leaderboard
+from budgetbandits.studies.leaderboard.cells import Cell
 from budgetbandits.studies.leaderboard.page import document
 from budgetbandits.studies.leaderboard.suite import Asked, Suite, Terms, budgets_of, read_suite
 from budgetbandits.studies.outputs import table_csv, write_page, write_picture
@@ -308,11 +309,12 @@ def play_contest(
     """
     folder = _folder(chosen, out)
     board = replace(_board(chosen, folder, machine), path=folder.path)
-    drawn = picture(board.plot())
+    drawn, profile = picture(board.plot()), picture(board.plot_profile())
     write_picture(folder, "figure", drawn)
+    write_picture(folder, "profile", profile)
     folder.write_text("leaderboard.csv", table_csv(Cell, board.cells))
     folder.write_text("duels.csv", table_csv(Duel, board.duels))
-    write_page(folder, document(board, drawn, chosen.study.seed, chosen.suite, command))
+    write_page(folder, document(board, drawn, profile, chosen.study.seed, chosen.suite, command))
     return board
 
 
