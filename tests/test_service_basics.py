@@ -105,6 +105,8 @@ def test_arms_keep_the_type_of_their_names(http: httpx.Client) -> None:
 def test_a_campaign_is_opened_or_created(http: httpx.Client) -> None:
     body = {key: value for key, value in SPRING.items() if key != "seed"}
     made, again = (http.put("/v1/campaigns/wanted", json=body) for _ in range(2))
+    described = http.get("/openapi.json").json()["paths"]["/v1/campaigns/{campaign}"]["put"]["responses"]
+    assert described["200"]["content"] == described["201"]["content"]
     assert (made.status_code, again.status_code) == (201, 200)
     assert made.json()["seed"] == again.json()["seed"]
     status, _, detail = problem(http.put("/v1/campaigns/wanted", json=body | {"budget": "11.00"}))

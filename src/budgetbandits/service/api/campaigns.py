@@ -49,7 +49,7 @@ async def create_campaign(new: shapes.NewCampaign, call: Administering) -> Respo
     return _answer(shown | {"warnings": warnings}, 201)
 
 
-@actions.put("/campaigns/{campaign}", **answers(shapes.Campaign, body="needed", campaign=False))
+@actions.put("/campaigns/{campaign}", **answers(shapes.Campaign, body="needed", campaign=False, may_create=True))
 async def open_or_create_campaign(wanted: shapes.WantedCampaign, call: Naming) -> Response:
     """Create a campaign (201), unless there is one of that name that was made of the same (200)."""
     if wanted.name not in (None, call.name):

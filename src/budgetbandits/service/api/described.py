@@ -39,6 +39,7 @@ def answers(
     *,
     body: Literal["needed", "optional"] | None = None,
     campaign: bool = True,
+    may_create: bool = False,
     media_types: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return how a route is described: its answer, and all problems that there may be.
@@ -51,6 +52,8 @@ def answers(
         Whether it takes a body, and whether that may be left out.
     campaign
         Whether it is about one campaign.
+    may_create
+        Whether the same answer may come with the status 201, too.
     media_types
         Of an answer that is not JSON.
     """
@@ -59,6 +62,8 @@ def answers(
     responses: dict[int | str, dict[str, Any]] = {
         code: {"description": text, "content": {MEDIA_TYPE: schema}} for code, text in sorted(problems.items())
     }
+    if may_create:
+        responses[201] = {"description": HTTPStatus.CREATED.phrase, "model": answer}
     described: dict[str, Any] = {"response_model": answer, "status_code": status, "responses": responses}
     if media_types:
         text = {"schema": {"type": "string"}}
