@@ -199,9 +199,10 @@ class CampaignGiven(_In):
     costs: Costs
     budget: Amounts
     reward_range: RewardRange
-    policy: dict[str, Any] | None = Field(
+    policy: str | dict[str, Any] | None = Field(
         None,
-        description="A policy as it is shown, or a registered name with parameters; the recommended one by default.",
+        description="A registered name such as kube, that name with parameters, or a policy as it is shown; the "
+        "recommended one by default.",
         examples=[{"name": "kube", "width": 1}],
     )
     seed: int | None = Field(None, examples=[7])

@@ -106,10 +106,12 @@ def _given(new: shapes.CampaignGiven) -> Given:
     return cast(Given, values | {"policy": _policy(new.policy)})
 
 
-def _policy(given: Mapping[str, Any] | None) -> Policy:
+def _policy(given: str | Mapping[str, Any] | None) -> Policy:
     """Return a policy as it is shown, or by its registered name and parameters; the recommended one by default."""
     if given is None:
         return recommended()
+    if isinstance(given, str):
+        return _policy({"name": given})
     if "name" not in given:
         return Policy.from_data(given)
     name = str(given["name"])
