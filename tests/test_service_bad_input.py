@@ -146,7 +146,8 @@ def test_what_is_told_wrongly(http: httpx.Client, told: dict[str, Any], detail: 
         ({"name": ""}, "name is ''"),
         ({"name": "a\nb"}, "name is 'a\\nb'"),
         ({"name": 256 * "x"}, "name is 'xxx"),
-        ({"policy": "kube"}, "policy is 'kube': it should be an object"),
+        ({"name": ".."}, "name is '..', which is a step in a path"),
+        ({"policy": "best"}, "policy is 'best': there is none of that name"),
     ],
 )
 def test_a_campaign_that_cannot_be(http: httpx.Client, given: dict[str, Any], detail: str) -> None:

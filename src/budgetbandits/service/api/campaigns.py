@@ -44,6 +44,8 @@ async def list_campaigns(call: AnyCall) -> Response:
 @actions.post("/campaigns", **answers(shapes.Campaign, 201, body="needed", campaign=False))
 async def create_campaign(new: shapes.NewCampaign, call: Administering) -> Response:
     """Create a campaign."""
+    if new.name in _STEPS:
+        raise InvalidInput(f"name is {new.name!r}, which is a step in a path to browsers and programs: give another")
     with noticed() as warnings:
         shown = await call.shared.in_thread(lambda: _shown(call.shared.store.create(new.name, **_given(new))))
     return _answer(shown | {"warnings": warnings}, 201)
@@ -85,6 +87,7 @@ async def show_campaign(call: Reading, include: Included = "") -> Response:
     return views.json_answer(await call.shared.in_thread(shown))
 
 
+_STEPS: Final = (".", "..")
 _LISTS: Final[Mapping[str, Callable[[Campaign, Any], Any]]] = {
     "arms": rows.arms,
     "best_set": lambda ads, _: rows.best_set(ads),
