@@ -1,5 +1,6 @@
 """The service over real HTTP: campaigns are created, asked, told and shown; errors are problem details."""
 
+import time
 from collections.abc import Iterator
 
 import httpx
@@ -62,6 +63,15 @@ def test_what_would_be_a_warning_is_told(http: httpx.Client) -> None:
     assert said["warnings"][0].startswith("cost of pull 1 is 0.0701 and charged as 0.08")
     tight = http.post("/v1/campaigns", json={"name": "tight"} | SPRING | {"requests": 1000}).json()
     assert "some requests may go unanswered" in tight["warnings"][0]
+
+
+def test_leases_end_though_nobody_asks_for_anything(http: httpx.Client) -> None:
+    path = create(http, "left alone", lease=0.01)
+    ask(http, path)
+    deadline = time.monotonic() + 60
+    while http.get(f"{path}/money").json()["money"]["reserved"] != "0.00" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [entry["kind"] for entry in http.get(f"{path}/journal").json()["entries"]] == ["asked", "expired"]
 
 
 def test_leases_are_renewed_and_end(http: httpx.Client) -> None:

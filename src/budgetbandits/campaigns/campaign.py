@@ -126,6 +126,12 @@ class Campaign(BaseCampaign):
 
         return self.look(seen)
 
+    def end_leases(self) -> None:
+        """Let pulls expire whose leases have ended. Every request does that first; this is for where none comes."""
+        now = self._clerk.time()
+        if self.look(lambda ledger: ledger.is_due(now)):
+            self._clerk.act(lambda _: None)
+
     def listen(self, listener: Callable[[Commit], None]) -> None:
         """Call a function after each commit of this process: in a thread that others wait for, so it must be quick."""
         self._clerk.listeners.append(listener)

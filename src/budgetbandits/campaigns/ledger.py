@@ -109,6 +109,10 @@ class Ledger(Fold):
                 return self._next_due(self._now) is None
         return True
 
+    def is_due(self, time: int) -> bool:
+        """Tell whether the lease of a pull has ended by that time."""
+        return self._next_due(time) is not None
+
     def ask(self, wanted: int | None = None, key: str | None = None, arm: ArmName | None = None) -> list[Pull]:
         """Return the next pulls, up to so many, their costs reserved; of one arm if that is given.
 

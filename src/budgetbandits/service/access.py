@@ -89,12 +89,14 @@ class Access:
     ----------
     tokens
         The same.
+    is_read_only
+        The same as `read_only`.
     """
 
     def __init__(self, tokens: Tokens | None, limits: RateLimits, *, read_only: bool = False) -> None:
         self.tokens = tokens
         self._limits = limits
-        self._read_only = read_only
+        self.is_read_only = read_only
         self._callers: dict[int, tuple[Token, Caller]] = {}
 
     async def caller(self, secret: str) -> Caller | None:
@@ -110,7 +112,7 @@ class Access:
         return known[1]
 
     def _bounded(self, caller: Caller) -> Caller:
-        return replace(caller, scope=Scope.READ) if self._read_only else caller
+        return replace(caller, scope=Scope.READ) if self.is_read_only else caller
 
     async def admitted(self, asked: Asked) -> Caller | None:
         """Return who makes a request, or None; raise if it is one too many, or if a web page elsewhere makes it."""

@@ -31,6 +31,7 @@ Campaigns that spend budgets on arms, never more than there is. Amounts are text
 `type`, as in RFC 9457.
 """
 _NOTE_USES: Final = 60.0  # seconds between two notes of when tokens were used
+_END_LEASES: Final = 2.0  # seconds between two looks for leases that have ended
 
 
 def make_app(
@@ -86,12 +87,13 @@ def _described(app: FastAPI) -> dict[str, Any]:
 def _lifespan(shared: Shared) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        noting = asyncio.create_task(_note_uses(shared))
+        chores = [asyncio.create_task(chore(shared)) for chore in (_note_uses, _end_leases)]
         try:
             yield
         finally:
-            noting.cancel()
-            await asyncio.gather(noting, return_exceptions=True)
+            for chore in chores:
+                chore.cancel()
+            await asyncio.gather(*chores, return_exceptions=True)
             shared.close()
 
     return lifespan
@@ -110,6 +112,14 @@ async def _note_uses(shared: Shared) -> None:
     finally:
         with contextlib.suppress(StoreError):
             await shared.in_thread(tokens.note_uses)
+
+
+async def _end_leases(shared: Shared) -> None:
+    """Let pulls expire, also while nobody asks for anything."""
+    while not shared.access.is_read_only:
+        await asyncio.sleep(_END_LEASES)
+        with contextlib.suppress(StoreError):  # it is tried again
+            await shared.in_thread(shared.end_leases)
 
 
 async def _answer_error(request: Request, error: Any) -> Response:

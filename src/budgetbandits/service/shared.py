@@ -1,6 +1,7 @@
 """What all requests share: the store, its campaigns, and the threads that wait for the database."""
 
 import asyncio
+import contextlib
 import math
 import threading
 import time
@@ -92,6 +93,13 @@ class Shared:
                 campaign.listen(lambda commit: self._note_commit(name, commit))
                 self._open[name] = campaign
             return self._open[name]
+
+    def end_leases(self) -> None:
+        """Let pulls expire whose leases have ended, in all campaigns: what is shown of their money is true then."""
+        for row in self.store.list():
+            if row.reserved.is_finite() and row.reserved:  # it is not where the settings are damaged
+                with contextlib.suppress(BudgetBanditsError):  # whoever asks for something gets it
+                    self.opened(row.name).end_leases()
 
     def chronicle(self, campaign: Campaign, within: float | None = None) -> Chronicle:
         """Return the chronicle of a campaign. The first time that reads the whole journal, so many seconds at most."""
