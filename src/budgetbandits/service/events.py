@@ -32,9 +32,12 @@ _POLL: Final = 0.25  # seconds between two looks at what other processes wrote
 _GAP: Final = 0.05  # seconds between two looks in any case
 _HEARTBEAT: Final = 15.0  # seconds of silence
 _LOOK_UP: Final = 5.0  # seconds after which a watcher is looked at: its token may have been revoked
+_ALLOWED: Final = 1.0  # seconds for which it is believed that a token is in force
 _STUCK: Final = 60.0  # seconds for which a watcher may take nothing
 _SHARE: Final = 0.1  # of the time, for all sending
-_FIRST_COST: Final = 50e-6  # seconds that one sending takes, until it was measured
+_FIRST_COST: Final = 100e-6  # seconds that one sending takes, until it was measured
+_AROUND: Final = 3.0  # times what is seen of it: what comes before and after, and the event loop
+_BYTE: Final = 2e-9  # seconds that the system takes for a byte, after that
 _BURST: Final = 0.02  # seconds of sending that need not be spread
 
 _BEGIN: Final = b"retry: 1000\n: one event an entry of the journal\n\n"
@@ -44,29 +47,39 @@ _SILENCE: Final = b": still here\n\n"
 class Pace:
     """Spreads sending over time, so that it takes no more than a share of it.
 
+    Each sending has a turn. The turns follow each other as far apart as a sending takes, many times over.
+
     Parameters
     ----------
     share
         How much of the time of one core it may take.
+    clock, sleep
+        Tell seconds, and let some pass.
     """
 
-    def __init__(self, share: float = _SHARE) -> None:
+    def __init__(
+        self,
+        share: float = _SHARE,
+        clock: Callable[[], float] = time.perf_counter,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._share = share
-        self._turn = asyncio.Lock()
+        self._clock, self._sleep = clock, sleep
         self._cost = _FIRST_COST  # of one sending, on average of late
         self._free_at = 0.0
 
     async def turn(self) -> None:
         """Wait for one's turn; they come in order."""
-        async with self._turn:
-            now = time.perf_counter()
-            if self._free_at > now + _BURST:
-                await asyncio.sleep(self._free_at - now)
-            self._free_at = max(self._free_at, now) + self._cost / self._share
+        now = self._clock()
+        wait = max(self._free_at - now, 0.0)
+        self._free_at = now + wait + self._cost / self._share
+        if wait > _BURST:
+            await self._sleep(wait)
 
-    def note(self, seconds: float) -> None:
-        """Take note of how much time of the core one sending took; what others did meanwhile does not count for it."""
-        self._cost += 0.05 * (min(seconds, 10 * self._cost) - self._cost)
+    def note(self, seconds: float, size: int) -> None:
+        """Take note of how much time of the core one sending took here, and of how many bytes it was."""
+        taken = _AROUND * seconds + _BYTE * size
+        self._cost += 0.05 * (min(taken, 10 * self._cost) - self._cost)
 
 
 class Feed:
@@ -185,8 +198,13 @@ class Feeds:
         if name not in self._feeds:
             self._feeds[name] = Feed(campaign, lambda: self._backend.find(name).totals.entries, self._threads)
 
+        allowed_until = 0.0
+
         async def may_go_on() -> bool:
-            return not self._has_ended and await is_allowed()
+            nonlocal allowed_until
+            if not self._has_ended and time.monotonic() > allowed_until and await is_allowed():
+                allowed_until = time.monotonic() + _ALLOWED
+            return not self._has_ended and time.monotonic() <= allowed_until
 
         return EventStream(self._feeds[name], self._pace, after, may_go_on)
 
@@ -260,7 +278,7 @@ class EventStream(Response):
         begun = time.thread_time()
         async with asyncio.timeout(_STUCK):
             await send({"type": "http.response.body", "body": text, "more_body": True})
-        self._pace.note(time.thread_time() - begun)
+        self._pace.note(time.thread_time() - begun, len(text))
         self._spoken = time.monotonic()
 
 
