@@ -4,7 +4,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Final
 __all__ = ["PostgresqlServer"]
 
 _ATTEMPTS: Final = 50
+_KILL: Final = 9  # SIGKILL, for which Windows has no name
 
 
 class PostgresqlServer:
@@ -38,7 +38,7 @@ class PostgresqlServer:
         password.write_text(self._password)
         if self._user is not None:
             for path in (self._folder, password):
-                os.chown(path, *self._user)
+                shutil.chown(path, *self._user)
         self._run(
             "initdb",
             "--username=postgres",
@@ -79,7 +79,7 @@ class PostgresqlServer:
     def kill(self) -> None:
         """Kill it (SIGKILL): it can neither finish nor tidy up anything. `start` recovers what was committed."""
         process = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
-        os.kill(process, signal.SIGKILL)
+        os.kill(process, _KILL)
 
     def new_database(self, name: str) -> str:
         """Create a database, unless there is one of that name, and return its address."""
