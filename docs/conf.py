@@ -1,0 +1,29 @@
+"""The docs site: the pages of this folder, and a reference from the docstrings. ``make docs`` builds it."""
+
+import logging
+import sys
+from pathlib import Path
+
+import budgetbandits
+
+logging.basicConfig(level=logging.WARNING)  # before the theme's colours do so, and let every library talk
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+
+project = "budgetbandits"
+release = budgetbandits.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "drawn", "public_names"]
+exclude_patterns = ["_build"]
+
+myst_heading_anchors = 4  # what links to headings mean in a repository browser, they mean here
+default_role = "py:obj"  # what docstrings have in single backticks is a name, which may be known
+
+autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 100
+toc_object_entries_show_parents = "hide"
+
+html_theme = "furo"
+html_title = f"budgetbandits {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_copyright = False

@@ -1,0 +1,234 @@
+"""The pages of the reference: every public name, read from the package, so that no list has to be kept by hand.
+
+Two directives, in reStructuredText as docstrings are:
+
+``.. public-names:: budgetbandits.indices``
+    A table of all public names of a namespace, and what their docstrings say. With ``:rooms: live core`` only those that
+    are defined in these rooms of the house, with ``:overview:`` the table alone.
+``.. public-types::``
+    The types that the signatures of public names speak of without being public names themselves: what comes back, and
+    what may be given.
+
+A name of the front door that a further namespace has as well, such as ``bb.kube``, is described there.
+"""
+
+import ast
+import inspect
+import pydoc
+import sys
+import textwrap
+import types
+import typing
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, ClassVar, Final, NamedTuple
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import budgetbandits
+from budgetbandits.core.registry import Registry
+from sources import assignments, definition_of
+
+FRONT_DOOR: Final = "budgetbandits"
+ALSO_PUBLIC: Final = ("budgetbandits.testing",)
+"""What is imported by its whole name, since it takes packages that are not for everyone."""
+
+
+class Described(NamedTuple):
+    """Something with a description in the reference: where it is found, and what it is."""
+
+    path: str
+    value: Any
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def room(self) -> str:
+        """The folder of the package in which it is defined."""
+        return self.defined_in.split(".")[1]
+
+    @property
+    def defined_in(self) -> str:
+        """The module in which it is defined."""
+        return str(self.value.__module__) if has_docstring(self.value) else assignments()[self.name].module
+
+    @property
+    def summary(self) -> str:
+        """The first line of what is said about it."""
+        said = inspect.getdoc(self.value) if has_docstring(self.value) else assignments()[self.name].doc
+        return (said or "").partition("\n")[0]
+
+    def description(self) -> str:
+        """Return the directive that describes it."""
+        if inspect.isclass(self.value):
+            kind = "exception" if issubclass(self.value, BaseException) else "class"
+            bases = "   :show-inheritance:\n" if self.value.__base__ is not object else ""
+            return f".. auto{kind}:: {self.path}\n   :members:\n{bases}"
+        if inspect.isroutine(self.value):
+            return f".. autofunction:: {self.path}\n"
+        assigned = assignments()[self.name]
+        kind, option = ("type", "canonical") if is_type(self.value) else ("data", "value")
+        said = textwrap.indent(assigned.doc, "   ")
+        return f".. py:{kind}:: {self.path}\n   :{option}: {assigned.value}\n\n{said}\n"
+
+
+def has_docstring(value: object) -> bool:
+    """Say whether it has a docstring of its own, as neither a constant nor another name of a type has."""
+    return inspect.isclass(value) or inspect.isroutine(value)
+
+
+def is_type(value: object) -> bool:
+    """Say whether it is a type with arguments, or one of several."""
+    return typing.get_origin(value) is not None
+
+
+# What is public
+
+
+def namespace_of(path: str) -> types.ModuleType:
+    """Return the module that users know by this name, such as ``budgetbandits.indices``."""
+    found = pydoc.locate(path)
+    if not isinstance(found, types.ModuleType):
+        raise LookupError(f"there is no module {path}")
+    return found
+
+
+def public_names(path: str) -> list[Described]:
+    """Return the public names of a namespace: what is registered first, in that order, then the others."""
+    module = namespace_of(path)
+    names: list[str] = getattr(module, "__all__", None) or dir(module)
+    registries = [value for value in vars(module).values() if isinstance(value, Registry)]
+    registered = [definition.make for registry in registries for definition in registry.values()]
+
+    def place(public: Described) -> int:
+        return registered.index(public.value) if public.value in registered else len(registered)
+
+    found = (Described(f"{path}.{name}", getattr(module, name)) for name in names)
+    return sorted((each for each in found if not inspect.ismodule(each.value)), key=place)
+
+
+@cache
+def further_namespaces() -> tuple[str, ...]:
+    """Return the namespaces behind the front door."""
+    return tuple(
+        f"{FRONT_DOOR}.{name}" for name in budgetbandits.__all__ if inspect.ismodule(getattr(budgetbandits, name))
+    )
+
+
+def is_elsewhere(public: Described) -> bool:
+    """Say whether a further namespace has this name of the front door, too."""
+    return any(getattr(namespace_of(path), public.name, None) is public.value for path in further_namespaces())
+
+
+# The types that they speak of
+
+
+def types_spoken_of(public: list[Described]) -> list[Described]:
+    """Return the types of the package that signatures of public names name, and that are none themselves."""
+    known = [each.value for each in public]
+    named = {found.path: found for each in public if has_docstring(each.value) for found in types_in_source(each.value)}
+    return sorted((each for each in named.values() if each.value not in known), key=lambda each: each.name)
+
+
+def types_in_source(value: Any) -> Iterator[Described]:
+    """Yield the types of the package that the annotations of a class or function name."""
+    for name in names_in(annotations_of(definition_of(value))):
+        named = getattr(sys.modules[value.__module__], name, None)
+        if inspect.isclass(named) and named.__module__.startswith(FRONT_DOOR):
+            yield Described(f"{named.__module__}.{named.__qualname__}", named)
+        elif is_type(named) and name in assignments():
+            yield Described(f"{assignments()[name].module}.{name}", named)
+
+
+def annotations_of(definition: ast.AST | None) -> Iterator[ast.expr | None]:
+    """Yield the annotations of a function, or of the fields and public methods of a class."""
+    match definition:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if is_called_by_users(name):
+            yield from (each.annotation for each in ast.walk(definition.args) if isinstance(each, ast.arg))
+            yield definition.returns
+        case ast.ClassDef(body=body):
+            for statement in body:
+                yield from annotations_of(statement)
+        case ast.AnnAssign(annotation=annotation):
+            yield annotation
+
+
+def is_called_by_users(method: str) -> bool:
+    """Say whether a method is public, or makes the object."""
+    return method == "__init__" or not method.startswith("_")
+
+
+def names_in(annotations: Iterable[ast.expr | None]) -> Iterator[str]:
+    """Yield all names in annotations."""
+    for annotation in annotations:
+        if annotation is not None:
+            yield from (node.id for node in ast.walk(annotation) if isinstance(node, ast.Name))
+
+
+# The directives
+
+
+class PublicNames(SphinxDirective):
+    """Describes the public names of a namespace."""
+
+    required_arguments = 1
+    option_spec: ClassVar = {"rooms": str.split, "overview": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        """Write the page's source, and parse it."""
+        (path,) = self.arguments
+        rooms = self.options.get("rooms")
+        public = [each for each in public_names(path) if rooms is None or each.room in rooms]
+        if "overview" in self.options:
+            return parsed(self, table_of(public))
+        if path == FRONT_DOOR:
+            return parsed(self, page_of([each for each in public if not is_elsewhere(each)]))
+        for each in public:
+            self.note_front_door(each)
+        introduction = f".. py:module:: {path}\n\n{inspect.getdoc(namespace_of(path))}\n"
+        return parsed(self, "\n".join([introduction, page_of(public)]))
+
+    def note_front_door(self, described: Described) -> None:
+        """Let it be found by the name that the front door has for it, too."""
+        if getattr(budgetbandits, described.name, None) is described.value:
+            kind = "class" if inspect.isclass(described.value) else "function"
+            front = f"{FRONT_DOOR}.{described.name}"
+            self.env.domains.python_domain.note_object(front, kind, described.path, aliased=True)
+
+
+class PublicTypes(SphinxDirective):
+    """Describes the types that public names speak of."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write the page's source, and parse it."""
+        paths = (FRONT_DOOR, *further_namespaces(), *ALSO_PUBLIC)
+        return parsed(self, page_of(types_spoken_of([each for path in paths for each in public_names(path)])))
+
+
+def page_of(described: list[Described]) -> str:
+    """Return a table of what is described, and the descriptions."""
+    return "\n".join([table_of(described), *(each.description() for each in described)])
+
+
+def table_of(described: list[Described]) -> str:
+    """Return a table of names and first lines."""
+    rows = "".join(f"   * - :py:obj:`~{each.path}`\n     - {each.summary}\n" for each in described)
+    return f".. list-table::\n   :widths: 35 65\n\n{rows}"
+
+
+def parsed(directive: SphinxDirective, source: str) -> list[nodes.Node]:
+    """Parse a source as if it stood in place of the directive."""
+    return directive.parse_text_to_nodes(source, allow_section_headings=True)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the directives to Sphinx."""
+    app.add_directive("public-names", PublicNames)
+    app.add_directive("public-types", PublicTypes)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
