@@ -8,7 +8,7 @@ VERSIONS := 3.11 3.12 3.13 3.14
 SEED ?= 1
 OPERATIONS ?= 100000
 
-.PHONY: help setup run test check format lint types versions imports bench simulate docs lock clean
+.PHONY: help setup run test check format lint types versions imports bench simulate docs tables lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -53,7 +53,10 @@ bench: setup  ## measure: ratios taken in one run
 simulate: setup  ## let all befall campaigns that can: make simulate OPERATIONS=1000000 SEED=1
 	cd tests && ../$(BIN)/python -m simulator --seed $(SEED) --operations $(OPERATIONS)
 
-docs: setup  ## write the tables of policies, indices and so on anew in docs/
+docs: tables  ## build the docs site: docs/_build/index.html
+	$(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning docs docs/_build
+
+tables: setup  ## write the tables of policies, indices and so on anew in docs/
 	$(BIN)/python -m budgetbandits.studies.listing docs/policies.md
 
 lock: setup  ## compile the pinned requirements anew (names no registry host)
@@ -61,5 +64,5 @@ lock: setup  ## compile the pinned requirements anew (names no registry host)
 	cd requirements && ../$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 ../pyproject.toml --extra all --group ../pyproject.toml:dev --group ../pyproject.toml:docs --output-file dev.txt
 
 clean:  ## remove the virtual environment and every cache
-	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist docs/_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -33,6 +33,7 @@ COMPILING = (
     *("test_requests_study.py", "studies.md", "regret.py", "test_requested_policies.py", "test_resources_simulated.py"),
     *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
     *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
+    *("study_for_a_paper.md", "test_docs_site.py"),
 )
 LONGEST = tuple(
     f"test_{name}.py"

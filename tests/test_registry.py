@@ -254,7 +254,7 @@ def test_the_origin_of_a_policy_is_that_of_what_decides(policy: bb.Policy, origi
 
 def test_the_tables_of_the_documentation_are_what_is_registered() -> None:
     assert "<!-- table: policies" in PAGE
-    assert with_tables(PAGE) == PAGE, "docs/policies.md does not say what is registered: run `make docs`"
+    assert with_tables(PAGE) == PAGE, "docs/policies.md does not say what is registered: run `make tables`"
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)

@@ -14,7 +14,7 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.ext.napoleon import Config, NumpyDocstring
+from sphinx.ext.napoleon.docstring import NumpyDocstring
 from sphinx.util.nodes import make_refnode
 
 from sources import definition_of
@@ -31,13 +31,13 @@ class Sections(NumpyDocstring):
         return super()._consume_fields(parse_type, prefer_type, multiple=True)
 
 
-def read_sections(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+def read_sections(app: Sphinx, what: Any, name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Read the sections of a docstring, in place.
 
     As `sphinx.ext.napoleon` does, but for one thing: where a property says "The mean: ..." that is a sentence, no type.
     """
     what = "function" if what == "property" else what
-    lines[:] = Sections(lines, Config(), app, what, name, value, options).lines()
+    lines[:] = Sections(lines, what=what, name=name, obj=value, options=options).lines()
 
 
 def as_written(

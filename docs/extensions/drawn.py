@@ -6,13 +6,12 @@ In Markdown::
     What was spent, request by request.
     ```
 
-shows the figure that the examples above have put into `spending`. They are run as doctests are: what does not print what
-it should is an error. So a figure is always that of the code beside it.
+shows the figure that the examples above have put into `spending`. They are run as doctests are, and one that
+does not print what it should is an error. So a figure is always that of the code beside it.
 """
 
 import doctest
 import os
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from matplotlib import rc_context
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-STYLE: Final = {"svg.hashsalt": "budgetbandits"}  # the same figure is the same file
+SAME_FILE_FOR_SAME_FIGURE: Final = "budgetbandits"
 
 
 class Page:
@@ -38,7 +37,9 @@ class Page:
         self.examples = self.examples[len(above) :]
         test = doctest.DocTest(above, self.names, self.file.name, str(self.file), 0, None)
         complaints: list[str] = []
-        doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=complaints.append, clear_globs=False)
+        doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(
+            test, out=complaints.append, clear_globs=False
+        )
         self.names = test.globs
         return "".join(complaints)
 
@@ -56,14 +57,17 @@ class Drawn(SphinxDirective):
             raise self.error(complaints)
         file = Path(self.env.doctreedir) / "drawn" / f"{self.env.docname.replace('/', '-')}-{name}.svg"
         file.parent.mkdir(exist_ok=True)
-        with rc_context(STYLE):
+        with rc_context({"svg.hashsalt": SAME_FILE_FOR_SAME_FIGURE}):
             self.page.names[name].savefig(file, metadata={"Date": None})
         return [self.figure(os.path.relpath(file, self.page.file.parent))]
 
-    @cached_property
+    @property
     def page(self) -> Page:
         """The page that is being read, the same for all of its figures."""
-        return self.env.temp_data.setdefault("drawn", Page(Path(self.env.doc2path(self.env.docname))))
+        found = self.env.temp_data.get("drawn")
+        if not isinstance(found, Page):
+            found = self.env.temp_data["drawn"] = Page(Path(self.env.doc2path(self.env.docname)))
+        return found
 
     def figure(self, uri: str) -> nodes.figure:
         """Return the figure with its caption, which also stands for it where it cannot be seen."""

@@ -3,8 +3,8 @@
 Two directives, in reStructuredText as docstrings are:
 
 ``.. public-names:: budgetbandits.indices``
-    A table of all public names of a namespace, and what their docstrings say. With ``:rooms: live core`` only those that
-    are defined in these rooms of the house, with ``:overview:`` the table alone.
+    A table of all public names of a namespace, and what their docstrings say; with ``:rooms: live core`` only those
+    that are defined in these rooms of the house, and with ``:overview:`` the table alone.
 ``.. public-types::``
     The types that the signatures of public names speak of without being public names themselves: what comes back, and
     what may be given.
@@ -74,8 +74,8 @@ class Described(NamedTuple):
             return f".. autofunction:: {self.path}\n"
         assigned = assignments()[self.name]
         kind, option = ("type", "canonical") if is_type(self.value) else ("data", "value")
-        said = textwrap.indent(assigned.doc, "   ")
-        return f".. py:{kind}:: {self.path}\n   :{option}: {assigned.value}\n\n{said}\n"
+        options = f"   :module: {self.path.rpartition('.')[0]}\n   :{option}: {assigned.value}\n"
+        return f".. py:{kind}:: {self.name}\n{options}\n{textwrap.indent(assigned.doc, '   ')}\n"
 
 
 def has_docstring(value: object) -> bool:
@@ -99,17 +99,21 @@ def namespace_of(path: str) -> types.ModuleType:
     return found
 
 
+def names_of(module: types.ModuleType) -> list[str]:
+    """Return what a module offers to others."""
+    return getattr(module, "__all__", None) or dir(module)
+
+
 def public_names(path: str) -> list[Described]:
     """Return the public names of a namespace: what is registered first, in that order, then the others."""
     module = namespace_of(path)
-    names: list[str] = getattr(module, "__all__", None) or dir(module)
     registries = [value for value in vars(module).values() if isinstance(value, Registry)]
     registered = [definition.make for registry in registries for definition in registry.values()]
 
     def place(public: Described) -> int:
         return registered.index(public.value) if public.value in registered else len(registered)
 
-    found = (Described(f"{path}.{name}", getattr(module, name)) for name in names)
+    found = (Described(f"{path}.{name}", getattr(module, name)) for name in names_of(module))
     return sorted((each for each in found if not inspect.ismodule(each.value)), key=place)
 
 
@@ -123,7 +127,7 @@ def further_namespaces() -> tuple[str, ...]:
 
 def is_elsewhere(public: Described) -> bool:
     """Say whether a further namespace has this name of the front door, too."""
-    return any(getattr(namespace_of(path), public.name, None) is public.value for path in further_namespaces())
+    return any(public.name in names_of(namespace_of(path)) for path in further_namespaces())
 
 
 # The types that they speak of

@@ -1,4 +1,4 @@
-"""What the sources of the package say that its objects do not know: annotations as written, and texts below constants."""
+"""What the package's sources say that its objects do not know: annotations as written, and texts below constants."""
 
 import ast
 from collections.abc import Iterator
@@ -22,9 +22,7 @@ def definition_of(value: Any) -> Definition | None:
 @cache
 def definitions() -> dict[tuple[str, str], Definition]:
     """Return all classes and functions by their module and name; of overloads the last, which is the real one."""
-    return {
-        (module, name): definition for module, tree in trees().items() for name, definition in definitions_in(tree)
-    }
+    return {(module, name): definition for module, tree in trees().items() for name, definition in definitions_in(tree)}
 
 
 def definitions_in(tree: ast.Module | ast.ClassDef, path: str = "") -> Iterator[tuple[str, Definition]]:

@@ -1,6 +1,6 @@
 """All that a file may ask for by name: for the terminal, and as tables for the documentation.
 
-``python -m budgetbandits.studies.listing docs/policies.md``, which is ``make docs``, writes the tables again.
+``python -m budgetbandits.studies.listing docs/policies.md``, which is ``make tables``, writes the tables again.
 """
 
 import re
