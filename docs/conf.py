@@ -4,6 +4,9 @@ import logging
 import sys
 from pathlib import Path
 
+from docutils import nodes
+from sphinx.application import Sphinx
+
 import budgetbandits
 
 logging.basicConfig(level=logging.WARNING)  # before the theme's colours do so, and let every library talk
@@ -26,4 +29,17 @@ html_title = f"budgetbandits {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_show_search_summary = False  # a browser refuses to fetch pages where no server is
 html_show_copyright = False
+
+
+def strip_code(app: Sphinx, page: nodes.document) -> None:
+    """Take the empty line away that doctests need at the end of a block."""
+    for block in page.findall(nodes.literal_block):
+        text = block.astext().rstrip()
+        block.replace_self(nodes.literal_block(text, text, **block.attributes))
+
+
+def setup(app: Sphinx) -> None:
+    """Let Sphinx call the function above."""
+    app.connect("doctree-read", strip_code)

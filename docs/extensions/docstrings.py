@@ -54,9 +54,11 @@ def as_written(
     return f"({ast.unparse(arguments)})", ast.unparse(returned) if returned else ""
 
 
-def skip_fields(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
-    """Skip the fields of named tuples and the like: the section of attributes describes them."""
-    return True if inspect.isdatadescriptor(value) and not isinstance(value, property) else None
+def skip_others(app: Sphinx, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
+    """Skip fields of named tuples and the like, which the section of attributes describes, and methods of others."""
+    is_field = inspect.isdatadescriptor(value) and not isinstance(value, property)
+    is_of_others = inspect.isfunction(value) and not value.__module__.startswith("budgetbandits.")
+    return True if is_field or is_of_others else None
 
 
 def link_short_name(
@@ -87,6 +89,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Let Sphinx call the functions above."""
     app.connect("autodoc-process-docstring", read_sections)
     app.connect("autodoc-process-signature", as_written)
-    app.connect("autodoc-skip-member", skip_fields)
+    app.connect("autodoc-skip-member", skip_others)
     app.connect("missing-reference", link_short_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,7 +15,6 @@ A name of the front door that a further namespace has as well, such as ``bb.kube
 import ast
 import inspect
 import pydoc
-import sys
 import textwrap
 import types
 import typing
@@ -30,7 +29,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import budgetbandits
 from budgetbandits.core.registry import Registry
-from sources import assignments, definition_of
+from sources import assignments, definition_of, named_in
 
 FRONT_DOOR: Final = "budgetbandits"
 ALSO_PUBLIC: Final = ("budgetbandits.testing",)
@@ -69,7 +68,8 @@ class Described(NamedTuple):
         if inspect.isclass(self.value):
             kind = "exception" if issubclass(self.value, BaseException) else "class"
             bases = "   :show-inheritance:\n" if self.value.__base__ is not object else ""
-            return f".. auto{kind}:: {self.path}\n   :members:\n{bases}"
+            others = ", ".join(each.__name__ for each in described_elsewhere(self.value))
+            return f".. auto{kind}:: {self.path}\n   :members:\n   :inherited-members: {others}\n{bases}"
         if inspect.isroutine(self.value):
             return f".. autofunction:: {self.path}\n"
         assigned = assignments()[self.name]
@@ -125,6 +125,19 @@ def further_namespaces() -> tuple[str, ...]:
     )
 
 
+@cache
+def all_public() -> tuple[Described, ...]:
+    """Return everything that is public."""
+    return tuple(each for path in (FRONT_DOOR, *further_namespaces(), *ALSO_PUBLIC) for each in public_names(path))
+
+
+def described_elsewhere(value: type) -> list[type]:
+    """Return the bases of a class whose members are described with them: what is public, and what that derives from."""
+    public = [each.value for each in all_public() if inspect.isclass(each.value)]
+    above = {base for parent in value.__mro__[1:] if parent in public for base in parent.__mro__}
+    return [base for base in value.__mro__[1:] if base in above or not base.__module__.startswith(FRONT_DOOR)]
+
+
 def is_elsewhere(public: Described) -> bool:
     """Say whether a further namespace has this name of the front door, too."""
     return any(public.name in names_of(namespace_of(path)) for path in further_namespaces())
@@ -133,7 +146,7 @@ def is_elsewhere(public: Described) -> bool:
 # The types that they speak of
 
 
-def types_spoken_of(public: list[Described]) -> list[Described]:
+def types_spoken_of(public: Iterable[Described]) -> list[Described]:
     """Return the types of the package that signatures of public names name, and that are none themselves."""
     known = [each.value for each in public]
     named = {found.path: found for each in public if has_docstring(each.value) for found in types_in_source(each.value)}
@@ -143,7 +156,7 @@ def types_spoken_of(public: list[Described]) -> list[Described]:
 def types_in_source(value: Any) -> Iterator[Described]:
     """Yield the types of the package that the annotations of a class or function name."""
     for name in names_in(annotations_of(definition_of(value))):
-        named = getattr(sys.modules[value.__module__], name, None)
+        named = named_in(value.__module__, name)
         if inspect.isclass(named) and named.__module__.startswith(FRONT_DOOR):
             yield Described(f"{named.__module__}.{named.__qualname__}", named)
         elif is_type(named) and name in assignments():
@@ -211,8 +224,7 @@ class PublicTypes(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Write the page's source, and parse it."""
-        paths = (FRONT_DOOR, *further_namespaces(), *ALSO_PUBLIC)
-        return parsed(self, page_of(types_spoken_of([each for path in paths for each in public_names(path)])))
+        return parsed(self, page_of(types_spoken_of(all_public())))
 
 
 def page_of(described: list[Described]) -> str:

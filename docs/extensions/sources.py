@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -32,6 +33,13 @@ def definitions_in(tree: ast.Module | ast.ClassDef, path: str = "") -> Iterator[
             yield f"{path}{statement.name}", statement
         if isinstance(statement, ast.ClassDef):
             yield from definitions_in(statement, f"{path}{statement.name}.")
+
+
+def named_in(module: str, name: str) -> Any:
+    """Return what a name means in a module, also where that is imported for type checkers only; None if nothing."""
+    imports = (node for node in ast.walk(trees()[module]) if isinstance(node, ast.ImportFrom))
+    origins = (node.module for node in imports if any(each.name == name for each in node.names))
+    return getattr(import_module(next(origins, None) or module), name, None)
 
 
 class Assignment(NamedTuple):
@@ -70,8 +78,32 @@ def assignments_in(module: str, tree: ast.Module) -> Iterator[tuple[str, Assignm
 def trees() -> dict[str, ast.Module]:
     """Return the syntax trees of all modules."""
     return {
-        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
-            file.read_text(encoding="utf-8")
-        )
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): tree_of(file)
         for file in sorted(Path(budgetbandits.__file__).parent.rglob("*.py"))
     }
+
+
+def tree_of(file: Path) -> ast.Module:
+    """Return the syntax tree of a module, with types in place of quoted ones."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        for field in ("annotation", "returns"):
+            if annotation := getattr(node, field, None):
+                setattr(node, field, Unquoted().visit(annotation))
+    return tree
+
+
+class Unquoted(ast.NodeTransformer):
+    """Puts types in place of quoted ones; what is literally a text stays."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Go on inside, but not in a Literal."""
+        return node if ast.unparse(node.value) == "Literal" else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Leave what stands beside a type, such as a description."""
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """Read what is quoted."""
+        return ast.parse(node.value, mode="eval").body if isinstance(node.value, str) else node
