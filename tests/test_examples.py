@@ -114,6 +114,12 @@ def test_workers_settle_everything_and_continue_after_a_restart() -> None:
     assert "spent 2.500 of 2.500, reserved 0.000" in output
 
 
+def test_remote_workers_do_not_notice_that_the_service_is_killed() -> None:
+    output = output_of("remote_workers.py")
+    assert "The service was killed once. 150 calls by workers" in output
+    assert "300 entries adds up" in output
+
+
 def test_the_router_answers_every_question_but_those_that_timed_out() -> None:
     output = output_of("router.py")
     stopped = re.search(r"Stopped: (\d+) questions are open, (\d+) pulls outstanding", output)

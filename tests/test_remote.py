@@ -1,6 +1,10 @@
 """Campaigns of a service are what local ones are: the same contracts, the same answers, the same errors."""
 
 import asyncio
+import os
+import re
+import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -18,6 +22,8 @@ from budgetbandits.core.books import PullState
 from budgetbandits.errors import AccessDenied, StoreUnavailable
 from budgetbandits.testing import AskTellContract, CampaignContract, HandClock, new_campaign
 from budgetbandits.testing.service import ServiceServer
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -200,3 +206,25 @@ def test_over_a_bad_network_nothing_is_lost_and_nothing_done_twice(service: Serv
         assert (str(ads.money.spent), str(ads.money.left), ads.reward_total) == ("3.0", "1.0", 15)
         ads.verify()
     assert set(network.fates) == set(Fate)
+
+
+# From elsewhere
+
+
+@pytest.mark.parametrize(("program", "file"), [("sh", "service.sh"), ("node", "service.mjs")])
+def test_an_example_in_another_language_spends_a_budget(service: ServiceServer, program: str, file: str) -> None:
+    if shutil.which(program) is None or shutil.which("curl") is None:
+        pytest.skip(f"there is no {program}, or no curl, on this machine")
+    settings = {"BUDGETBANDITS_URL": service.url, "BUDGETBANDITS_TOKEN": service.token}
+    done = subprocess.run(
+        [program, ROOT / "examples" / file],
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    spent = {"service.sh": '20 pulls.*\n.*"spent":"2.00"', "service.mjs": r"^\d+ rewards, spent (9.9.|10.00) of 10.00"}
+    assert re.search(spent[file], done.stdout)
+    assert service.token not in done.stdout
