@@ -22,7 +22,7 @@ default_role = "py:obj"  # what docstrings have in single backticks is a name, w
 
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 100
-toc_object_entries_show_parents = "hide"
+toc_object_entries = False  # the reference has tables; entries for all methods took most of the time to write pages
 
 html_theme = "furo"
 html_title = f"budgetbandits {release}"

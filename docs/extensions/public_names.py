@@ -34,6 +34,8 @@ from sources import assignments, definition_of, named_in
 FRONT_DOOR: Final = "budgetbandits"
 ALSO_PUBLIC: Final = ("budgetbandits.testing",)
 """What is imported by its whole name, since it takes packages that are not for everyone."""
+FEW: Final = 5
+"""So many methods can be seen without a table of them."""
 
 
 class Described(NamedTuple):
@@ -66,10 +68,7 @@ class Described(NamedTuple):
     def description(self) -> str:
         """Return the directive that describes it."""
         if inspect.isclass(self.value):
-            kind = "exception" if issubclass(self.value, BaseException) else "class"
-            bases = "   :show-inheritance:\n" if self.value.__base__ is not object else ""
-            others = ", ".join(each.__name__ for each in described_elsewhere(self.value))
-            return f".. auto{kind}:: {self.path}\n   :members:\n   :inherited-members: {others}\n{bases}"
+            return self.description_of_class()
         if inspect.isroutine(self.value):
             return f".. autofunction:: {self.path}\n"
         assigned = assignments()[self.name]
@@ -77,10 +76,26 @@ class Described(NamedTuple):
         options = f"   :module: {self.path.rpartition('.')[0]}\n   :{option}: {assigned.value}\n"
         return f".. py:{kind}:: {self.name}\n{options}\n{textwrap.indent(assigned.doc, '   ')}\n"
 
+    def description_of_class(self) -> str:
+        """Return the directive that describes a class, with a table of its members if they are many."""
+        kind = "exception" if issubclass(self.value, BaseException) else "class"
+        bases = "   :show-inheritance:\n" if self.value.__base__ is not object else ""
+        others = ", ".join(each.__name__ for each in set(self.value.__mro__) - described_with(self.value))
+        members = self.members()
+        table = textwrap.indent(table_of(members), "   ") if len(members) > FEW else ""
+        return f".. auto{kind}:: {self.path}\n   :members:\n   :inherited-members: {others}\n{bases}\n{table}\n"
+
+    def members(self) -> "list[Described]":
+        """Return the public methods and properties that are described with a class."""
+        bases = [base for base in self.value.__mro__ if base in described_with(self.value)]
+        names = dict.fromkeys(name for base in bases for name in vars(base) if not name.startswith("_"))
+        found = (Described(f"{self.path}.{name}", getattr(self.value, name)) for name in names)
+        return [each for each in found if has_docstring(each.value) and each.summary]
+
 
 def has_docstring(value: object) -> bool:
     """Say whether it has a docstring of its own, as neither a constant nor another name of a type has."""
-    return inspect.isclass(value) or inspect.isroutine(value)
+    return inspect.isclass(value) or inspect.isroutine(value) or isinstance(value, property)
 
 
 def is_type(value: object) -> bool:
@@ -131,11 +146,11 @@ def all_public() -> tuple[Described, ...]:
     return tuple(each for path in (FRONT_DOOR, *further_namespaces(), *ALSO_PUBLIC) for each in public_names(path))
 
 
-def described_elsewhere(value: type) -> list[type]:
-    """Return the bases of a class whose members are described with them: what is public, and what that derives from."""
-    public = [each.value for each in all_public() if inspect.isclass(each.value)]
+def described_with(value: type) -> set[type]:
+    """Return a class with those of its bases that are described with it: not public, nor above one that is."""
+    public = [each.value for each in all_public()]
     above = {base for parent in value.__mro__[1:] if parent in public for base in parent.__mro__}
-    return [base for base in value.__mro__[1:] if base in above or not base.__module__.startswith(FRONT_DOOR)]
+    return {base for base in value.__mro__ if base.__module__.startswith(FRONT_DOOR)} - above
 
 
 def is_elsewhere(public: Described) -> bool:
@@ -149,8 +164,16 @@ def is_elsewhere(public: Described) -> bool:
 def types_spoken_of(public: Iterable[Described]) -> list[Described]:
     """Return the types of the package that signatures of public names name, and that are none themselves."""
     known = [each.value for each in public]
-    named = {found.path: found for each in public if has_docstring(each.value) for found in types_in_source(each.value)}
+    sources = {source for value in known for source in sources_of(value)}
+    named = {found.path: found for source in sources for found in types_in_source(source)}
     return sorted((each for each in named.values() if each.value not in known), key=lambda each: each.name)
+
+
+def sources_of(value: Any) -> set[Any]:
+    """Return what has to be looked at to know the signatures of a class or function."""
+    if inspect.isclass(value):
+        return set(described_with(value))
+    return {value} if inspect.isroutine(value) else set()
 
 
 def types_in_source(value: Any) -> Iterator[Described]:

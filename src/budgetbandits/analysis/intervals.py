@@ -21,6 +21,7 @@ from budgetbandits.errors import InvalidInput
 __all__ = ["Interval", "mean_interval", "ratio_interval"]
 
 Interval = Literal["hall", "bootstrap"]
+"""How the interval of a mean is computed: by a formula that knows its skewness, or by drawing from the sample again."""
 
 _RESAMPLES: Final = 9_999
 

@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 Against = Literal["optimum", "fractional"]
+"""What regret is taken against: the exact optimum, or that of a budget which can be divided at will."""
 
 _ROUNDING: Final = 1e-9  # of the optimum: less regret than that is none
 

@@ -47,6 +47,8 @@ _MOST_SHOWN: Final = 200  # characters of what a caller gave
 PULLS_MOST: Final = 2**53  # float64 counts so far
 
 ArmName = str | int
+"""What an arm is called; a number where arms were given without names."""
+
 Cost = Amount | CostRange | tuple[Amount, Amount]
 """An amount or, if it is known only afterwards, the least and the greatest that it may be."""
 

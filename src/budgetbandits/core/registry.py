@@ -34,6 +34,7 @@ Made_co = TypeVar("Made_co", covariant=True)
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 
 Origin = Literal["published", "own"]
+"""Whether a thing was published, or is the idea of who defined it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from budgetbandits.problems.tables import CostTables, Tables, tables_of
 __all__ = ["PAPER_COSTS", "PaperCase", "PaperFamily", "paper_family", "paper_problem", "sensor_problem"]
 
 PaperCase = Literal["homogeneous", "moderate", "extreme"]
+"""How much the costs of the arms differ in a test problem of the paper."""
 
 PAPER_COSTS: Final[Mapping[str, tuple[float, float]]] = {
     "homogeneous": (5.0, 10.0),

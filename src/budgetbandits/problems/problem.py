@@ -37,6 +37,8 @@ __all__ = ["FAMILIES", "Family", "Problem"]
 
 
 Laws = Sequence[Law] | Mapping[Any, Law]
+"""What arms pay by, in the order of their costs or by name."""
+
 ProblemCost = Amount | SteadyLaw
 ProblemCosts = (
     Mapping[Any, ProblemCost | Mapping[str, ProblemCost]]

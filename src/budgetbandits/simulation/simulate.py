@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["check_lateness", "simulate", "worker_count"]
 
 Source = Problem | Family
+"""What is played: one problem, or another of its family in each run."""
 
 _BYTES_PER_ARM: Final = 400  # of a run in progress
 _BYTES_PER_ROW: Final = 1000  # as Python numbers, before they become columns

@@ -33,6 +33,7 @@ __all__ = ["AnyStore", "CampaignContract", "amounts", "new_campaign"]
 
 Kept = TypeVar("Kept", bound=BaseCampaign)
 AnyStore = BaseStore[BaseCampaign]
+"""A store in a database, or one of a service."""
 
 RATE: Final = {"requests_rate": "3 per minute", "until": "2026-01-01T00:05:00Z"}
 LATER: Final = "2026-01-11T00:00:00Z"  # ten days after the clock begins
