@@ -32,6 +32,9 @@ SECONDS: Final = float(os.environ.get("BUDGETBANDITS_SECONDS", "4"))
 ROUNDS: Final = 5
 CONNECTIONS: Final = 32
 WATCHERS: Final = 1000
+IDLE: Final = 5000
+SLOW: Final = 500
+HUGE: Final = 64 * 2**20
 CAMPAIGN: Final = "ads"
 
 
@@ -207,6 +210,7 @@ def watchers() -> None:
         for number in range(ROUNDS):
             alone = over_loopback(service.port, tokens, f"alone {number}")
             with watched(service.port, tokens[0]):
+                time.sleep(2)  # they have just connected, which is dear
                 watched_rate = over_loopback(service.port, tokens, f"watched {number}")
             losses.append(1 - watched_rate.rate / alone.rate)
             print(f"  alone {alone}; watched {watched_rate}; loss {100 * losses[-1]:.0f}%", flush=True)
@@ -241,7 +245,60 @@ def all_kills() -> None:
         kills(60, CONNECTIONS, seed=2, postgresql=True)
 
 
-PARTS: Final = {"throughput": throughput, "watchers": watchers, "kills": all_kills}
+def bad_clients() -> None:
+    """Print how a service fares while thousands of clients do nothing, are slow, or send too much."""
+    print(f"\n{CONNECTIONS} connections, alone and beside clients that behave badly")
+    with served() as (_, service, tokens):
+        alone = over_loopback(service.port, tokens, "alone")
+        print(f"  alone {alone}", flush=True)
+        idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(IDLE)]
+        slow = [begun(service.port, tokens[0]) for _ in range(SLOW)]
+        is_over = threading.Event()
+        answers: list[bytes] = []
+        talking = threading.Thread(target=lambda: answers.extend(refused_bodies(service.port, tokens[0], is_over)))
+        talking.start()
+        print(f"  with {IDLE} idle, {SLOW} slow {over_loopback(service.port, tokens, 'beside')}", flush=True)
+        is_over.set()
+        talking.join()
+        said = {answer[9:12].decode() for answer in answers}
+        print(
+            f"  {len(answers)} bodies of {HUGE // 2**20} MiB were answered with {', '.join(sorted(said))}", flush=True
+        )
+        print(f"  slow clients were answered with {', '.join(sorted({last_words(each) for each in slow}))}")
+        for connection in (*idle, *slow):
+            connection.close()
+        print(f"  after that {over_loopback(service.port, tokens, 'after')}", flush=True)
+
+
+def begun(port: int, token: str) -> socket.socket:
+    """Return a connection that has begun a request, and does not go on."""
+    connection = socket.create_connection(("127.0.0.1", port))
+    head = f"POST /v1/campaigns/{CAMPAIGN}/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+    connection.sendall(f"{head}Content-Length: 20\r\n\r\n{{".encode())
+    return connection
+
+
+def last_words(connection: socket.socket) -> str:
+    """Return the status that a slow client gets in the end."""
+    connection.settimeout(60)
+    return connection.recv(65536)[9:12].decode()
+
+
+def refused_bodies(port: int, token: str, is_over: threading.Event) -> Iterator[bytes]:
+    """Send one body after the other that is far too large, and return the answers."""
+    head = f"POST /v1/campaigns/{CAMPAIGN}/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+    part = b"10000\r\n" + 65536 * b" " + b"\r\n"
+    while not is_over.is_set():
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            with contextlib.suppress(ConnectionError):  # it has heard enough
+                connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+                for _ in range(HUGE // 65536):
+                    connection.sendall(part)
+            with contextlib.suppress(ConnectionError):
+                yield connection.recv(65536)
+
+
+PARTS: Final = {"throughput": throughput, "watchers": watchers, "kills": all_kills, "bad_clients": bad_clients}
 
 
 def main() -> None:
