@@ -10,6 +10,8 @@ marked, wherever it is defined, a user's functions included. Methods of specs ne
 1.5
 """
 
+import functools
+import inspect
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeVar
@@ -97,43 +99,47 @@ def is_handed_on(method: Callable[..., Any]) -> bool:
     return _HANDED_ON in vars(method)
 
 
-def fieldwise(
-    made: type[tuple[Any, ...]], parameters: str, expression: str, **others: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Write out a function that computes every field of a named tuple by the same expression.
+def fieldwise(expression: str, *called: Callable[..., Any], **others: str) -> Callable[[Function], Function]:
+    """Write out the body of a function that returns a named tuple, field by field.
 
-    Compiled code cannot loop over fields of different types. Written out from the fields, the function needs no change
-    when the tuple gets another one.
+    Compiled code cannot loop over fields of different types, and Python takes long to do so. Written out from the
+    fields, the function needs no change when the tuple gets another one.
 
     Parameters
     ----------
-    made
-        The class of the named tuple that the function returns.
-    parameters
-        Those of the function.
     expression
-        What each field is, with ``{field}`` for its name.
+        What a field is, with ``{field}`` for its name. A parameter of the same name is that field.
+    *called
+        The marked functions that occur in the expressions.
     **others
-        For fields of another kind, the marked function that computes them, of the same parameters.
+        What fields are that differ.
 
     Examples
     --------
     >>> class Point(NamedTuple):
     ...     x: float
     ...     y: float
-    >>> scaled = fieldwise(Point, "point, factor", "point.{field} * factor")
+    >>> @fieldwise("point.{field} * factor")
+    ... def scaled(point: Point, factor: float) -> Point:
+    ...     raise NotImplementedError("it is written out")
     >>> scaled(Point(1.0, 2.0), 3.0)
     Point(x=3.0, y=6.0)
     """
-    fields: tuple[str, ...] = vars(made)["_fields"]
-    written = {field: expression.format(field=field) for field in fields}
-    written |= {field: f"{function.__name__}({parameters})" for field, function in others.items()}
-    values = ", ".join(f"{field}={value}" for field, value in written.items())
-    names: dict[str, Any] = {made.__name__: made, "__name__": made.__module__}
-    names |= {function.__name__: function for function in others.values()}
-    exec(f"def written_out({parameters}):\n    return {made.__name__}({values})", names)
-    function: Callable[..., Any] = names["written_out"]
-    return function
+
+    def write_out(stub: Function) -> Function:
+        made = stub.__annotations__["return"]
+        parameters = list(inspect.signature(stub).parameters)
+        given = {field: field for field in parameters if field in made._fields}
+        written = dict.fromkeys(made._fields, expression) | given | others  # in the order of the fields
+        values = ", ".join(value.format(field=field) for field, value in written.items())
+        names: dict[str, Any] = {function.__name__: function for function in (made, *called)}
+        names["__name__"] = stub.__module__
+        exec(f"def {stub.__name__}({', '.join(parameters)}):\n    return {made.__name__}({values})", names)
+        function: Function = names[stub.__name__]
+        functools.update_wrapper(function, stub)
+        return function
+
+    return write_out
 
 
 def _mark(function: Function, way: Way) -> Function:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from budgetbandits.core.arrays import Counts, Floats, put
+from budgetbandits.core.arrays import Counts, Floats, greatest, least, put
 from budgetbandits.core.compiled import allocating, handed_on, kernel
 from budgetbandits.core.specs import require_flag, require_spec
 from budgetbandits.errors import PolicyError
@@ -88,11 +88,10 @@ class IndexPolicy(Policy):
         fresh = -1 if self.lazy else first_fresh(arms.pulls, arms.cost, now.budget_left)
         if fresh >= 0:
             return fresh
-        is_affordable = arms.cost <= now.budget_left
-        if is_affordable.all():
+        if greatest(arms.cost) <= now.budget_left:
             values = self.values(arms, now)
             return self.oracle.draw(values, allowance_of(arms, now), uniform)
-        affordable = np.flatnonzero(is_affordable)
+        affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
         values = self.values(known, now)
         drawn = self.oracle.draw(values, allowance_of(known, now), uniform)
@@ -101,12 +100,12 @@ class IndexPolicy(Policy):
     @handed_on
     def values(self, arms: Arms, now: Now) -> Floats:
         """Return what each arm is taken to be worth."""
-        if arms.pulls.min() > 0:
+        if least(arms.pulls) > 0:
             return self.known_values(arms, now)
         values = np.full(len(arms.cost), math.inf)
         if self.lazy:
             values = np.zeros(len(values)) + self.index.untried(arms.mean_cost, now)
-            if np.isnan(values).any():
+            if math.isnan(least(values)):
                 raise PolicyError("an index must give a number, not NaN, for an arm that was never pulled")
             values = self.clipped(values, arms, now)
         pulled = np.flatnonzero(arms.pulls)
@@ -117,7 +116,7 @@ class IndexPolicy(Policy):
     def known_values(self, arms: Arms, now: Now) -> Floats:
         """Return what the index says of arms that were all pulled before."""
         values = self.index.bounds(arms, now)
-        if len(values) != len(arms.cost) or np.isnan(values).any():
+        if len(values) != len(arms.cost) or math.isnan(least(values)):
             raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
         return self.clipped(values, arms, now)
 
@@ -137,7 +136,7 @@ class IndexPolicy(Policy):
 @allocating
 def first_fresh(pulls: Counts | Floats, costs: Floats, budget_left: float) -> int:
     """Return the lowest arm that is affordable and was never pulled, or -1."""
-    if pulls.min() > 0:
+    if least(pulls) > 0:
         return -1
     fresh = np.flatnonzero((pulls == 0) & (costs <= budget_left))
     return int(fresh[0]) if len(fresh) > 0 else -1

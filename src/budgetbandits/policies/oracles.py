@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats, least
 from budgetbandits.core.compiled import allocating
 from budgetbandits.core.money import rounded_down
 from budgetbandits.core.registry import Registry
@@ -297,7 +297,7 @@ def draw_by_density(values: Floats, allowance: Allowance, further: Further | Non
     densities = values / costs
     arm = int(densities.argmax())
     count, left, rest = take(allowance.budget, 0.0, costs[arm], limits[arm])
-    if uniform * (count + math.floor(left / costs.min())) < count:
+    if uniform * (count + math.floor(left / least(costs))) < count:
         return arm
     open_costs = costs.copy()
     arms, counts = [arm], [count]

@@ -9,7 +9,7 @@ meaning there, too. Oracles see the resources themselves (`Arms.resources`).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -280,6 +280,16 @@ def first_moment(
 
 
 @kernel
+@fieldwise(
+    "first.{field}",
+    requested_at,
+    requested="requested_at(first.requested, requests_left, money)",
+    ratio_seen="float(first_tries[0])",
+    tried_cost="float(first_tries[1])",
+    tried_dearest="float(first_tries[2])",
+    tried_classes="float(first_tries[3])",
+    tried_barren="float(first_tries[4])",
+)
 def moment_at(
     first: Now,
     pull: float,
@@ -295,18 +305,7 @@ def moment_at(
     Of the money left, `budget_left` may be spent on this pull. What is known of first tries is written by
     `note_first_try` and `note_reward`.
     """
-    return first._replace(
-        pull=pull,
-        budget_left=budget_left,
-        requested=requested_at(first.requested, requests_left, money),
-        arms_tried=arms_tried,
-        reward_seen=reward_seen,
-        ratio_seen=first_tries[0],
-        tried_cost=first_tries[1],
-        tried_dearest=first_tries[2],
-        tried_classes=first_tries[3],
-        tried_barren=first_tries[4],
-    )
+    raise NotImplementedError("it is written out")
 
 
 @allocating
@@ -427,15 +426,14 @@ def learn_cost(arms: Arms, arm: int, cost: float, greatest: float) -> None:
 
 
 @allocating
-def resources_of(arms: Arms, chosen: Counts) -> Resources | None:
-    """Return what some of the arms only take of several resources."""
-    return columns_of(arms.resources, chosen)
+@fieldwise("arms.{field}[chosen]", columns_of, resources="columns_of(arms.resources, chosen)")
+def select(arms: Arms, chosen: Counts) -> Arms:
+    """Return some of the arms only."""
+    raise NotImplementedError("it is written out")
 
 
-select: Callable[[Arms, Counts], Arms] = allocating(
-    fieldwise(Arms, "arms, chosen", "arms.{field}[chosen]", resources=resources_of)
-)
-"""Return some of the arms only."""
-
-arm_of: Callable[[Arms, int], Arm] = kernel(fieldwise(Arm, "arms, arm", "float(arms.{field}[arm])"))
-"""Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
+@kernel
+@fieldwise("float(arms.{field}[arm])")
+def arm_of(arms: Arms, arm: int) -> Arm:
+    """Return one of the arms, in plain numbers: in Python, NumPy's would be slower and warn where they overflow."""
+    raise NotImplementedError("it is written out")

@@ -21,16 +21,15 @@ from budgetbandits.policies.horizon import (
 )
 from budgetbandits.policies.indices.base import INDICES, ScalarIndex
 from budgetbandits.policies.indices.scaled import (
+    RewardRange,
     is_random,
-    ranged,
     saving,
-    saving_range,
     scaled_mean,
     scaled_variance,
     top_ratio,
     unscaled,
 )
-from budgetbandits.policies.state import DEARER, Arm, Now, has_requests, money_left, requests_left_of
+from budgetbandits.policies.state import DEARER, Arm, Now, Requested, has_requests, money_left, requests_left_of
 
 __all__ = ["KLUCB", "HorizonKLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
 
@@ -177,24 +176,24 @@ def two_moment_divergence(mean: float, variance: float, target: float) -> float:
 
 
 @kernel
-def two_moment_bound(arm: Arm, now: Now, level: float, extra: float) -> float:
+def two_moment_bound(arm: Arm, rewards: RewardRange, requested: Requested | None, level: float, extra: float) -> float:
     """Return the largest mean reward u with D2(u) <= level, and something extra; see `TwoMomentKLUCB`.
 
     Where the cost is random, it is the mean cost times the largest ratio of that to a mean cost y, with
     D2(u) + D2(y) <= level. But with a number of requests it is not a ratio that counts: rewards and costs enter the
     best mixture each for themselves, and mean costs are the better guess.
     """
-    mean, variance = scaled_mean(arm, now), scaled_variance(arm, now)
-    if not is_random(arm) or has_requests(now.requested):
-        return extra + unscaled(two_moment_upper(mean, variance, level), now)
-    saved, saved_now = saving(arm), saving_range(arm, now)
-    reward_span, cost_span = now.reward_high - now.reward_low, arm.cost - arm.cost_low
+    mean, variance = scaled_mean(arm, rewards), scaled_variance(arm, rewards)
+    if not is_random(arm) or has_requests(requested):
+        return extra + unscaled(two_moment_upper(mean, variance, level), rewards)
+    reward_span, cost_span = rewards.reward_high - rewards.reward_low, arm.cost - arm.cost_low
+    saved, savings = saving(arm), RewardRange(0.0, cost_span)
     ratio = best_ratio(
         mean,
         variance,
-        (now.reward_low + extra) / reward_span,
-        scaled_mean(saved, saved_now),
-        scaled_variance(saved, saved_now),
+        (rewards.reward_low + extra) / reward_span,
+        scaled_mean(saved, savings),
+        scaled_variance(saved, savings),
         arm.cost / cost_span,
         level,
     )
@@ -297,7 +296,7 @@ class TwoMomentKLUCB(ScalarIndex):
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
         level = self.a * log_plus(pulls_ahead(arm.mean_cost, arm.pulls, now)) / arm.pulls
-        return two_moment_bound(arm, now, level, 0.0)
+        return two_moment_bound(arm, RewardRange(now.reward_low, now.reward_high), now.requested, level, 0.0)
 
 
 @INDICES.register(random_costs=True)
@@ -352,7 +351,8 @@ class LearnedRangeKLUCB(ScalarIndex):
         level = self.a * minimax_exploration(due) / arm.pulls
         top = highest_seen(now)
         chance = -math.expm1(-log_plus(self.share * due) / arm.pulls)
-        return two_moment_bound(arm, ranged(now, now.reward_low, top), level, (now.reward_high - top) * chance)
+        rewards, extra = RewardRange(now.reward_low, top), (now.reward_high - top) * chance
+        return two_moment_bound(arm, rewards, now.requested, level, extra)
 
     def untried(self, cost: Any, now: Now) -> Any:
         """Return the greatest reward seen, and of what is beyond the part that the share still pays for."""
@@ -435,7 +435,8 @@ class HorizonKLUCB(ScalarIndex):
         is_barren = arm.mean <= now.reward_low
         due = _SEARCH * ahead / max(now.tried_barren, 1.0) if is_barren else self.search * ahead / tried
         chance = -math.expm1(-log_plus(due) / arm.pulls)
-        return two_moment_bound(arm, ranged(now, now.reward_low, high), level, (now.reward_high - high) * chance)
+        rewards, extra = RewardRange(now.reward_low, high), (now.reward_high - high) * chance
+        return two_moment_bound(arm, rewards, now.requested, level, extra)
 
     def untried(self, cost: Any, now: Now) -> Any:
         """Return the declared end as far as first tries are paid for, and two pulls without a reward otherwise."""
