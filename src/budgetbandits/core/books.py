@@ -201,8 +201,8 @@ class Books:
         What pulls take of each resource, and its budget.
     has_several
         Whether there is more than one resource.
-    has_random_costs
-        Whether the cost of any arm is known only after a pull.
+    has_random_costs, has_limits
+        Whether the cost of any arm is known only after a pull, and whether any may be pulled so often only.
     skip_arm
         The number of the arm `SKIP`, one past those of the others.
     fallback
@@ -255,6 +255,7 @@ class Books:
         self.has_several = len(self.accounts) > 1
         self.has_random_costs = any(account.bill.least is not None for account in self.accounts)
         self.limits = limits
+        self.has_limits = bool(np.any(limits != UNLIMITED))
         self.requests = requests
         self.skip = skip
         self.may_overrun = may_overrun
@@ -285,6 +286,7 @@ class Books:
             account.change(prices, pulled)
         self._renumber_skip(len(names))
         self.names, self.limits = names, limits
+        self.has_limits = bool(np.any(limits != UNLIMITED))
         self.bills = tuple(account.bill for account in self.accounts)
         self.has_random_costs = any(bill.least is not None for bill in self.bills)
         self.pulls_left = limits.copy()
@@ -322,7 +324,7 @@ class Books:
     @property
     def is_overdrawn(self) -> bool:
         """Whether more was spent of a resource than there is: then nothing is handed out, not even what is free."""
-        return any(account.left < 0 for account in self.accounts)
+        return self.first.left < 0 or (self.has_several and any(account.left < 0 for account in self.accounts))
 
     @property
     def resources(self) -> dict[str, Money]:
@@ -365,13 +367,17 @@ class Books:
         """Tell whether what a pull of an arm costs is known only afterwards, in any resource."""
         return self.has_random_costs and any(account.is_random(arm) for account in self.accounts)
 
+    def has_limit(self, arm: int) -> bool:
+        """Tell whether an arm may be pulled so often only."""
+        return self.has_limits and bool(self.limits[arm] != UNLIMITED)
+
     def can_pull(self, arm: int) -> bool:
         """Tell whether there is a request left, and the money left pays an arm that is below its limit."""
         if self.requests is not None and self.requests_left < 1:
             return False
         if arm == self.skip_arm:
             return self.skip
-        if self.pulls_left[arm] <= 0 or self.first.price(arm) > self.first.left:
+        if self.first.price(arm) > self.first.left or (self.has_limits and self.pulls_left[arm] <= 0):
             return False
         return not self.has_several or all(account.price(arm) <= account.left for account in self.accounts[1:])
 
@@ -502,7 +508,7 @@ class Books:
         self.pulls += pulls
         if arm == self.skip_arm:
             self.declined += pulls
-        elif self.limits[arm] != UNLIMITED:
+        elif self.has_limit(arm):
             self.pulls_left[arm] -= pulls  # below 0 where a released pull counts after all
 
     # Checks
@@ -594,13 +600,15 @@ class Books:
 
     def find_told(self, pull: Pull | int) -> Reservation:
         """Return a pull whose reward may be told, outstanding or expired, or raise."""
+        last = self._last
+        if last is not None and pull is last and last.id in self.outstanding:  # mostly: there is nothing to compare
+            return self.outstanding[last.id]
         number = pull.id if isinstance(pull, Pull) else pull
         expired = self.expired.get(number) if is_whole(number) else None
         return self.find(pull) if expired is None else self._matched(pull, expired.reservation)
 
     def _matched(self, pull: Pull | int, reservation: Reservation | None) -> Reservation:
-        # Mostly it is the last one that was handed out, and need not be made again to be compared.
-        if reservation is None or (pull is not self._last and not self.is_own(pull, reservation)):
+        if reservation is None or not self.is_own(pull, reservation):
             raise self.unknown(pull)
         return reservation
 

@@ -1,8 +1,7 @@
 """How a live policy is asked for its choice: by a tournament, compiled, or in plain Python. The answer is the same."""
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -45,27 +44,29 @@ class Chooser:
         # A tournament knows neither random costs nor limits nor requests nor several resources.
         is_simple = books.first.bill.least is None and books.requests is None and not books.has_several
         self._is_plain = is_simple and not np.any(books.limits < UNLIMITED)
+        self._has_few = len(books.names) < COMPILED_ARMS
         self._tournament: LiveTournament | None = None
 
     def choose(self, now: Now, uniform: float) -> int:
         """Return the arm that the policy chooses, which can be pulled, or raise."""
-        try:
-            arm = self._choice(now, uniform)
-        except BaseException:  # such as Ctrl-C, in the midst of a round
-            self.start_over()
-            raise
+        arm = self._policy.choose(self._learning.shown, now, uniform) if self._has_few else self._choice(now, uniform)
         self._check(arm, now)
         return int(arm)
 
     @property
     def is_compiled(self) -> bool:
         """Whether there are so many arms that machine code chooses, which may have to be compiled first."""
-        return len(self._books.names) >= COMPILED_ARMS and self._has_numba
+        return not self._has_few and self._has_numba
 
-    def note_change(self, arm: int, now: Callable[[], Now]) -> None:
-        """Take note that an arm was pulled, or one of its rewards told."""
+    @property
+    def has_tournament(self) -> bool:
+        """Whether a tournament is under way, and has to be told of all that happens."""
+        return self._tournament is not None
+
+    def note_change(self, arm: int, now: Now) -> None:
+        """Let the tournament know that an arm was pulled, or one of its rewards told."""
         if self._tournament is not None:
-            self._tournament.change(self._learning.arms, arm, now())
+            self._tournament.change(self._learning.arms, arm, now)
 
     def start_over(self) -> None:
         """Take note that a pull no longer counts: the clock of a tournament cannot be turned back."""
@@ -74,7 +75,11 @@ class Chooser:
     def _choice(self, now: Now, uniform: float) -> int:
         self._tournament = self._tournament or self._new_tournament(now)
         if self._tournament is not None:
-            return self._tournament.choose(now, uniform)
+            try:
+                return self._tournament.choose(now, uniform)
+            except BaseException:  # such as Ctrl-C, in the midst of a round
+                self.start_over()
+                raise
         if self._compiled is not None:
             return self._compiled.choose(self._learning.past.arms, now, uniform)
         return self._policy.choose(self._learning.shown, now, uniform)
@@ -99,12 +104,14 @@ class Chooser:
     def _has_numba(self) -> bool:
         return is_installed("numba")
 
-    def _check(self, arm: object, now: Now) -> None:
+    def _check(self, arm: Any, now: Now) -> None:
         books = self._books
         last = books.skip_arm - (0 if books.skip else 1)
-        if isinstance(arm, bool) or not (isinstance(arm, int | np.integer) and 0 <= arm <= last):
+        is_number = type(arm) is int or (isinstance(arm, int | np.integer) and not isinstance(arm, bool))
+        if not is_number or not 0 <= arm <= last:
             raise PolicyError(f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {last}")
-        if not books.can_pull(int(arm)) or (arm < books.skip_arm and self._learning.arms.cost[arm] > now.budget_left):
+        is_kept = now.requested is not None and arm < books.skip_arm and self._learning.arms.cost[arm] > now.budget_left
+        if is_kept or not books.can_pull(int(arm)):
             raise PolicyError(
                 f"{self._policy!r} chose arm {books.name(int(arm))!r}, which {self._obstacle(int(arm))}: "
                 "a policy may choose arms only whose cost, in `arms.cost`, is at most `now.budget_left`"

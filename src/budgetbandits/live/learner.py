@@ -263,32 +263,22 @@ class Learner:
         """Return the answer to an ask; `found` gets what was reserved for it."""
         books = self._player.books
         number = None if arm is None else books.number_of(arm)
-        answer = books.repeated(key, wanted, number)
-        if answer is not None:
+        if key is not None and (answer := books.repeated(key, wanted, number)) is not None:
             return [books.pull(one, books.state_of(one.number)) for one in answer]
+        asked = books.asked
         try:
-            while len(found) < wanted and self._reserve_next(number, found):
-                pass
-        except BudgetBanditsError:  # what the policy chose before it failed stands, and is the answer
-            if not found:
+            while len(found) < wanted and (reservation := self._player.ask(number)) is not None:
+                found.append(reservation)
+        except BaseException as error:
+            # Ctrl-C may have waited until one more was reserved.
+            found[:] = [one for id_, one in books.outstanding.items() if id_ > asked]
+            # What the policy chose before it failed stands, and is the answer.
+            if not found or not isinstance(error, BudgetBanditsError):
                 raise
         if key is not None:
             for one in found:
                 books.note_answer(key, wanted, one)
         return [books.pull(one, PullState.NEW) for one in found]
-
-    def _reserve_next(self, arm: int | None, found: list[Reservation]) -> bool:
-        """Reserve one more pull; tell whether there was one to be had."""
-        asked = self._player.books.asked
-        try:
-            reservation = self._player.ask(arm)
-        except BaseException:
-            # Ctrl-C may have waited until it was reserved.
-            found += [one for number, one in self._player.books.outstanding.items() if number > asked]
-            raise
-        if reservation is not None:
-            found.append(reservation)
-        return reservation is not None
 
     def _give_back(self, found: list[Reservation], key: str | None) -> None:
         """Cancel pulls that nobody will ever hold, since their ask was broken off."""
@@ -348,7 +338,7 @@ class Learner:
             found = books.find_told(pull)
             amount = player.learning.checked_reward(reward, found.arm)
             prices = books.told_prices(found, cost, is_late=found.number in books.expired)
-            if said := books.rounding(found, cost):
+            if cost is not None and (said := books.rounding(found, cost)):
                 warnings.warn(said, RoundedCostWarning, stacklevel=2)
             player.tell(found, amount, prices)
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import UNLIMITED, Flags, Floats
+from budgetbandits.core.arrays import Flags, Floats
 from budgetbandits.core.books import Books, Reservation
 from budgetbandits.core.money import PriceList
 from budgetbandits.errors import InvalidReward, PolicyError
@@ -127,13 +127,13 @@ class Learning:
 
     def add_pulls(self, arm: int, pulls: int) -> None:
         """Add to the pulls of an arm, or take some back; the books know of it already."""
-        was_tried = self.arms.pulls[arm] > 0
-        self.arms.pulls[arm] += pulls
-        is_tried = self.arms.pulls[arm] > 0
-        if is_tried != was_tried:
-            self._count_tried(arm, is_tried=bool(is_tried))
+        before = int(self.arms.pulls[arm])
+        after = before + pulls
+        self.arms.pulls[arm] = after
+        if (after > 0) != (before > 0):
+            self._count_tried(arm, is_tried=after > 0)
         # With several resources, `note_what_is_left` says what can be paid.
-        if self._books.limits[arm] != UNLIMITED and self.arms.resources is None:
+        if self._books.has_limit(arm) and self.arms.resources is None:
             # At its limit, no money pays an arm.
             self.arms.cost[arm] = self.greatest_costs[arm] if self.arms.pulls_left[arm] > 0 else math.inf
             self.cost_min = float(self.arms.cost.min())
@@ -213,7 +213,7 @@ class Learning:
 
     def checked_reward(self, reward: float, arm: int) -> float:
         """Return a reward as a float, or raise unless it is one in the range."""
-        amount = plain_reward(reward)
+        amount = reward if type(reward) is float else plain_reward(reward)
         is_nothing = amount == 0 and arm == self._books.skip_arm  # what a declined request is worth
         if not self.reward_low <= amount <= self._reward_high and not is_nothing:
             raise InvalidReward(
@@ -256,7 +256,9 @@ class Learning:
         return self._checked_lesson("cost", lesson, least, greatest)
 
     def _checked_lesson(self, what: str, lesson: float, low: float, high: float) -> float:
-        is_number = isinstance(lesson, int | float | np.number) and not isinstance(lesson, bool)
+        is_number = type(lesson) is float or (
+            isinstance(lesson, int | float | np.number) and not isinstance(lesson, bool)
+        )
         if not is_number or not low <= lesson <= high:
             rule = f"{what}_lesson must return a number in [{low}, {high}]"
             raise PolicyError(f"{self._policy!r} learns {lesson!r} from a {what}: {rule}")
@@ -264,18 +266,17 @@ class Learning:
 
     def learn(self, pull: Reservation, lesson: Lesson) -> None:
         """Let a reward enter the estimates and, where it is random, the cost."""
-        arm = pull.arm
-        is_barren = bool(self.arms.mean[arm] <= self.reward_low)
-        learn(self.arms, arm, lesson.reward)
-        count_reward(self.arms, arm, lesson.reward, self.reward_low, self._reward_high)
-        self.reward_seen = max(self.reward_seen, lesson.reward)
+        arm, arms, (reward, cost, costs) = pull.arm, self.arms, lesson
+        is_barren = bool(arms.mean[arm] <= self.reward_low)
+        learn(arms, arm, reward)
+        count_reward(arms, arm, reward, self.reward_low, self._reward_high)
+        self.reward_seen = max(self.reward_seen, reward)
         if self._books.has_random_cost(arm):
-            learn_cost(self.arms, arm, lesson.cost, float(self.greatest_costs[arm]))
-        if lesson.costs is not None and self.arms.resources is not None:
-            learn_costs(self.arms.resources, arm, lesson.costs, float(self.arms.told[arm]))
-        excess, mean_cost = lesson.reward - self.reward_low, float(self.arms.mean_cost[arm])
-        note_reward(self.first_tries, excess, mean_cost, is_barren)
-        self.memory.learn(self.past, arm, pull.number, self._books.asked, lesson.reward, lesson.cost)
+            learn_cost(arms, arm, cost, float(self.greatest_costs[arm]))
+        if costs is not None and arms.resources is not None:
+            learn_costs(arms.resources, arm, costs, float(arms.told[arm]))
+        note_reward(self.first_tries, reward - self.reward_low, float(arms.mean_cost[arm]), is_barren)
+        self.memory.learn(self.past, arm, pull.number, self._books.asked, reward, cost)
 
     def mean_prices(self, arms: Arms) -> Floats:
         """Return the mean price of each arm as told, and the least while none is; policies see more than 0.

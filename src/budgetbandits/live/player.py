@@ -185,7 +185,7 @@ class Player:
 
     def choose(self) -> int | None:
         """Return the arm that the policy chooses now, or None if none can be paid."""
-        return self._choose(self.now())
+        return self._choose(self.now(), self._draws[self.books.asked])
 
     def prepare(self) -> None:
         """Compile what chooses among many arms, by a choice that nobody gets: it may take a minute."""
@@ -193,25 +193,26 @@ class Player:
             with contextlib.suppress(PolicyError):  # whoever asks for a pull gets it
                 self.choose()
 
-    def _choose(self, now: Now) -> int | None:
-        if self.books.requests is not None and self.books.requests_left < 1:
+    def _choose(self, now: Now, draw: float) -> int | None:
+        books = self.books
+        if books.requests is not None and books.requests_left < 1:
             return None
-        if self.learning.cost_min > now.budget_left or self.books.is_overdrawn:
-            return self.books.skip_arm if self.books.skip else None
-        return self._chooser.choose(now, self._draws[self.books.asked])
+        if self.learning.cost_min > now.budget_left or books.is_overdrawn:
+            return books.skip_arm if books.skip else None
+        return self._chooser.choose(now, draw)
 
     def ask(self, arm: int | None = None) -> Reservation | None:
         """Reserve a pull of the arm that the policy chooses, or of the one given; None if it cannot be paid."""
-        now = self.now()
-        chosen = self._choose(now) if arm is None else arm if self.books.can_pull(arm) else None
+        now, books, learning = self.now(), self.books, self.learning
+        draw = self._draws[books.asked]
+        chosen = self._choose(now, draw) if arm is None else arm if books.can_pull(arm) else None
         if chosen is None:
             return None
-        learns = chosen != self.books.skip_arm and bool(self.policy.learns(self.learning.shown, now))
-        draw = self._draws[self.books.asked]
+        learns = chosen != books.skip_arm and bool(self.policy.learns(learning.shown, now))
         with Uninterrupted():
-            self.learning.take_note(now, chosen)
-            pull = self.books.reserve(chosen)
-            self.learning.begin(pull)
+            learning.take_note(now, chosen)
+            pull = books.reserve(chosen)
+            learning.begin(pull)
             self.decisions[pull.number] = Decision(learns, draw)
             self._note_change(chosen)
         return pull
@@ -221,7 +222,7 @@ class Player:
         is_late = pull.number in self.books.expired
         learns, draw = self.decisions[pull.number]
         # What it cost says nothing about costs if it came too late, or the arm has another price by now.
-        says_cost = not is_late and pull.terms == self.books.terms(pull.arm)
+        says_cost = not is_late and (pull.prices, pull.least) == self.books.terms(pull.arm)
         lesson = self.learning.lesson(pull.arm, reward, prices if says_cost else None, draw) if learns else None
         with Uninterrupted():
             if is_late:
@@ -269,7 +270,8 @@ class Player:
         self._chooser.start_over()
 
     def _note_change(self, arm: int) -> None:
-        self._chooser.note_change(arm, self.now)
+        if self._chooser.has_tournament:
+            self._chooser.note_change(arm, self.now())
 
     def draw_of(self, number: int) -> float:
         """Return the uniform number by which a pull was drawn."""

@@ -109,7 +109,8 @@ class IndexPolicy(Policy):
                 raise PolicyError("an index must give a number, not NaN, for an arm that was never pulled")
             values = self.clipped(values, arms, now)
         pulled = np.flatnonzero(arms.pulls)
-        put(self.known_values(select(arms, pulled), now), pulled, values)
+        if len(pulled) > 0:
+            put(self.known_values(select(arms, pulled), now), pulled, values)
         return values
 
     @handed_on

@@ -296,7 +296,7 @@ def draw_by_density(values: Floats, allowance: Allowance, further: Further | Non
     costs, limits = allowance.costs, allowance.limits
     densities = values / costs
     arm = int(densities.argmax())
-    count, left, rest = take(allowance.budget, 0.0, costs[arm], limits[arm])
+    count, left, rest = take(allowance.budget, 0.0, float(costs[arm]), int(limits[arm]))
     if uniform * (count + math.floor(left / least(costs))) < count:
         return arm
     open_costs = costs.copy()

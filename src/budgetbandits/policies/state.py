@@ -396,10 +396,11 @@ def use_up(arms: Arms, arm: int) -> bool:
 @kernel
 def learn(arms: Arms, arm: int, reward: float) -> None:
     """Let one reward of an arm enter the estimates."""
-    arms.told[arm] += 1
-    arms.reward_sum[arm] += reward
+    told, total = arms.told[arm] + 1, arms.reward_sum[arm] + reward
+    arms.told[arm] = told
+    arms.reward_sum[arm] = total
     arms.reward_squares[arm] += reward * reward
-    arms.mean[arm] = arms.reward_sum[arm] / arms.told[arm]
+    arms.mean[arm] = total / told
 
 
 @kernel
