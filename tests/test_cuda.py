@@ -47,7 +47,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_gpu, "bytes_free", lambda: 10**9)
     monkeypatch.setattr(on_gpu, "play_batch", played_by_threads)
     monkeypatch.setattr(
-        engine, "play_runs", lambda policy, worlds: (play_any(policy, Everything(), world) for world in worlds)
+        engine, "play_runs", lambda policy, worlds, *_: (play_any(policy, Everything(), world) for world in worlds)
     )
 
 

@@ -154,7 +154,8 @@ def test_of_a_class_that_is_not_registered_the_first_that_it_decides_for_speaks(
 def test_every_public_part_is_registered(module: Any, base: type, registry: Registry[Any]) -> None:
     public = {value for name, value in vars(module).items() if inspect.isclass(value) and not name.startswith("_")}
     bases = {
-        *(bb.indices.Index, bb.indices.ScalarIndex, bb.indices.DensityIndex, bb.indices.LinearIndex),
+        *(bb.indices.Index, bb.indices.ScalarIndex, bb.indices.DensityIndex, bb.indices.GridIndex),
+        bb.indices.LinearIndex,
         *(bb.oracles.Oracle, bb.oracles.BoundedOracle, bb.memories.Memory, bb.memories.Everything),
         *(bb.laws.SteadyLaw, bb.laws.ChangingLaw),
     }

@@ -81,6 +81,7 @@ class Ledger(Fold):
     ... )
     >>> ledger = Ledger(settings)
     >>> ledger.advance(1_000_000)
+    True
     >>> [pull] = ledger.ask()
     >>> ledger.tell(pull.id, 0.7, cost="0.08")
     >>> [(entry.number, str(entry.kind), entry.amount) for entry in ledger.unsaved]

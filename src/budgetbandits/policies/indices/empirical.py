@@ -81,7 +81,7 @@ def smallest_divergence(counts: Floats, target: float) -> float:
 
     The maximum is found by Newton's method, and by halving where that would leave what is still possible.
 
-    >>> round(smallest_divergence(np.array([5.0, 5.0]), 0.75), 6)
+    >>> round(float(smallest_divergence(np.array([5.0, 5.0]), 0.75)), 6)
     0.143841
     """
     if target >= 1.0:
@@ -134,7 +134,7 @@ def empirical_upper(counts: Floats, mean: float, level: float) -> float:
     at 1, where nothing was seen, η is 1. Otherwise η is found from the divergence, which falls about like 1 / η²:
     Newton's method on its inverse root, between bounds.
 
-    >>> round(empirical_upper(np.array([5.0, 5.0]), 0.5, 0.143841036), 6)
+    >>> round(float(empirical_upper(np.array([5.0, 5.0]), 0.5, 0.143841036)), 6)
     0.75
     """
     if level <= 0.0 or mean >= 1.0:

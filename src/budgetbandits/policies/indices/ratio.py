@@ -11,7 +11,7 @@ There the index is the upper bound of the mean reward that its formula is made o
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, Final
 
 import numpy as np
 
@@ -39,6 +39,8 @@ __all__ = [
     "OptimisticRatio",
     "PrimalDual",
 ]
+
+_STABILITY: Final = 1.28  # how well a cost has to be known for a `stable` UCB-B2
 
 
 @INDICES.register(usual={"index": OmegaUCB()}, random_costs=True)
@@ -400,8 +402,6 @@ class UCBB2(DensityIndex):
     alpha: float = 2.01
     stable: bool = False
 
-    STABILITY: ClassVar[float] = 1.28
-
     def __post_init__(self) -> None:
         require(self.alpha, "alpha", "it must be greater than 0 and finite; 2.01 is usual", above=0)
         require_flag(self.stable, "stable")
@@ -412,7 +412,7 @@ class UCBB2(DensityIndex):
         if arm.told > 0 and is_random(arm):
             cost_variance = arm.cost_squares / arm.told / (now.cost_high * now.cost_high) - cost * cost
         doubt = self.radius(cost_variance, arm, now)
-        if self.stable and doubt >= cost * (self.STABILITY - 1.0) / self.STABILITY:
+        if self.stable and doubt >= cost * (_STABILITY - 1.0) / _STABILITY:
             return math.inf
         return reward / cost + 1.4 * (self.reward_radius(reward, arm, now) + reward / cost * doubt) / cost
 
