@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import budgetbandits as bb
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.errors import HistoryLost, InvalidInput, InvalidState, JournalDamaged
+from budgetbandits.live.player import Player
 from budgetbandits.testing import new_campaign
 from test_ledger import new_settings
 
@@ -241,6 +243,16 @@ def test_a_look_while_others_commit_finds_nothing_lost(
         monkeypatch.setattr(store.backend, "find", find_and_wait)
         assert ads.money.reserved == 0
         assert ads.money.reserved > 0
+
+
+def test_verify_lets_the_policy_choose_again(store: bb.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ads = new_campaign(store)
+    with monkeypatch.context() as somebody:
+        somebody.setattr(Player, "choose", lambda player: 1)
+        ads.ask()
+    assert ads.money.reserved == Decimal("0.25")
+    with pytest.raises(JournalDamaged, match="asks for arm number 1, where the policy had to choose arm 'a'"):
+        ads.verify()
 
 
 @pytest.mark.parametrize("arm", [3, 99, -1])
