@@ -93,26 +93,17 @@ def shares_of_scarcest(allowance: Allowance, further: Further) -> Floats:
 @allocating  # of arrays that it hands on, it has to keep count
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
-    return allowance_with(arms, now.budget_left, now.requested, arms.resources)
-
-
-@allocating
-def allowance_with(
-    arms: Arms, budget_left: float, requested: Requested | None, resources: Resources | None
-) -> Allowance:
-    """Return the same; several resources come with requests, if only with any number of them."""
-    if requested is None:
-        return Allowance(arms.mean_cost, budget_left, arms.pulls_left, None)
+    requested, resources = now.requested, arms.resources
     return Allowance(
         costs_to_oracles(arms, requested, resources),
-        budget_to_oracles(requested, resources),
+        budget_to_oracles(now, resources),
         arms.pulls_left,
         further_of(arms, requested, resources),
     )
 
 
 @allocating
-def costs_to_oracles(arms: Arms, requested: Requested, resources: Resources | None) -> Floats:
+def costs_to_oracles(arms: Arms, requested: Requested | None, resources: Resources | None) -> Floats:
     """Return what a pull of each arm is taken to cost, in the first resource."""
     if resources is None:
         return likely_costs(arms, requested)
@@ -120,14 +111,16 @@ def costs_to_oracles(arms: Arms, requested: Requested, resources: Resources | No
 
 
 @kernel
-def budget_to_oracles(requested: Requested, resources: Resources | None) -> float:
+def budget_to_oracles(now: Now, resources: Resources | None) -> float:
     """Return the price of what is left of the first resource."""
-    return requested.money_left if resources is None else float(resources.left[0])
+    return money_left_of(now.requested, now.budget_left) if resources is None else float(resources.left[0])
 
 
 @allocating
-def likely_costs(arms: Arms, requested: Requested) -> Floats:
-    """Return what a pull of each arm is taken to cost where there are requests, see `likely_cost`."""
+def likely_costs(arms: Arms, requested: Requested | None) -> Floats:
+    """Return what a pull of each arm is taken to cost: without requests the mean cost, with them see `likely_cost`."""
+    if requested is None:
+        return arms.mean_cost
     costs: Floats = np.minimum(arms.mean_cost, arms.cost)
     for arm in np.flatnonzero(arms.cost_low < arms.cost):
         costs[arm] = likely_cost(arms, int(arm), requested)
@@ -135,11 +128,11 @@ def likely_costs(arms: Arms, requested: Requested) -> Floats:
 
 
 @allocating
-def likely_row(arms: Arms, requested: Requested, resources: Resources, resource: int) -> Floats:
+def likely_row(arms: Arms, requested: Requested | None, resources: Resources, resource: int) -> Floats:
     """Return the same for one of several resources."""
     least: Floats = resources.costs_low[resource]
     costs: Floats = resources.mean_costs[resource].copy()
-    requests_left, left = requested.requests_left, float(resources.left[resource])
+    requests_left, left = requests_left_of(requested), float(resources.left[resource])
     for arm in np.flatnonzero(least < resources.costs[resource]):
         costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.told[arm]), requests_left, left)
     return costs
@@ -171,8 +164,10 @@ def hopeful_cost(mean_cost: float, least: float, told: float, requests_left: flo
 
 
 @allocating
-def further_of(arms: Arms, requested: Requested, resources: Resources | None) -> Further:
-    """Return what limits pulls of these arms beside the money."""
+def further_of(arms: Arms, requested: Requested | None, resources: Resources | None) -> Further | None:
+    """Return what limits pulls of these arms beside the money, or None."""
+    if requested is None:
+        return None
     if resources is None:
         none = np.empty((0, len(arms.cost)))
         return Further(requested.requests_left, none, np.empty(0), requested.skip, requested.fills)
