@@ -82,8 +82,12 @@ class Witness:
                 other.last = min(other.last, mark.entries)
 
     def take_refusal(self, attempt: Attempt) -> None:
-        """A client was told that nothing was changed."""
-        self._attempts.remove(attempt)
+        """A client was told that nothing was changed: by its request, that is.
+
+        A transaction before the one that failed may have let pulls expire, or taken a snapshot.
+        """
+        attempt.most = 0
+        self.take_silence(attempt)
 
     def take_silence(self, attempt: Attempt) -> None:
         """Nobody knows what became of a request."""
