@@ -207,6 +207,22 @@ def test_a_connection_serves_many_requests_also_if_one_is_wrong(http: httpx.Clie
         assert http.get("/v1/campaigns/spring").status_code == 200
 
 
+def test_requests_that_come_together_are_answered_in_order_and_the_last_ends_the_connection(
+    service: ServiceServer,
+) -> None:
+    head = f"POST {ASK} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.token}\r\nContent-Length: 13\r\n".encode()
+    one, two = (b'\r\n{"key":"o/%d"}' % number for number in (1, 2))
+    answers = raw(service, head + one + head + b"Connection: close\r\n" + two).lower().split(b"http/1.1 200 ok\r\n")[1:]
+    first, second = (answer.partition(b"\r\n\r\n") for answer in answers)
+    assert [b"connection: close" in each[0] for each in (first, second)] == [False, True]
+    for said, _, body in (first, second):
+        headers = dict(line.split(b": ", 1) for line in said.split(b"\r\n"))
+        assert headers[b"content-type"] == b"application/json"
+        assert int(headers[b"content-length"]) == len(body)
+        assert headers.keys() >= {b"date", b"content-security-policy", b"cache-control"}
+    assert json.loads(first[2])["pulls"][0]["id"] + 1 == json.loads(second[2])["pulls"][0]["id"]
+
+
 def test_who_goes_away_in_the_midst_harms_nobody(service: ServiceServer, http: httpx.Client) -> None:
     head = f"POST {ASK} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.token}\r\n".encode()
     for begun in (b"", b"GET", head, head + b"Content-Length: 10\r\n\r\n{", head + b"Content-Length: 2\r\n\r\n{}"):

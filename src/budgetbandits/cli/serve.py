@@ -1,6 +1,7 @@
 """``budgetbandits serve``: campaigns over HTTP."""
 
 import argparse
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,10 @@ def _serve(options: argparse.Namespace) -> int:
             tokens = None if options.no_token else _tokens(options, store)
             server = Server(make_app(store, tokens=tokens, limits=limits, read_only=options.read_only), listener)
             print(f"serving {options.store} at {server.url}", flush=True)
+            # What was imported stays. To look through it again and again for garbage takes a fifth of the time, and
+            # holds requests up for a tenth of a second.
+            gc.collect()
+            gc.freeze()
             server.serve_until_ended()
     print("stopped", flush=True)
     return 0

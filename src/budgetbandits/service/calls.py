@@ -3,7 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar, cast
 from urllib.parse import unquote
 
@@ -130,7 +130,7 @@ class CampaignCall(Call):
         """Return the same with its key, which stands in a header or in the body."""
         if None not in (header, body) and header != body:
             raise InvalidInput(f"key is {body!r}, and the Idempotency-Key is {header!r}: give one of them")
-        return replace(self, key=header if body is None else body)
+        return CampaignCall(self.caller, self.shared, self.campaign, header if body is None else body)
 
 
 def call_of(request: Request) -> Call:

@@ -1,11 +1,15 @@
 """What the service measures of itself and of its campaigns, for Prometheus."""
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple, Self
 
 from prometheus_client import CollectorRegistry, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.utils import floatToGoString
 
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.clerk import Commit
@@ -30,13 +34,8 @@ class Metrics:
     def __init__(self, campaigns: Callable[[], Iterable[Campaign]]) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_CampaignCollector(campaigns))
-        self._latencies = Histogram(
-            "budgetbandits_request_seconds",
-            "How long requests took to be answered.",
-            ("method", "route", "status"),
-            buckets=_SECONDS,
-            registry=self._registry,
-        )
+        self._latencies = _Latencies()
+        self._registry.register(self._latencies)
         self._commits = Histogram(
             "budgetbandits_commit_requests",
             "How many requests shared a commit.",
@@ -49,14 +48,10 @@ class Metrics:
             buckets=_SIZES,
             registry=self._registry,
         )
-        self._known: dict[tuple[str, str, int], Histogram] = {}  # to find them by their labels takes as long again
 
     def note_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Take note of a request that was answered."""
-        known = self._known.get((method, route, status))
-        if known is None:
-            known = self._known[method, route, status] = self._latencies.labels(method, route, str(status))
-        known.observe(seconds)
+        """Take note of a request that was answered, in the thread of the event loop."""
+        self._latencies.note((method, route, str(status)), seconds)
 
     def note_commit(self, commit: Commit) -> None:
         """Take note of a commit."""
@@ -66,6 +61,56 @@ class Metrics:
     def text(self) -> bytes:
         """Return all that is measured, as Prometheus reads it. It looks at all campaigns, and may take a while."""
         return generate_latest(self._registry)
+
+
+class _Latencies:
+    """How long requests took. One thread takes note of them, so it needs no locks, unlike the library's histogram."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str, str], _Counts] = {}
+
+    def note(self, labels: tuple[str, str, str], seconds: float) -> None:
+        """Take note of a request: its method, route and status, and how long it took."""
+        counts = self._seen.get(labels)
+        if counts is None:
+            counts = self._seen[labels] = _Counts(_SECONDS)
+        counts.note(seconds)
+
+    def collect(self) -> Iterable[Metric]:
+        """Return what was noted."""
+        shown = HistogramMetricFamily(
+            "budgetbandits_request_seconds",
+            "How long requests took to be answered.",
+            labels=("method", "route", "status"),
+        )
+        for labels, counts in list(self._seen.items()):
+            shown.add_metric(labels, counts.cumulated(), counts.total)
+        return [shown]
+
+
+class _Counts:
+    """How many values fell between bounds.
+
+    >>> counts = _Counts((1, 2))
+    >>> for value in (0.5, 2, 7):
+    ...     counts.note(value)
+    >>> counts.cumulated(), counts.total
+    ([('1.0', 1), ('2.0', 2), ('+Inf', 3)], 9.5)
+    """
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def note(self, value: float) -> None:
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def cumulated(self) -> list[tuple[str, float]]:
+        """Return how many values are no greater than each bound."""
+        names = map(floatToGoString, (*self._bounds, math.inf))
+        return list(zip(names, accumulate(self._counts), strict=True))
 
 
 class Standing(NamedTuple):

@@ -7,13 +7,14 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from budgetbandits.errors import InvalidInput
-from budgetbandits.service.gate import GUARDS, Gate
+from budgetbandits.service.gate import AT_ONCE, GUARDS, Gate
 from budgetbandits.service.problems import Problem
 
 __all__ = ["Server", "is_loopback", "listening"]
@@ -130,6 +131,7 @@ class _Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._head_size = None
         super().on_headers_complete()
+        self.scope["state"][AT_ONCE] = partial(_send_at_once, self.cycle)
 
     def on_message_complete(self) -> None:
         self._is_reading = False
@@ -155,6 +157,26 @@ class _Protocol(HttpToolsProtocol):
         if self._impatience is not None:
             self._impatience.cancel()
             self._impatience = None
+
+
+def _send_at_once(cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes | memoryview) -> bool:
+    """Send a whole answer with headers that are right; return False if the client has to read what came before first.
+
+    uvicorn takes an answer in parts, and looks at each header, which takes longer than to choose an arm.
+    """
+    if cycle.flow.write_paused:
+        return False
+    if cycle.disconnected:
+        return True
+    cycle.response_started = cycle.response_complete = True
+    dated = [b"%b: %b\r\n" % header for header in cycle.default_headers]
+    end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+    cycle.transport.write(b"".join([STATUS_LINE[status], *dated, headers, end, body]))
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True
 
 
 def listening(host: str, port: int) -> socket.socket:

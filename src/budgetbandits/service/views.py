@@ -4,7 +4,7 @@ import json
 import math
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from starlette.responses import Response
 
@@ -15,6 +15,7 @@ from budgetbandits.core.resources import Money
 from budgetbandits.service.verifying import Verification
 
 __all__ = [
+    "JsonAnswer",
     "amount",
     "campaign",
     "campaign_row",
@@ -32,14 +33,40 @@ __all__ = [
 Data = dict[str, Any]
 
 
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+class JsonAnswer(Response):
+    """An answer of JSON, and nothing else to say: most are, so it is made without Starlette's care for headers.
+
+    Parameters
+    ----------
+    body
+        The JSON.
+    status
+        The status of the answer.
+    """
+
+    media_type = "application/json"
+
+    def __init__(self, body: bytes, status: int) -> None:
+        self.body = body
+        self.status_code = status
+        self.background = None
+        self.raw_headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+
+
 def json_text(data: Any) -> bytes:
     """Return data as JSON on one line."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(data).encode()
 
 
 def json_answer(data: Any, status: int = 200, **headers: str) -> Response:
     """Return data as an answer."""
-    return Response(json_text(data), status, media_type="application/json", headers=headers)
+    answer = JsonAnswer(json_text(data), status)
+    if headers:
+        answer.headers.update(headers)
+    return answer
 
 
 def moment(when: datetime) -> str:
