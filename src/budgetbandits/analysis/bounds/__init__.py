@@ -9,6 +9,7 @@
 `equal_costs_regret_lower_bound`  main result 3 (Theorem 8)
 `regret_lower_bound`              the same for any costs; not in the paper
 `best_mixture`                    the best that is possible with requests
+`worst_case_bound`                on every problem with these costs; not in the paper
 ================================  ==========================================
 
 Units
@@ -69,6 +70,7 @@ from budgetbandits.analysis.bounds.upper import (
     stray_pull_probability_bound,
     total_pulls_lower_bound,
 )
+from budgetbandits.analysis.bounds.worst_case import worst_case_bound
 
 __all__ = [
     "AnalysedPolicy",
@@ -84,4 +86,5 @@ __all__ = [
     "regret_upper_bound",
     "stray_pull_probability_bound",
     "total_pulls_lower_bound",
+    "worst_case_bound",
 ]
