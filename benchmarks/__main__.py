@@ -126,6 +126,12 @@ def slower(name: str, large: float, small: float, limit: float, unit: float, wor
     print(f"{name:58} {figures}  (at most {limit:g}x: {verdict})")
 
 
+def within(name: str, seconds: float, limit: float) -> None:
+    """Print a time beside the most that it may be."""
+    verdict = "ok" if seconds <= limit else "ABOVE THE LIMIT"
+    print(f"{name:58} {seconds * 1e6:10.1f} us  (at most {limit * 1e6:g} us: {verdict})", flush=True)
+
+
 def against_numpy() -> None:
     print("\nOne pull: ours, NumPy's, and how many times faster")
     moderate = bb.paper_problem("moderate", arms=100, seed=1)
@@ -202,6 +208,8 @@ def live() -> None:
     for name in ("recommended", "kube", "kl_ucb", "bayes_ucb", "imed", "above_average", "thompson"):
         seconds = [live_pair(bb.policies.POLICIES[name].example(), arms, 20) for arms in sizes]
         print(f"  {name:36}" + "".join(f"{each * 1e6:10.0f}" for each in seconds), flush=True)
+    for arms, limit in ((100, 100e-6), (1_000_000, 1e-3)):
+        within(f"live ask + tell of the default, K = {arms:,}", live_pair(bb.recommended(), arms), limit)
 
 
 def requests() -> None:
