@@ -1,9 +1,8 @@
-"""Print how much policies lose when many pulls are out at a time, played by live learners.
+"""Print how much policies lose when many pulls are outstanding at a time.
 
-    python -m benchmarks.batches --runs 20 --seed 260900
+    python -m benchmarks.batches --runs 100 --seed 300300
 
-Mean / 95th percentile of the regret, in percent of the mean of KUBE with width 1 on the same runs. What does not need
-live learners is in `budgetbandits compare`.
+Mean / 95th percentile of the regret, in percent of the mean of KUBE with width 1 on the same runs.
 """
 
 import argparse
@@ -13,6 +12,7 @@ from typing import Final
 import numpy as np
 
 import budgetbandits as bb
+from budgetbandits.analysis.regret import regrets as regrets_of
 from budgetbandits.core.tables import percent
 
 POLICIES: Final[Mapping[str, bb.Policy]] = {
@@ -29,42 +29,27 @@ POLICIES: Final[Mapping[str, bb.Policy]] = {
 }
 FAMILY: Final = bb.families.BernoulliFamily(arms=10)
 BUDGET: Final = 3000.0
-SIZES: Final = (1, 50)
-
-
-def regret(policy: bb.Policy, problem: bb.Problem, size: int, seed: int, run: int) -> float:
-    """Return the regret of a learner that is told of so many pulls at a time."""
-    learner = bb.Learner(policy, problem.costs, BUDGET, problem.reward_range, seed=seed)
-    done = [0] * len(problem)
-    while learner.ask():
-        while len(learner.pending) < size and learner.ask():
-            pass
-        for pull in learner.pending:
-            arm = int(pull.arm)
-            learner.tell(pull, problem.reward(arm, done[arm], seed=seed, run=run))
-            done[arm] += 1
-    return problem.fractional_optimum(BUDGET) - float(np.array(done) @ problem.means)
+SIZES: Final = (1, 10, 50, 100)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.batches", description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=260900)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=300300)
     options = parser.parse_args()
-    problems = [FAMILY.problem(options.seed, run) for run in range(options.runs)]
-    print(f"runs {options.runs}, seed {options.seed}: mean / 95th percentile, in percent of KUBE's mean\n")
+    found: dict[tuple[str, int], str] = {}
+    for size in SIZES:
+        runs = bb.simulate(
+            FAMILY, POLICIES, [BUDGET], options.runs, options.seed, exact_optimum=False, batch=size, progress=False
+        )
+        kube = float(regrets_of(runs, "KUBE", BUDGET, against="fractional").mean())
+        for name in POLICIES:
+            regrets = regrets_of(runs, name, BUDGET, against="fractional") / kube
+            found[name, size] = f"{percent(float(regrets.mean()))} / {percent(float(np.quantile(regrets, 0.95)))}"
     print("| policy | " + " | ".join(f"batches of {size}" for size in SIZES) + " |")
     print("| --- " * (len(SIZES) + 1) + "|")
-    units: dict[int, float] = {}
-    for name, policy in POLICIES.items():
-        cells = []
-        for size in SIZES:
-            regrets = [regret(policy, problem, size, options.seed, run) for run, problem in enumerate(problems)]
-            unit = units.setdefault(size, float(np.mean(regrets)))  # KUBE's, which is the first
-            cells.append(
-                f"{percent(float(np.mean(regrets)) / unit)} / {percent(float(np.quantile(regrets, 0.95)) / unit)}"
-            )
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    for name in POLICIES:
+        print(f"| {name} | " + " | ".join(found[name, size] for size in SIZES) + " |")
 
 
 if __name__ == "__main__":
