@@ -40,9 +40,9 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-versions: setup  ## check the types for every supported version of Python, and for Windows
-	for version in $(VERSIONS); do $(BIN)/mypy --python-version $$version || exit; done
-	$(BIN)/mypy --platform win32 src
+versions: setup  ## check the package's types for every supported version of Python, and for Windows
+	printf '%s\n' $(VERSIONS:%=--python-version=%) '--platform=win32 --cache-dir=.mypy_cache/windows' \
+	| xargs --max-procs=2 --replace=OPTIONS sh -c '$(BIN)/mypy OPTIONS src'
 
 imports: setup
 	$(BIN)/lint-imports
