@@ -103,7 +103,7 @@ class TestDraws:
 class TestSimulations:
     def test_rewards_are_the_twins(self) -> None:
         problem = bb.Problem([1, 2], [Rising(0, 1), bb.Bernoulli(0.5)])
-        runs = runs_of(problem, bb.kube(0.3))
+        runs = runs_of(problem, BY_SCAN)
         for run in range(3):
             rising_pulls, coin_pulls = runs["arm_pulls"][run]
             rewards = [rising(0, 1, uniform(7, REWARD, run, 0, count)) for count in range(rising_pulls)]
@@ -143,12 +143,12 @@ class TestSimulations:
         with pytest.warns(
             SlowLawWarning, match=r"Spelled\(low=0, high=1\) cannot be compiled, .*plain Python"
         ) as caught:
-            runs = runs_of(slow, bb.kube(0.3))
+            runs = runs_of(slow, BY_SCAN)
         assert len(caught) == 1
         reason = str(caught[0].message).partition("slower: ")[2]
         assert reason.endswith("(own_laws.py, line 62)")
         assert "\n" not in reason
-        assert rows_of(runs) == rows_of(runs_of(quick, bb.kube(0.3)))
+        assert rows_of(runs) == rows_of(runs_of(quick, BY_SCAN))
 
     def test_a_law_with_many_numbers_runs_in_python(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(engine_laws, "_warned", set())

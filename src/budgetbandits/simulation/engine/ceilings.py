@@ -89,7 +89,7 @@ def play_ceilings(
     `greedy` is the policy again if its oracle is `DensityGreedy`, and None otherwise: then Numba leaves out the scan of
     all arms, which takes as long to compile as the rest. `has_floor` tells whether no value is below the mean.
     """
-    state = begin(world, memory)
+    state = begin(world, memory, policy.grid())
     arms = state.past.arms
     ceilings = unknown(world, np.ones(len(world.prices)) if is_blind else arms.mean_cost)
     pulls_on = has_floor and not (memory.forgets() or world.charges.is_random or is_changing(world))

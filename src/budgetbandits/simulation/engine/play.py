@@ -95,7 +95,7 @@ class RunState(NamedTuple):
 
 
 @allocating
-def begin(world: World, memory: Memory, points: int = 0) -> RunState:
+def begin(world: World, memory: Memory, points: int) -> RunState:
     """Return a run in which nothing was pulled yet, and rewards are counted on so many points."""
     charges = world.charges
     resources = another(world.resources)
