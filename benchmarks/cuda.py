@@ -12,7 +12,7 @@ import numpy as np
 
 import budgetbandits as bb
 from budgetbandits.core.optional import is_installed
-from budgetbandits.simulation.simulate import Plan
+from budgetbandits.simulation.plan import Plan
 
 if TYPE_CHECKING:
     from budgetbandits.simulation.engine.cuda.warp import Batch

@@ -14,8 +14,8 @@ from budgetbandits.core.money import pay
 from budgetbandits.errors import InvalidInput, NotInstalled
 from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation import engine
-from budgetbandits.simulation import simulate as simulating
 from budgetbandits.simulation.engine.play import play_any
+from budgetbandits.simulation.plan import plan_of
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and Python 3.11 have it in the lock")
 
@@ -158,7 +158,7 @@ def test_products_are_rounded_before_they_are_added() -> None:
 @pytest.mark.usefixtures("no_driver")
 @pytest.mark.parametrize(("source", "policy"), [(TIES, bb.recommended()), (GAUSSIAN, GREEDY_RATIO), (TIES, bb.kube())])
 def test_kernels_compile_for_a_gpu(source: Any, policy: bb.Policy) -> None:
-    plan = simulating._plan(source, policy, 20, 2, 1, False, 0, 0, False, None, False, 1, 0)
+    plan = plan_of(source, policy, 20, 2, 1, False, 0, 0, False, None, False, 1, 0)
     batch = batches.batch_of(on_gpu.games_of(plan.tables_of(plan.runs), 20), np.zeros((2, 0)), 1, 0)
     kernel = batches.kernel_of(policy)
     results = batches.results_for(np.zeros, batch)

@@ -27,7 +27,8 @@ from budgetbandits.policies.knapsack import best_counts
 from budgetbandits.simulation.engine import dispatch, play_runs
 from budgetbandits.simulation.engine.dispatch import _place
 from budgetbandits.simulation.engine.world import World
-from budgetbandits.simulation.simulate import Batch, Plan, play_runs_of_plan
+from budgetbandits.simulation.plan import Plan
+from budgetbandits.simulation.rows import Batch, play_runs_of_plan
 
 FAMILY = bb.paper_family("moderate", arms=20)
 POLICIES: dict[str, bb.Policy] = {"KUBE": bb.kube(1 / 40), "eps-first": bb.epsilon_first(0.1)}

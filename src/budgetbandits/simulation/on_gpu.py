@@ -4,7 +4,7 @@ import functools
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,9 +26,8 @@ from budgetbandits.simulation.engine.cuda import (
     play_batch,
 )
 from budgetbandits.simulation.engine.world import Outcomes
-
-if TYPE_CHECKING:
-    from budgetbandits.simulation.simulate import Plan, Played
+from budgetbandits.simulation.plan import Plan
+from budgetbandits.simulation.rows import Played, even_marks, shown_budget
 
 __all__ = ["games_of", "play_in_batches"]
 
@@ -40,7 +39,7 @@ _MEMORY_SHARE: Final = 0.6  # of what is free on the card
 _log: Final = logging.getLogger("budgetbandits")
 
 
-def play_in_batches(plan: "Plan") -> Iterator["Played"]:
+def play_in_batches(plan: Plan) -> Iterator[Played]:
     """Play the runs of a plan, some at a time; what no kernel plays is left out.
 
     A batch is as large as the card's memory allows, but not so large that nothing is heard of it for long.
@@ -58,10 +57,8 @@ def play_in_batches(plan: "Plan") -> Iterator["Played"]:
         size = max(1, min(largest, int(len(runs) * min(4.0, _SECONDS / seconds))))
 
 
-def _play_runs(plan: "Plan", runs: range) -> "Played":
+def _play_runs(plan: Plan, runs: range) -> Played:
     """Play what kernels play of some runs, and say what they do not."""
-    from budgetbandits.simulation.simulate import Played, shown_budget
-
     played: dict[tuple[str, float], Outcomes] = {}
     parts = [runs[first : first + _TABLES] for first in range(0, len(runs), _TABLES)]
     tables = [table for part in parts for table in plan.tables_of(part)]
@@ -96,10 +93,8 @@ def games_of(tables: Sequence[Tables], budget: Amounts) -> list[Game]:
     return [Game(each, price_lists(each.bill(budget))[0]) for each in tables]
 
 
-def _outcomes(plan: "Plan", name: str, policy: Policy, games: Sequence[Game], runs: range) -> Outcomes | None:
+def _outcomes(plan: Plan, name: str, policy: Policy, games: Sequence[Game], runs: range) -> Outcomes | None:
     """Play a policy with one budget, and return what came of it; None if it cannot be compiled."""
-    from budgetbandits.simulation.simulate import even_marks
-
     marks = even_marks([bill for _, bill in games], plan.trace)
     batch = batch_of(games, marks, plan.seed, runs[0])
     try:
