@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import random
+import socket
 import traceback
 from collections.abc import Callable
 from decimal import Decimal
@@ -156,6 +157,17 @@ def test_pauses_grow_up_to_two_seconds_and_end_in_time(clock: FakeTime) -> None:
     assert 28 < clock.now <= 30
 
 
+def test_where_nobody_listens_is_said_at_once_but_for_a_service_that_was_there(clock: FakeTime) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with bb.connect(address) as store, pytest.raises(StoreUnavailable, match=f"nobody answers at {address} .*refused"):
+        store.open("ads")
+    assert not clock.pauses
+    service = Service(httpx.ConnectError, answer(pulls=[PULL]))
+    assert opened(service).ask() is not None  # it was there when the campaign was opened
+    assert clock.pauses == [0.05]
+
+
 def test_who_asks_to_be_left_alone_is_left_alone_for_so_long(clock: FakeTime) -> None:
     busy = problem(429, "too-many-requests", **{"Retry-After": "7"})
     opened(Service(busy, answer(pulls=[PULL]))).ask()
@@ -233,7 +245,7 @@ def test_a_campaign_that_may_have_been_created_is_looked_for() -> None:
 
 
 def test_a_campaign_that_was_not_created_is_created() -> None:
-    service = Service(httpx.ConnectError, httpx.Response(201, json=ADS))
+    service = Service(httpx.ConnectTimeout, httpx.Response(201, json=ADS))
     connected(service).create("ads", policy=bb.kube(), costs={"a": 1}, budget=10, reward_range=(0, 1))
     assert [request.method for request in service.requests] == ["POST", "POST"]
 

@@ -132,6 +132,7 @@ class Transport:
         self._client = httpx.Client(**self._options)
         self._clients: dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, AsyncGenerator[httpx.AsyncClient]]] = {}
         self._is_closed = False
+        self._was_reached = False
 
     def call(self, method: str, path: str, body: Any = None, **further: Any) -> Any:
         """Send a request, and return what its answer says."""
@@ -155,8 +156,11 @@ class Transport:
             except _NOT_THE_NETWORK as error:
                 raise InvalidInput(f"this cannot be sent to {self.address} ({type(error).__name__})") from None
             except httpx.TransportError as error:
+                if isinstance(error, httpx.ConnectError) and not self._was_reached:
+                    raise self._nobody_there(error) from None
                 trouble = _trouble_of(error)
             else:
+                self._was_reached = True
                 if (refusal := _refusal_in(response)) is None:
                     return response.json() if response.content else None
                 trouble = refusal
@@ -167,6 +171,12 @@ class Transport:
                 raise self._given_up(trouble, may_be_done=may_be_done)
             yield pause
         raise AssertionError("there is always another pause")
+
+    def _nobody_there(self, error: httpx.TransportError) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"nobody answers at {self.address} ({error}). Nothing was changed: check the address, or start the service "
+            "there with 'budgetbandits serve'; once it has answered, requests wait for it to come back"
+        )
 
     def _given_up(self, trouble: "_Trouble", *, may_be_done: bool) -> StoreUnavailable:
         tried = f"{self.address} was tried for {self.timeout:g} seconds, and at last {trouble.said}"
