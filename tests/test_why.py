@@ -117,6 +117,20 @@ def test_a_listener_is_told_of_every_commit(store: bb.Store) -> None:
     assert commits == [(1, 3)]
 
 
+def test_a_listener_that_fails_changes_no_answer(store: bb.Store, caplog: pytest.LogCaptureFixture) -> None:
+    ads = played(store, bb.kube(), pulls=1)
+
+    def fail(commit: Commit) -> None:
+        raise RuntimeError(f"nobody wants to know of {commit.entries} entries")
+
+    commits: list[Commit] = []
+    ads.listen(fail)
+    ads.listen(commits.append)
+    assert [pull.number for pull in ads.ask(n=2)] == [2, 3]
+    assert (commits, ads.pulls) == ([(1, 2)], 3)
+    assert "nobody wants to know of 2 entries" in caplog.text
+
+
 def test_what_would_be_warned_of_can_be_collected(store: bb.Store) -> None:
     given: Given = {"policy": bb.kube(), "costs": {"a": 1}, "budget": 5, "reward_range": (0, 1), "requests": 10}
     with pytest.warns(TightBudgetWarning):

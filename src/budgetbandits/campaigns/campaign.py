@@ -133,7 +133,10 @@ class Campaign(BaseCampaign):
             self._clerk.act(lambda _: None)
 
     def listen(self, listener: Callable[[Commit], None]) -> None:
-        """Call a function after each commit of this process: in a thread that others wait for, so it must be quick."""
+        """Call a function after each commit of this process: in a thread that others wait for, so it must be quick.
+
+        If it raises, that is logged, and changes no answer: what was committed is.
+        """
         self._clerk.listeners.append(listener)
 
     def look(self, view: Callable[[Ledger], Answer]) -> Answer:
@@ -217,7 +220,7 @@ class Campaign(BaseCampaign):
     def _why(self, number: int) -> Explanation:
         entry = next(iter(self._clerk.journal.of_pull(number)), None)
         if entry is None:
-            raise UnknownPull(f"{number} is no pull that was handed out here: use what ask() returned, or its id")
+            raise UnknownPull(f"{number} is no pull that was handed out here: give what an ask returned, or its id")
         if entry.kind is Kind.OBSERVED:
             raise PullError(f"pull {number} was made elsewhere, and not decided on here: there is nothing to explain")
         before = self._clerk.ledger_at(entry.number - 1)

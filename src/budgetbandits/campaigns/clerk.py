@@ -1,6 +1,7 @@
 """The clerk of a campaign: keeps a ledger in step with the journal, and performs requests in transactions."""
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ __all__ = ["Clerk", "Commit", "HeldClerk", "Request", "StillClerk", "standing_st
 
 Answer = TypeVar("Answer")
 
+_LOG: Final = logging.getLogger("budgetbandits.campaigns")
 _LONGEST: Final = 0.25  # seconds after which a transaction takes no more on: other processes wait for it
 _NEAR: Final = 1_000  # entries of others that are read in a transaction: that takes about 0.05 s
 
@@ -202,8 +204,7 @@ class Clerk:
             if snapshot is not None and self._has_snapshots:
                 ledger.forget_settled()
             self._seen = Mark(ledger.entries, ledger.head)
-            for listener in self.listeners:
-                listener(commit)
+            self._tell_listeners(commit)
             return decided
         except BaseException as error:
             if has_begun:  # else the ledger is as it was: a long journal need not be read again
@@ -211,6 +212,14 @@ class Clerk:
             if is_decided or isinstance(error, BudgetBanditsError):
                 raise
             raise StoreUnavailable(f"the request failed ({error!r}). Nothing was changed; try again") from error
+
+    def _tell_listeners(self, commit: "Commit") -> None:
+        """Tell of a commit; what a listener fails at changes no answer, since all is durable by now."""
+        for listener in self.listeners:
+            try:
+                listener(commit)
+            except Exception:
+                _LOG.exception("a listener of the campaign %r failed after a commit", self.record.name)
 
     @staticmethod
     def _decide(requests: Sequence["Request[object]"], ledger: Ledger) -> int:
