@@ -81,6 +81,18 @@ def test_what_is_under_way_is_answered_and_nothing_new_is_taken(tmp_path: Path) 
             http.get(path)
 
 
+def test_it_may_be_stopped_while_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(
+        "budgetbandits.campaigns.store.open_store", lambda *_, **__: signal.raise_signal(signal.SIGTERM)
+    )
+    assert main(["serve", f"sqlite:///{tmp_path}/ads.db", "--port", "0"]) == 0
+    assert capsys.readouterr().out == "stopped\n"
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
 def test_tokens_of_a_file_and_a_store_that_is_only_read(tmp_path: Path) -> None:
     with bb.open_store(f"sqlite:///{tmp_path}/ads.db") as store:
         store.create("spring", policy=bb.kube(), costs=[1], budget=10, reward_range=(0, 1))
