@@ -492,6 +492,25 @@ def test_the_stream_is_resumed_after_a_break(page: Page, store: Store, complaint
     forgive(complaints, "ERR_INTERNET_DISCONNECTED")
 
 
+def test_a_journal_that_was_replaced_by_an_older_copy_is_to_be_loaded_anew(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "restored")
+    play(campaign, 2)
+
+    def show_older(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace('data-all="4"', 'data-all="3"'))
+
+    page.goto(address(campaign))
+    expect(page.locator("#live")).to_have_text("Live")
+    page.route("**/campaigns/restored?after=4", show_older)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # it looks
+    expect(page.get_by_role("alert")).to_contain_text("The journal was replaced by an older copy")
+    expect(page.locator("#live")).to_have_text("Replaced")
+    page.get_by_role("alert").get_by_role("button", name="Reload").click()
+    expect(page.locator("#live")).to_have_text("Live")
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def test_what_is_not_there_is_said_on_a_page(page: Page, complaints: list[str]) -> None:
     answer = page.goto("/campaigns/nowhere")
     assert answer is not None

@@ -14,6 +14,11 @@ export function last() {
   return first ? numberOf(first) : 0;
 }
 
+/** Whether a fresh page is about another journal: it has fewer entries than were shown, and a journal only grows. */
+export function isReplaced(fresh) {
+  return Number(fresh.getElementById("entries")?.dataset.all ?? Infinity) < last();
+}
+
 /** Where this page is to be fetched again, with the entries that it does not show yet. */
 export function freshAddress() {
   const address = new URL(location.href);

@@ -20,6 +20,7 @@ let failures = 0;
 let retry = 0;
 let onFresh = () => {};
 let isStreaming = () => true;
+let stop = () => {};
 
 /** Look at the page again, as soon as may be; at once for one who has just done something. */
 export const refresh = paced(look, (took) => Math.max(PAUSE, PATIENCE * took));
@@ -27,13 +28,26 @@ export const refresh = paced(look, (took) => Math.max(PAUSE, PATIENCE * took));
 async function look() {
   clearTimeout(retry);
   try {
-    takeOver(await page(journal.freshAddress()));
+    const fresh = await page(journal.freshAddress());
+    if (journal.isReplaced(fresh)) {
+      giveUp();
+      return;
+    }
+    takeOver(fresh);
     failures = 0;
     dismiss(TOPIC);
     if (isStreaming()) status("on", "Live");
   } catch (error) {
     fail(error);
   }
+}
+
+/** Stop, since what the page shows has not happened: an older copy of the store is there in place of it. */
+function giveUp() {
+  stop();
+  status("lost", "Replaced");
+  const words = "The journal was replaced by an older copy: what you see is not what is there now.";
+  notice(words, { error: true, retry: () => location.reload(), label: "Reload", topic: TOPIC });
 }
 
 function takeOver(fresh) {
@@ -123,12 +137,17 @@ function watchEvents(address) {
   };
   isStreaming = () => source.readyState === EventSource.OPEN;
   // Browsers open few connections to one server: a page that nobody sees gives its own back.
-  document.addEventListener("visibilitychange", () => {
+  const follow = () => {
     close();
     if (!document.hidden) {
       refresh();
       open();
     }
-  });
+  };
+  document.addEventListener("visibilitychange", follow);
+  stop = () => {
+    close();
+    document.removeEventListener("visibilitychange", follow);
+  };
   open();
 }

@@ -3,7 +3,7 @@
 const STAY = 6000;
 
 /** Say something. An error stays until it is dismissed or tried again; only one of the same `topic` is shown. */
-export function notice(text, { error = false, retry = null, topic = text } = {}) {
+export function notice(text, { error = false, retry = null, label = "Try again", topic = text } = {}) {
   dismiss(topic);
   const box = document.createElement("div");
   box.className = error ? "notice error" : "notice";
@@ -12,7 +12,7 @@ export function notice(text, { error = false, retry = null, topic = text } = {})
   const words = document.createElement("p");
   words.textContent = text;
   box.append(words);
-  if (retry) box.append(button("Try again", () => { box.remove(); retry(); }));
+  if (retry) box.append(button(label, () => { box.remove(); retry(); }));
   if (error) box.append(button("Dismiss", () => box.remove()));
   else setTimeout(() => box.remove(), STAY);
   document.getElementById("notices").append(box);
