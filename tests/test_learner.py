@@ -597,7 +597,7 @@ class TestBadTells:
         learner = busy_learner()
         for act in (lambda learner: learner.tell(pull, 0.5), lambda learner: learner.cancel(pull)):
             message = self.refused(learner, UnknownPull, act)
-            assert message == f"{pull!r} is no pull that was handed out here: use what ask() returned, or its id"
+            assert message == f"{pull!r} is no pull that was handed out here: give what an ask returned, or its id"
 
     def test_another_learners_pull(self) -> None:
         learner = busy_learner()

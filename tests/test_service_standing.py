@@ -96,6 +96,11 @@ def test_why_an_arm_was_pulled(store: bb.Store, http: httpx.Client, jobs: str) -
     shown, why = http.get(f"{jobs}/pulls/4/why").json(), store.open("jobs").why(4)
     assert (shown["pull"], shown["arm"], shown["entry"], shown["is_directed"]) == (4, why.arm, why.entry, False)
     assert shown["money"]["left"] == str(why.money.left)
+    costs = [arm["cost"] for arm in shown["arms"]]
+    assert [(type(cost), float(cost)) for cost in costs] == [(str, row.cost) for row in why.arms]
+    assert [arm["mean_cost"] for arm in http.get(f"{jobs}/arms").json()["arms"]] == [
+        f"{row.cost:g}" for row in store.open("jobs").arms
+    ]
     assert [(row["name"], row["probability"]) for row in shown["arms"]] == [
         (row.name, row.probability) for row in why.arms
     ]

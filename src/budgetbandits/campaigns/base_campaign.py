@@ -829,7 +829,7 @@ def _plain_pull(pull: Pull | int) -> Pull | int:
         return pull
     if is_whole(pull) and int(pull).bit_length() <= _ID_BITS:
         return int(pull)
-    raise UnknownPull(f"{shown(pull)} is no pull that was handed out here: use what ask() returned, or its id")
+    raise UnknownPull(f"{shown(pull)} is no pull that was handed out here: give what an ask returned, or its id")
 
 
 def _plain_cost(pull: Pull | int, cost: Amounts | None) -> Amounts | None:

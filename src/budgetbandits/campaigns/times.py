@@ -130,7 +130,7 @@ def duration(value: Duration, what: str) -> int:
     length = _as_timedelta(value)
     if length is None or not timedelta(microseconds=1) <= length <= _LONGEST:
         raise InvalidInput(
-            f"{what} is {value!r}: give text such as '10 minutes', a number of seconds or a timedelta, "
+            f"{what} is {value!r}: give text such as '10 minutes', or a number of seconds, "
             "longer than nothing and shorter than a hundred years"
         )
     return length // timedelta(microseconds=1)

@@ -568,7 +568,7 @@ class Books:
         what = f"cost of pull {reservation.number}"
         if self.first.name is None:
             if isinstance(cost, Mapping):
-                raise InvalidAmount(f"{what} is {cost!r}: the budget is a plain number, and so are costs")
+                raise InvalidAmount(f"{what} is {shown(cost)}: the budget is a plain number, and so are costs")
             return [(self.first, reservation.prices[0], cost, what)]
         costs = self.by_resource(cost, what)
         return [
@@ -622,7 +622,7 @@ class Books:
             by = "a learner" if pull.campaign is None else f"the campaign {pull.campaign!r}"
             here = "a learner" if self.owner is None else f"{self.owner!r}"
             return UnknownPull(f"{pull!r} was handed out by {by}, and this is {here}: tell it there")
-        return UnknownPull(f"{pull!r} is no pull that was handed out here: use what ask() returned, or its id")
+        return UnknownPull(f"{pull!r} is no pull that was handed out here: give what an ask returned, or its id")
 
     def _how_settled(self, number: int) -> str:
         if number in self.expired:

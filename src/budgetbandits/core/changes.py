@@ -233,7 +233,7 @@ def _costs(books: Books, name: ArmName, cost: Any) -> list[Any]:
         named = costs_by_resource(name, cost, list(books.resource_names))
         return [named[resource] for resource in books.resource_names]
     if isinstance(cost, Mapping):
-        raise InvalidAmount(f"cost of arm {name!r} is {cost!r}: the budget is a plain number, and so are costs")
+        raise InvalidAmount(f"cost of arm {name!r} is {shown(cost)}: the budget is a plain number, and so are costs")
     return [cost]
 
 

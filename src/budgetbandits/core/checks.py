@@ -164,7 +164,7 @@ def check_limit(name: ArmName, limit: object, least: int = 1) -> int:
     """Return the limit of an arm, or raise."""
     if not is_whole(limit) or not least <= limit <= UNLIMITED:
         raise InvalidInput(
-            f"limit of arm {shown(name)} is {shown(limit)}: give a whole number of pulls from 1 to 2^62, or None for "
+            f"limit of arm {shown(name)} is {shown(limit)}: give a whole number of pulls from 1 to 2^62, or none for "
             "no limit; an arm that must not be pulled is left out, or retired"
         )
     return int(limit)
@@ -235,6 +235,8 @@ def shown(value: object) -> str:
     try:
         if isinstance(value, Decimal):
             value = str(value)  # mostly it was given as a text
+        if isinstance(value, Mapping):
+            value = {key: str(each) if isinstance(each, Decimal) else each for key, each in value.items()}
         if isinstance(value, str | bytes) and len(value) > _MOST_SHOWN:  # to show 100 MB takes half a second
             return f"{value[:_MOST_SHOWN]!r}... ({len(value)} characters)"
         text = repr(value)

@@ -27,11 +27,23 @@ from budgetbandits.errors import (
     UnknownPull,
 )
 
-__all__ = ["MEDIA_TYPE", "Problem", "Refused", "of_validation", "problem_of", "shortened", "type_of"]
+__all__ = ["MEDIA_TYPE", "Problem", "Refused", "in_json", "of_validation", "problem_of", "shortened", "type_of"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 _RETRY_SECONDS: Final = "1"
 _PARTS: Final = {"body", "query", "path", "header", "one", "many"}  # of a place, that say nothing
+_KINDS: Final = {"str", "dict[str,any]"}  # of a value that may be of several
+_SHOULD: Final = "it should be "
+_RULES: Final = {
+    "string_type": "it should be a text",
+    "int_type": "it should be a whole number",
+    "int_parsing": "it should be a whole number",
+    "int_from_float": "it should be a whole number",
+    "float_type": "it should be a number",
+    "bool_type": "it should be true or false",
+    "list_type": "it should be a list",
+}
+"""What pydantic says in words of its own."""
 _MOST_SAID: Final = 3  # of the errors in one request
 _LONGEST: Final = 1000  # characters of what a client sent
 
@@ -141,28 +153,48 @@ def of_validation(errors: Sequence[Mapping[str, Any]]) -> Problem:
     Examples
     --------
     >>> of_validation([{"type": "int_type", "loc": ("body", "n"), "msg": "Input should be ...", "input": "x"}]).detail
-    "n is 'x': it should be ..."
+    "n is 'x': it should be a whole number"
     """
     first = errors[0]
     if first["type"] == "json_invalid":
         reason = first.get("ctx", {}).get("error", first["msg"])
         return Problem("malformed-request", HTTPStatus.BAD_REQUEST, f"the body is no JSON: {reason}")
-    return Problem("invalid-input", HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(map(_in_words, errors[:_MOST_SAID])))
+    found: dict[str, list[str]] = {}  # what is wrong, and the rules: several where a value may be of several kinds
+    for error in errors:
+        wrong, rule = _in_words(error)
+        found.setdefault(wrong, []).append(rule)
+    said = [
+        f"{wrong}: {' or '.join([first, *(each.removeprefix(_SHOULD) for each in further)])}"
+        for wrong, (first, *further) in found.items()
+    ]
+    return Problem("invalid-input", HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(said[:_MOST_SAID]))
 
 
-def _in_words(error: Mapping[str, Any]) -> str:
+def _in_words(error: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what is wrong, and the rule that it breaks."""
     where = _place(error["loc"])
     if error["type"] == "missing":
-        return f"{where} is missing: give it"
+        return f"{where} is missing", "give it"
     if error["type"] == "extra_forbidden":
-        return f"{where} is not known here: leave it out, or see the description at /openapi.json"
-    rule = error["msg"].removeprefix("Value error, ").replace("Input should be", "it should be")
-    return f"{where} is {shortened(shown(error['input']))}: {rule}"
+        return f"{where} is not known here", "leave it out, or see the description at /openapi.json"
+    rule = _RULES.get(error["type"], error["msg"].removeprefix("Value error, "))
+    return f"{where} is {shortened(in_json(error['input']))}", rule.replace("Input should be ", _SHOULD)
+
+
+def in_json(value: object) -> str:
+    """Return what a client gave for a message, in the words of JSON.
+
+    >>> in_json(None), in_json({"usd": True}), in_json("a")
+    ('null', '{"usd": true}', "'a'")
+    """
+    if value is None or isinstance(value, bool | dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return shown(value)
 
 
 def _place(loc: Sequence[str | int]) -> str:
     """Return where a value stands, such as tells[3].cost."""
-    steps = [step for step in loc if step not in _PARTS]
+    steps = [step for step in loc if step not in _PARTS and step not in _KINDS]
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return shortened(text.removeprefix(".")) or "the body"
 

@@ -28,7 +28,7 @@ def arms(ads: Campaign, chronicle: Chronicle) -> list[Row]:
             {
                 "name": known.name,
                 "cost": _cost(settings, arm),
-                "mean_cost": known.cost,
+                "mean_cost": views.mean_amount(known.cost),
                 "pulls": known.pulls,
                 "told": told[arm],
                 "mean": known.mean,
@@ -108,7 +108,7 @@ def why(found: Explanation) -> Row:
         "arms": [
             {
                 "name": arm.name,
-                "cost": arm.cost,
+                "cost": views.mean_amount(arm.cost),
                 "pulls": arm.pulls,
                 "mean": arm.mean,
                 "upper_bound": views.number(arm.upper_bound),

@@ -114,7 +114,8 @@ def _duration(value: Any) -> Any:
 
 
 def _limits(value: Any) -> Any:
-    if not isinstance(value, Mapping | list):
+    given = value.values() if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping | list) or any(isinstance(limit, bool) for limit in given):
         raise PydanticCustomError("limits", "give limits by the names of arms, or one for each arm")
     return value
 
@@ -349,7 +350,9 @@ class ProblemDetails(BaseModel):
     type: str = Field(examples=["urn:budgetbandits:error:no-such-campaign"])
     title: str = Field(examples=["No such campaign"])
     status: int = Field(examples=[404])
-    detail: str = Field(examples=["there is no campaign named 'autumn': create it, or see list()"])
+    detail: str = Field(
+        examples=["there is no campaign named 'autumn' in the store: create it, or see which there are"]
+    )
 
 
 ArmShown = Annotated[str | int, Field(union_mode="left_to_right")]
@@ -447,7 +450,7 @@ class Arm(BaseModel):
 
     name: ArmShown
     cost: str | list[str] | dict[str, str | list[str]] = Field(description="An amount, or the least and the greatest.")
-    mean_cost: float = Field(description="On average so far, of the first resource.")
+    mean_cost: str = Field(description="An amount: on average so far, of the first resource.", examples=["0.1"])
     pulls: int
     told: float = Field(description="How many rewards the policy remembers.")
     mean: float | None
@@ -531,7 +534,7 @@ class ArmThen(BaseModel):
     """What the policy knew of an arm at an ask."""
 
     name: ArmShown
-    cost: float
+    cost: str = Field(description="An amount: what it was taken to cost, of the first resource.", examples=["0.1"])
     pulls: int
     mean: float | None
     upper_bound: Infinite

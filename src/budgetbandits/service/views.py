@@ -21,6 +21,7 @@ __all__ = [
     "campaign_row",
     "json_answer",
     "json_text",
+    "mean_amount",
     "moment",
     "moment_or_none",
     "money",
@@ -101,6 +102,15 @@ def amount(value: Decimal) -> str:
     ('0.0000001', '2.50')
     """
     return f"{value:f}"
+
+
+def mean_amount(value: float) -> str:
+    """Return an amount that was computed, with as many digits as tell it from others.
+
+    >>> mean_amount(0.1), mean_amount(1e-7), mean_amount(100.0)
+    ('0.1', '0.0000001', '100')
+    """
+    return amount(Decimal(repr(float(value))).normalize())
 
 
 def pull(given: Pull) -> Data:

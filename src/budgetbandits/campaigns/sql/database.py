@@ -142,7 +142,9 @@ class SqlBackend(Backend):
         with self._reading() as connection:
             row = connection.execute(_RECORD.where(campaigns.c.name == name)).one_or_none()
         if row is None:
-            raise NoSuchCampaign(f"there is no campaign named {name!r} in {self.where}: create it, or see list()")
+            raise NoSuchCampaign(
+                f"there is no campaign named {name!r} in {self.where}: create it, or see which there are"
+            )
         return self._record(row)
 
     @undisturbed

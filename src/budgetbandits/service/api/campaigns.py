@@ -17,6 +17,7 @@ from budgetbandits.service import rows, shapes, views
 from budgetbandits.service.actions import ActionRoute
 from budgetbandits.service.api.described import VERSION, answers
 from budgetbandits.service.calls import Administering, AnyCall, Naming, Reading
+from budgetbandits.service.problems import in_json
 from budgetbandits.service.tokens import Scope
 
 __all__ = ["actions", "looks"]
@@ -117,9 +118,11 @@ def _policy(given: str | Mapping[str, Any] | None) -> Policy:
         return _policy({"name": given})
     if "name" not in given:
         return Policy.from_data(given)
-    name = str(given["name"])
-    if name not in POLICIES:
-        raise InvalidInput(f"policy is {name!r}: there is none of that name; 'budgetbandits policies' lists them")
+    name = given["name"]
+    if not isinstance(name, str) or name not in POLICIES:
+        raise InvalidInput(
+            f"policy is {in_json(name)}: there is none of that name; 'budgetbandits policies' lists them"
+        )
     parameters = {key: _parameter(value) for key, value in given.items() if key != "name"}
     try:
         return POLICIES[name].make(**parameters)
