@@ -55,6 +55,15 @@ def filled(path: str, campaign: str = "spring") -> str:
     return path.replace("{campaign}", campaign).replace("{pull}", "1").replace("{token}", "1")
 
 
+def test_the_description_says_what_needs_a_token(http: httpx.Client) -> None:
+    described = http.get("/openapi.json").json()
+    assert described["security"] == [{"token": []}]
+    assert described["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
+    assert [path for path, methods in described["paths"].items() if methods.get("get", {}).get("security") == []] == [
+        *sorted(OPEN)
+    ]
+
+
 @pytest.mark.parametrize("token", ["", "bb_wrong", "bb_" + 43 * "x"])
 def test_without_a_token_nothing_is_answered(service: ServiceServer, http: httpx.Client, token: str) -> None:
     described = routes(http)

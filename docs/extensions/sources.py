@@ -37,9 +37,14 @@ def definitions_in(tree: ast.Module | ast.ClassDef, path: str = "") -> Iterator[
 
 def named_in(module: str, name: str) -> Any:
     """Return what a name means in a module, also where that is imported for type checkers only; None if nothing."""
-    imports = (node for node in ast.walk(trees()[module]) if isinstance(node, ast.ImportFrom))
-    origins = (node.module for node in imports if any(each.name == name for each in node.names))
-    return getattr(import_module(next(origins, None) or module), name, None)
+    return getattr(import_module(origins_in(module).get(name) or module), name, None)
+
+
+@cache
+def origins_in(module: str) -> dict[str, str | None]:
+    """Return where the names come from that a module imports."""
+    imports = [node for node in ast.walk(trees()[module]) if isinstance(node, ast.ImportFrom)]
+    return {each.name: node.module for node in reversed(imports) for each in node.names}  # of several, the first
 
 
 class Assignment(NamedTuple):

@@ -9,8 +9,10 @@ import asyncio
 import json
 import os
 import random
+import ssl
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
+from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 import httpx
@@ -128,6 +130,7 @@ class Transport:
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
             "limits": httpx.Limits(max_connections=None, max_keepalive_connections=100),
             "transport": handler,
+            "verify": _trusted(),
         }
         self._client = httpx.Client(**self._options)
         self._clients: dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, AsyncGenerator[httpx.AsyncClient]]] = {}
@@ -237,6 +240,12 @@ class Transport:
         finally:
             del self._clients[loop]
             await client.aclose()
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Return whose certificates are believed: read once, as it takes longer than all else that a client needs."""
+    return httpx.create_ssl_context()
 
 
 def _pauses() -> Iterator[float]:

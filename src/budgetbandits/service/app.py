@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -26,6 +27,7 @@ from budgetbandits.service.tokens import StoreTokens, Tokens
 
 __all__ = ["make_app"]
 
+_TITLE: Final = "budgetbandits"
 _DESCRIPTION: Final = """\
 Campaigns that spend budgets on arms, never more than there is. Amounts are text such as "0.25". A problem has a stable
 `type`, as in RFC 9457.
@@ -51,8 +53,8 @@ def make_app(
         Let nobody do more than look.
     """
     shared = Shared(store, Access(tokens, limits or RateLimits(), read_only=read_only))
-    app = FastAPI(
-        title="budgetbandits",
+    app = _App(
+        title=_TITLE,
         version=__version__,
         description=_DESCRIPTION,
         lifespan=_lifespan(shared),
@@ -64,7 +66,6 @@ def make_app(
     for router in api.ROUTERS:
         app.include_router(router)
     add_pages(app)
-    app.openapi_schema = _described(app)
     app.add_exception_handler(BudgetBanditsError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
@@ -72,11 +73,18 @@ def make_app(
     return Gate(app, shared, dict(api.actions_on_campaigns()))
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+class _App(FastAPI):
+    """Describes the API when it is first asked to, and once for all services of a process: that takes a while."""
+
+    def openapi(self) -> dict[str, Any]:
+        return _description()
+
+
+@cache
+def _description() -> dict[str, Any]:
     """Return the description of the API, with what requests need: a token, but for those that say that all is well."""
-    description = get_openapi(
-        title=app.title, version=app.version, description=app.description, routes=app.routes, tags=None
-    )
+    routes = [route for router in api.ROUTERS for route in router.routes]
+    description = get_openapi(title=_TITLE, version=__version__, description=_DESCRIPTION, routes=routes)
     description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     description["security"] = [{"token": []}]
     for path in OPEN:
