@@ -143,8 +143,8 @@ def test_streams_and_waits_end_with_the_service(tmp_path: Path) -> None:
 
         def wait() -> None:
             with client_of(service, service.token) as worker:
-                answer = (409, "")
-                while answer[0] == 409:  # the same key is under way for the one who looks whether this one is
+                answer = (422, "")
+                while answer[0] == 422:  # the key is under way for the one who looks whether this one is
                     answer = problem(worker.post(f"{path}/ask", json={"wait": 30, "key": "w"}))[:2]
                 ended.append(answer)
 
@@ -153,7 +153,7 @@ def test_streams_and_waits_end_with_the_service(tmp_path: Path) -> None:
             thread.start()
         is_watching.wait()
         while http.post(f"{path}/ask", json={"key": "w"}).status_code == 200:
-            time.sleep(0.01)  # until that key is under way, for which it must not always be so here
+            time.sleep(0.01)  # until that key is under way there, for which it must not always be so here
     for thread in threads:
         thread.join()
     assert sorted(map(str, ended)) == ["(503, 'stopping')", "[]"]
