@@ -401,6 +401,7 @@ def test_problems_and_policies_of_the_list_can_be_chosen_and_keep_their_seeds(fi
     assert bb.compare(file, "a / b", [300], progress=False).cells == board.cells
 
 
+@pytest.mark.usefixtures("in_python")
 def test_a_policy_has_its_origin_under_any_name(tmp_path: Path) -> None:
     listed = {name: entrant.policy for name, entrant in read_suite().policies.items()}
     policies = {name: listed[name] for name in ("KUBE", "IMED")} | {"mine": bb.epsilon_first(0.3), "new": Explorer(0.3)}
