@@ -19,6 +19,7 @@ from budgetbandits.errors import InvalidInput, OutputError
 from budgetbandits.studies import study
 from budgetbandits.studies.leaderboard.board import (
     AgainstPublished,
+    Duel,
     Leaderboard,
     _verdict,
     against_published,
@@ -26,7 +27,7 @@ from budgetbandits.studies.leaderboard.board import (
     standings_table,
 )
 from budgetbandits.studies.leaderboard.cells import Cell
-from budgetbandits.studies.leaderboard.page import cell_tables, shortfall_table
+from budgetbandits.studies.leaderboard.page import _ratio_text, cell_tables, shortfall_table
 from budgetbandits.studies.leaderboard.run import Contest
 from budgetbandits.studies.leaderboard.shortfalls import profiles, shortfalls
 from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED, read_suite
@@ -273,6 +274,13 @@ def test_beside_a_rival_that_loses_nothing() -> None:
     assert _verdict(np.array([1.0, 2.0, 3.0, 2.0, 1.5]), np.zeros(5), -math.inf, math.inf) == "behind"
     assert _verdict(np.array([0.0, 0.0, 0.0, 9.0, 0.0]), np.zeros(5), -math.inf, math.inf) == "level"
     assert _verdict(np.zeros(5), np.zeros(5), -math.inf, math.inf) == "level"
+
+
+def test_an_interval_without_an_end_is_not_shown_as_numbers() -> None:
+    duel = Duel("mine", "coins", 5.0, 0.4, 0.5, "KUBE", 0.8, 0.9, 0.5, 0.25, 1.5, "level")
+    assert _ratio_text(duel) == "0.50 (0.25 to 1.50)"
+    assert _ratio_text(replace(duel, low=-math.inf)) == "0.50 (too few runs to tell)"
+    assert _ratio_text(replace(duel, ratio=math.nan)) == "-"
 
 
 COINS = bb.Problem([1, 2], [bb.Bernoulli(0.5), bb.Bernoulli(0.5)])

@@ -251,7 +251,10 @@ def duel_table(duels: Sequence[Duel]) -> Rows:
 
 def _ratio_text(duel: Duel) -> str:
     """Return the ratio with its interval; beside a rival without any regret there is none."""
-    return "-" if math.isnan(duel.ratio) else f"{duel.ratio:.2f} ({duel.low:.2f} to {duel.high:.2f})"
+    if math.isnan(duel.ratio):
+        return "-"
+    is_bounded = math.isfinite(duel.low) and math.isfinite(duel.high)
+    return f"{duel.ratio:.2f} ({f'{duel.low:.2f} to {duel.high:.2f}' if is_bounded else 'too few runs to tell'})"
 
 
 def cell_tables(cells: Sequence[Cell]) -> list[Rows]:
