@@ -23,7 +23,7 @@ from typing import Final
 import budgetbandits as bb
 from benchmarks.service_process import ServiceProcess
 from budgetbandits.campaigns.base_campaign import BaseCampaign
-from budgetbandits.core.books import PullState
+from budgetbandits.core.pulls import PullState
 from budgetbandits.testing import PostgresqlServer
 
 __all__ = ["NAME", "Clients", "Killing", "create_campaign", "kill_postgresql", "kill_service"]

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetbandits.core.arrays import UNLIMITED
-from budgetbandits.core.books import Answer, Books, Pull, Reservation, check_wanted, fallback_of, warn_if_tight
+from budgetbandits.core.books import Books, warn_if_tight
+from budgetbandits.core.fallback import fallback_of
 from budgetbandits.core.money import CostRange, price_list
+from budgetbandits.core.pulls import Answer, Pull, Reservation, check_wanted
 from budgetbandits.core.resources import Account
 from budgetbandits.errors import (
     InvalidAmount,

@@ -20,7 +20,7 @@ from budgetbandits.client import campaign, transport
 from budgetbandits.client.campaign import RemoteCampaign
 from budgetbandits.client.store import RemoteStore
 from budgetbandits.client.transport import Transport
-from budgetbandits.core.books import PullState
+from budgetbandits.core.pulls import PullState
 from budgetbandits.errors import (
     AccessDenied,
     CampaignPaused,

@@ -18,7 +18,7 @@ import budgetbandits as bb
 from bad_network import BadNetwork, Fate
 from budgetbandits.campaigns.base_campaign import BaseCampaign
 from budgetbandits.client.store import RemoteStore
-from budgetbandits.core.books import PullState
+from budgetbandits.core.pulls import PullState
 from budgetbandits.errors import AccessDenied, StoreUnavailable
 from budgetbandits.testing import AskTellContract, CampaignContract, HandClock, new_campaign
 from budgetbandits.testing.service import ServiceServer

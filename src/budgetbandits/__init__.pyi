@@ -4,8 +4,9 @@ from .analysis.regret import paired_regret, regret, regret_bounds
 from .campaigns.campaign import Campaign
 from .campaigns.store import Store, open_store
 from .client.connect import connect
-from .core.books import SKIP, Pull
+from .core.checks import SKIP
 from .core.money import CostRange
+from .core.pulls import Pull
 from .core.resources import Money
 from .live.learner import Learner
 from .live.protocol import AskTell

@@ -22,10 +22,10 @@ from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.settings import OnExpire
 from budgetbandits.campaigns.times import Duration, duration, moment, span
 from budgetbandits.campaigns.why import Explanation
-from budgetbandits.core.books import Pull, Reservation, check_wanted
 from budgetbandits.core.changes import rows_given
 from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, check_limit, check_text, is_whole, shown
 from budgetbandits.core.notices import notice
+from budgetbandits.core.pulls import Pull, Reservation, check_wanted
 from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts, plain_costs
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import InvalidReward, RoundedCostWarning, UnknownPull

@@ -17,8 +17,8 @@ from budgetbandits.campaigns.snapshots import is_of_form
 from budgetbandits.campaigns.times import Clock, moment
 from budgetbandits.campaigns.waiting import ask, ask_async
 from budgetbandits.campaigns.why import Explanation, explanation
-from budgetbandits.core.books import SKIP, Pull
-from budgetbandits.core.checks import ArmName, check_text
+from budgetbandits.core.checks import SKIP, ArmName, check_text
+from budgetbandits.core.pulls import Pull
 from budgetbandits.errors import HistoryLost, InvalidInput, JournalDamaged, PullError, UnknownPull
 
 __all__ = ["Campaign"]

@@ -23,7 +23,6 @@ from budgetbandits.campaigns.pulls import PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.snapshots import FORM, SnapshotDamaged, fact_of, is_bound, runs_of
 from budgetbandits.core.arrays import UNLIMITED
-from budgetbandits.core.books import Reservation, Terms
 from budgetbandits.core.changes import (
     MOST_OBSERVED,
     NewArm,
@@ -32,6 +31,7 @@ from budgetbandits.core.changes import (
     observed_digest,
 )
 from budgetbandits.core.checks import check_limit, check_text
+from budgetbandits.core.pulls import Reservation, Terms
 from budgetbandits.errors import (
     BudgetBanditsError,
     InvalidInput,

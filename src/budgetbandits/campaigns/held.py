@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from budgetbandits.campaigns.times import Duration
-from budgetbandits.core.books import Pull, PullState
 from budgetbandits.core.checks import ArmName
+from budgetbandits.core.pulls import Pull, PullState
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import InvalidInput, PullError
 

@@ -14,7 +14,6 @@ from budgetbandits.campaigns.fold import FUNDING, Fold
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Kind, Snapshot, written
 from budgetbandits.campaigns.pulls import TOLD_LATE, PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
-from budgetbandits.core.books import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.changes import (
     money_given,
     new_arm,
@@ -25,6 +24,7 @@ from budgetbandits.core.changes import (
     to_retire,
 )
 from budgetbandits.core.checks import ArmName, CostOrCosts, check_text, is_whole
+from budgetbandits.core.pulls import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import (
     BudgetBanditsError,

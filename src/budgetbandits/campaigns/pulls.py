@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from budgetbandits.campaigns.journal import Entry, Kind
-from budgetbandits.core.books import PullState
+from budgetbandits.core.pulls import PullState
 
 __all__ = ["TOLD_LATE", "PullRecord", "State", "Told"]
 

@@ -10,8 +10,9 @@ import numpy as np
 from budgetbandits.campaigns.arrivals import Arrivals
 from budgetbandits.campaigns.times import Duration, duration, span
 from budgetbandits.core.arrays import UNLIMITED, Counts
-from budgetbandits.core.books import SKIP, Books
+from budgetbandits.core.books import Books
 from budgetbandits.core.checks import (
+    SKIP,
     ArmName,
     Costs,
     Limits,

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from budgetbandits.campaigns.base_campaign import Asking
 from budgetbandits.campaigns.clerk import Clerk
 from budgetbandits.campaigns.ledger import Answered, Ledger
-from budgetbandits.core.books import Pull
 from budgetbandits.core.checks import ArmName
+from budgetbandits.core.pulls import Pull
 from budgetbandits.core.steps import drive, drive_async
 from budgetbandits.errors import BudgetBanditsError, CampaignPaused
 

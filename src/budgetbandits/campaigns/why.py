@@ -6,8 +6,7 @@ from datetime import datetime
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.times import moment
-from budgetbandits.core.books import SKIP
-from budgetbandits.core.checks import ArmName
+from budgetbandits.core.checks import SKIP, ArmName
 from budgetbandits.core.resources import Money
 from budgetbandits.core.tables import Table
 from budgetbandits.live.views import ArmRow, arms_of, best_set_of

@@ -16,7 +16,7 @@ from budgetbandits.campaigns.times import timestamp
 from budgetbandits.campaigns.why import Explanation
 from budgetbandits.client.transport import Call, Steps, Transport
 from budgetbandits.client.wire import amounts_sent, in_path, rows_sent, sent, shown_as, value_of
-from budgetbandits.core.books import Pull, PullState
+from budgetbandits.core.pulls import Pull, PullState
 from budgetbandits.errors import CampaignPaused
 
 __all__ = ["RemoteCampaign"]

@@ -17,9 +17,9 @@ import numpy as np
 
 from budgetbandits.campaigns.arrivals import RequestRate
 from budgetbandits.campaigns.base_campaign import LeaseRow
-from budgetbandits.core.books import Pull, PullState
 from budgetbandits.core.checks import shown
 from budgetbandits.core.money import CostRange
+from budgetbandits.core.pulls import Pull, PullState
 from budgetbandits.core.resources import Money
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import InvalidInput

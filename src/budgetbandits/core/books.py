@@ -14,18 +14,19 @@ such a pull is of the arm `SKIP`, costs nothing and teaches nothing.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
-from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.arrays import UNLIMITED, Counts
 from budgetbandits.core.checks import SKIP, ArmName, check_text, is_whole, shown
+from budgetbandits.core.fallback import Fallback, fallback_of
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.notices import notice
+from budgetbandits.core.pulls import Answer, Expired, Pull, PullState, Reservation, Terms
 from budgetbandits.core.resources import Account, Amounts, Bill, Money, accounts_of, price_lists
 from budgetbandits.errors import (
     InvalidAmount,
@@ -36,141 +37,7 @@ from budgetbandits.errors import (
     UnknownPull,
 )
 
-__all__ = [
-    "SKIP",
-    "Answer",
-    "Books",
-    "Expired",
-    "Fallback",
-    "Pull",
-    "PullState",
-    "Reservation",
-    "Terms",
-    "check_wanted",
-    "fallback_of",
-    "warn_if_tight",
-]
-
-_MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile
-
-
-class PullState(StrEnum):
-    """What became of a pull, when it was handed out or handed out again.
-
-    Who asks with a key and gets a pull that is not new was interrupted before: if it is still open, the action may have
-    been taken and not told; if not, there is nothing left to do.
-    """
-
-    NEW = "new"
-    OPEN = "open"  # handed out before, and neither told nor cancelled nor expired since
-    TOLD = "told"
-    CANCELLED = "cancelled"
-    EXPIRED = "expired"  # its reward may still be told
-
-
-@dataclass(frozen=True, slots=True)
-class Pull:
-    """One pull of an arm, handed out by ``ask``.
-
-    Attributes
-    ----------
-    id
-        Unlike that of any other pull of the same learner or campaign.
-    arm
-        The name of the arm to pull; `SKIP` for a request to be declined.
-    cost
-        What it costs, or may cost at most; that much of the budget is reserved. With several resources, of the first.
-    number
-        t, how many pulls there are with this one; a cancelled pull does not count.
-    costs
-        The same of each resource by its name; empty where the budget is a plain number.
-    state
-        What became of it: `PullState.NEW`, unless the same key has asked for it before. It does not change after that,
-        and makes no difference when pulls are compared.
-    campaign
-        Which campaign handed it out: its name, and the beginning of the first head of its chain. None for a learner.
-    """
-
-    id: int
-    arm: ArmName
-    cost: Decimal
-    number: int
-    costs: Mapping[str, Decimal] = field(default_factory=dict, hash=False, repr=False)
-    state: PullState = field(default=PullState.NEW, compare=False)
-    campaign: str | None = field(default=None, compare=False, repr=False)
-
-
-class Terms(NamedTuple):
-    """What a pull of an arm costs; a pull keeps the terms under which it was asked for.
-
-    Attributes
-    ----------
-    prices
-        What is reserved for it of each resource, in whole units.
-    least
-        What it costs at least, None of those resources in which that is known before; None if it is in all of them.
-    """
-
-    prices: tuple[int, ...]
-    least: tuple[int | None, ...] | None = None
-
-
-class Reservation(NamedTuple):
-    """A pull as the books have it.
-
-    Attributes
-    ----------
-    number
-        Its id: 1, 2, 3 and so on, in the order of the asks.
-    arm
-        The number of the arm.
-    place
-        t, its place among the pulls that count, when it was asked for.
-    prices, least
-        What is reserved for it, and what it may cost at least, see `Terms`.
-    """
-
-    number: int
-    arm: int
-    place: int
-    prices: tuple[int, ...]
-    least: tuple[int | None, ...] | None = None
-
-    @property
-    def terms(self) -> Terms:
-        """At which prices it was asked for."""
-        return Terms(self.prices, self.least)
-
-
-class Expired(NamedTuple):
-    """A pull that expired before its reward was told, and whether its cost was given back."""
-
-    reservation: Reservation
-    is_released: bool
-
-
-class Fallback(NamedTuple):
-    """With which arm every request could be answered.
-
-    Attributes
-    ----------
-    arm
-        Its number, -1 for none: there is no number of requests, they may be declined, or each arm has a limit; or
-        there are several resources, and no arm by itself lasts in all of them.
-    is_certain
-        Whether the budget pays it for all of them, at its greatest cost. Then that much is kept for the requests to
-        come; if not, what it costs on average.
-    """
-
-    arm: int
-    is_certain: bool
-
-
-class Answer(NamedTuple):
-    """The answer to an ask with a key: how many pulls were wanted, and which there were."""
-
-    wanted: int
-    pulls: list[Reservation]
+__all__ = ["Books", "warn_if_tight"]
 
 
 class Books:
@@ -680,31 +547,6 @@ class Books:
         self.answers.setdefault(key, Answer(wanted, [])).pulls.append(reservation)
 
 
-def fallback_of(bills: Sequence[PriceList], limits: Counts, requests: int | None, *, skip: bool) -> Fallback:
-    """Return with which arm every request could be answered: the cheapest one whose limit allows it.
-
-    With several resources that is the arm that takes least of its scarcest one, if the budgets pay it throughout.
-    """
-    if requests is None or skip:
-        return Fallback(-1, True)
-    lasting = np.flatnonzero(limits >= requests)
-    if len(lasting) == 0:
-        return Fallback(-1, False)
-    arm = int(lasting[shares_of_budgets(bills)[lasting].argmin()])
-    is_certain = all(requests * bill.unit.units(float(bill.prices[arm])) <= bill.budget for bill in bills)
-    return Fallback(arm if is_certain or len(bills) == 1 else -1, is_certain)
-
-
-def shares_of_budgets(bills: Sequence[PriceList]) -> Floats:
-    """Return what a pull of each arm takes at most of its scarcest resource: of one resource, its price."""
-    if len(bills) == 1:
-        return bills[0].prices
-    with np.errstate(divide="ignore", invalid="ignore"):  # what is spent pays free arms only
-        shares = [bill.prices / bill.unit.price(bill.budget) for bill in bills]
-    greatest: Floats = np.nan_to_num(shares, nan=0.0, posinf=math.inf).max(axis=0)
-    return greatest
-
-
 def warn_if_tight(books: Books, stacklevel: int = 3) -> None:
     """Warn if the budget does not pay even the cheapest arm for all requests; `stacklevel` is that of the warning."""
     requests, (arm, is_certain) = books.requests, books.fallback
@@ -731,12 +573,3 @@ def _told_of_tightness(books: Books, arm: int) -> str:
         f"a budget of {unit.shown(budget)} pays {budget // price} of {books.requests} requests for certain: the "
         f"cheapest arm{lasting}, {books.name(arm)!r}, costs{is_random} {unit.shown(price)}"
     )
-
-
-def check_wanted(wanted: int | None) -> int:
-    """Return how many pulls are asked for, 1 where that is not said, or raise."""
-    if wanted is None:
-        return 1
-    if not is_whole(wanted) or not 1 <= wanted <= _MOST_WANTED:
-        raise InvalidInput(f"n is {shown(wanted)}: ask for 1 to {_MOST_WANTED} pulls at a time")
-    return int(wanted)

@@ -12,9 +12,10 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from budgetbandits.core.arrays import UNLIMITED
-from budgetbandits.core.books import Books, Reservation, Terms
+from budgetbandits.core.books import Books
 from budgetbandits.core.checks import ArmName, CostOrCosts, check_limit, check_names, check_requests, cost_of, shown
 from budgetbandits.core.money import CostRange
+from budgetbandits.core.pulls import Reservation, Terms
 from budgetbandits.core.resources import Account, Amounts, Bill, costs_by_resource
 from budgetbandits.errors import InvalidAmount, InvalidInput
 

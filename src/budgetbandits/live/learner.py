@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, Self, overload
 
-from budgetbandits.core.books import Pull, PullState, Reservation, check_wanted, warn_if_tight
+from budgetbandits.core.books import warn_if_tight
 from budgetbandits.core.changes import (
     money_given,
     new_arm,
@@ -26,6 +26,7 @@ from budgetbandits.core.changes import (
     to_retire,
 )
 from budgetbandits.core.checks import ArmName, CostOrCosts, Costs, Limits, OnOverrun, check_on_overrun, limits_of
+from budgetbandits.core.pulls import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import BudgetBanditsError, InvalidInput, RoundedCostWarning

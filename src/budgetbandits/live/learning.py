@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Flags, Floats
-from budgetbandits.core.books import Books, Reservation
+from budgetbandits.core.books import Books
 from budgetbandits.core.money import PriceList
+from budgetbandits.core.pulls import Reservation
 from budgetbandits.errors import InvalidReward, PolicyError
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.forgetful import takes_notes

@@ -12,9 +12,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts
-from budgetbandits.core.books import Books, Expired, Fallback, Reservation, Terms
+from budgetbandits.core.books import Books
 from budgetbandits.core.changes import NewArm, Observation, with_budgets_changed, with_terms
 from budgetbandits.core.checks import ArmName, check_range, check_requests, check_whole
+from budgetbandits.core.fallback import Fallback
+from budgetbandits.core.pulls import Expired, Reservation, Terms
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.streams import CHOICE, Draws, uniform
 from budgetbandits.errors import InvalidInput, PolicyError

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, Protocol, overload, runtime_checkable
 
-from budgetbandits.core.books import Pull
 from budgetbandits.core.checks import ArmName, CostOrCosts
+from budgetbandits.core.pulls import Pull
 from budgetbandits.core.resources import Amounts, Money
 from budgetbandits.core.tables import Table
 from budgetbandits.live.views import ArmRow, Choice

@@ -8,9 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Floats
-from budgetbandits.core.books import Answer, Books, Expired, Fallback, Reservation, Terms, fallback_of
+from budgetbandits.core.books import Books
 from budgetbandits.core.checks import check_whole, is_whole, limits_of, named_costs
+from budgetbandits.core.fallback import Fallback, fallback_of
 from budgetbandits.core.money import Amount, PriceList, Unit
+from budgetbandits.core.pulls import Answer, Expired, Reservation, Terms
 from budgetbandits.core.resources import Account, Bill, check_none_is_free
 from budgetbandits.errors import InvalidState
 from budgetbandits.live.learning import Learning

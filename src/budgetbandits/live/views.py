@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetbandits.core.books import SKIP
-from budgetbandits.core.checks import ArmName
+from budgetbandits.core.checks import SKIP, ArmName
 from budgetbandits.core.tables import Table
 from budgetbandits.live.player import Player
 

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
-from budgetbandits.core.books import Fallback
 from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.fallback import Fallback
 from budgetbandits.policies.resources import Resources
 from budgetbandits.policies.state import FREE_SHARE, Arms, Now, Requested
 

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.books import Fallback
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
+from budgetbandits.core.fallback import Fallback
 from budgetbandits.core.money import PriceList
 from budgetbandits.policies.resources import Resources, columns_of
 

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
-from budgetbandits.core.books import fallback_of
 from budgetbandits.core.checks import ArmName
+from budgetbandits.core.fallback import fallback_of
 from budgetbandits.core.money import Amount, CostRange, PriceList, price_list, price_lists_of
 from budgetbandits.core.resources import Amounts, Bill, price_lists
 from budgetbandits.errors import InvalidAmount, KnapsackTooHard

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from budgetbandits.core.books import Pull as CorePull
 from budgetbandits.core.checks import is_whole
+from budgetbandits.core.pulls import Pull as CorePull
 
 __all__ = [
     "Adjustment",

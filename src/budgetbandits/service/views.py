@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from budgetbandits.campaigns.base_store import CampaignRow
 from budgetbandits.campaigns.campaign import Campaign
-from budgetbandits.core.books import Pull
+from budgetbandits.core.pulls import Pull
 from budgetbandits.core.resources import Money
 from budgetbandits.service.verifying import Verification
 

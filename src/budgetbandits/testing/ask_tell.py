@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from budgetbandits.core.books import SKIP, Pull
-from budgetbandits.core.checks import ArmName
+from budgetbandits.core.checks import SKIP, ArmName
+from budgetbandits.core.pulls import Pull
 from budgetbandits.core.resources import Money
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import (

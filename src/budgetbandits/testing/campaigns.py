@@ -12,7 +12,7 @@ import pytest
 
 from budgetbandits.campaigns.base_campaign import BaseCampaign
 from budgetbandits.campaigns.base_store import BaseStore
-from budgetbandits.core.books import SKIP
+from budgetbandits.core.checks import SKIP
 from budgetbandits.core.resources import Money
 from budgetbandits.errors import (
     CampaignClosed,

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.times import Duration, duration
-from budgetbandits.core.books import Pull
 from budgetbandits.core.notices import noticed
+from budgetbandits.core.pulls import Pull
 from budgetbandits.errors import BudgetBanditsError, InvalidInput
 from budgetbandits.service import shapes, views
 from budgetbandits.service.actions import ActionRoute

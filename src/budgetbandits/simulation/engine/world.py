@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.books import Fallback, fallback_of
 from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.fallback import Fallback, fallback_of
 from budgetbandits.core.money import PriceList, drawn_price
 from budgetbandits.core.resources import Bill, price_lists
 from budgetbandits.core.streams import CHARGE, REWARD, uniform, uniforms

@@ -1,0 +1,125 @@
+"""Pulls: as they are handed out, and as the books have them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from budgetbandits.core.checks import ArmName, is_whole, shown
+from budgetbandits.errors import InvalidInput
+
+__all__ = ["Answer", "Expired", "Pull", "PullState", "Reservation", "Terms", "check_wanted"]
+
+_MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile
+
+
+class PullState(StrEnum):
+    """What became of a pull, when it was handed out or handed out again.
+
+    Who asks with a key and gets a pull that is not new was interrupted before: if it is still open, the action may have
+    been taken and not told; if not, there is nothing left to do.
+    """
+
+    NEW = "new"
+    OPEN = "open"  # handed out before, and neither told nor cancelled nor expired since
+    TOLD = "told"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"  # its reward may still be told
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """One pull of an arm, handed out by ``ask``.
+
+    Attributes
+    ----------
+    id
+        Unlike that of any other pull of the same learner or campaign.
+    arm
+        The name of the arm to pull; `SKIP` for a request to be declined.
+    cost
+        What it costs, or may cost at most; that much of the budget is reserved. With several resources, of the first.
+    number
+        t, how many pulls there are with this one; a cancelled pull does not count.
+    costs
+        The same of each resource by its name; empty where the budget is a plain number.
+    state
+        What became of it: `PullState.NEW`, unless the same key has asked for it before. It does not change after that,
+        and makes no difference when pulls are compared.
+    campaign
+        Which campaign handed it out: its name, and the beginning of the first head of its chain. None for a learner.
+    """
+
+    id: int
+    arm: ArmName
+    cost: Decimal
+    number: int
+    costs: Mapping[str, Decimal] = field(default_factory=dict, hash=False, repr=False)
+    state: PullState = field(default=PullState.NEW, compare=False)
+    campaign: str | None = field(default=None, compare=False, repr=False)
+
+
+class Terms(NamedTuple):
+    """What a pull of an arm costs; a pull keeps the terms under which it was asked for.
+
+    Attributes
+    ----------
+    prices
+        What is reserved for it of each resource, in whole units.
+    least
+        What it costs at least, None of those resources in which that is known before; None if it is in all of them.
+    """
+
+    prices: tuple[int, ...]
+    least: tuple[int | None, ...] | None = None
+
+
+class Reservation(NamedTuple):
+    """A pull as the books have it.
+
+    Attributes
+    ----------
+    number
+        Its id: 1, 2, 3 and so on, in the order of the asks.
+    arm
+        The number of the arm.
+    place
+        t, its place among the pulls that count, when it was asked for.
+    prices, least
+        What is reserved for it, and what it may cost at least, see `Terms`.
+    """
+
+    number: int
+    arm: int
+    place: int
+    prices: tuple[int, ...]
+    least: tuple[int | None, ...] | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """At which prices it was asked for."""
+        return Terms(self.prices, self.least)
+
+
+class Expired(NamedTuple):
+    """A pull that expired before its reward was told, and whether its cost was given back."""
+
+    reservation: Reservation
+    is_released: bool
+
+
+class Answer(NamedTuple):
+    """The answer to an ask with a key: how many pulls were wanted, and which there were."""
+
+    wanted: int
+    pulls: list[Reservation]
+
+
+def check_wanted(wanted: int | None) -> int:
+    """Return how many pulls are asked for, 1 where that is not said, or raise."""
+    if wanted is None:
+        return 1
+    if not is_whole(wanted) or not 1 <= wanted <= _MOST_WANTED:
+        raise InvalidInput(f"n is {shown(wanted)}: ask for 1 to {_MOST_WANTED} pulls at a time")
+    return int(wanted)
