@@ -161,7 +161,7 @@ def test_pulls_are_found_by_what_was_handed_out() -> None:
     for known in handed_out:
         assert books.find(known) == books.find_told(known) == pull
     for unknown in (0, 2, True, Pull(1, "b", Decimal("0.10"), 1)):
-        with pytest.raises(UnknownPull, match="is no pull that was handed out here: use what ask"):
+        with pytest.raises(UnknownPull, match="is no pull that was handed out here: give what an ask returned"):
             books.find(unknown)
 
 
