@@ -1,5 +1,7 @@
 """Families beyond the paper's: what they draw, that they draw the same again, and what they refuse."""
 
+from itertools import accumulate
+from operator import or_
 from typing import Any, cast
 
 import numpy as np
@@ -87,7 +89,8 @@ def test_a_needle_is_dear_and_dense_and_anywhere(coins: bool, seed: int) -> None
     assert (problem.costs[best], problem.means[best]) == (30, pytest.approx(0.9))
     assert set(problem.costs[others]) == {1}
     assert all(4 - 1e-9 <= 0.03 / problem.means[arm] <= 8 + 1e-9 for arm in others)
-    assert {family.problem(seed, run).best_arm for run in range(200)} == set(range(6))  # fails once in 10^14 times
+    found = accumulate(({family.problem(seed, run).best_arm} for run in range(200)), or_)
+    assert set(range(6)) in found  # fails once in 10^14 times
     assert problem.reward_range == (0, 1)
 
 
