@@ -150,6 +150,19 @@ class TestOfAStore:
         assert [token and token.name for token in found] == ["worker-7"] * 8
         assert len(readings) <= 2
 
+    def test_many_tasks_that_come_at_once_share_one_reading(
+        self, store: bb.Store, seconds: HandSeconds, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tokens = StoreTokens(store.backend, steady_clock=seconds)
+        token, secret = tokens.create("a", "read")
+        readings = count_readings(tokens, monkeypatch)
+
+        async def come() -> list[Token | None]:  # more than there are threads, so that some begin when others are done
+            return await asyncio.gather(*(tokens.authenticate_async(secret) for _ in range(50)))
+
+        assert asyncio.run(come()) == 50 * [token]
+        assert len(readings) == 1
+
     def test_nobody_is_let_in_while_they_cannot_be_read(
         self, store: bb.Store, seconds: HandSeconds, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -156,7 +156,7 @@ class Tokens(ABC):
             return None
         digest = digest_of(secret)
         if self._is_stale(digest):
-            self._refresh()
+            self._refresh(digest, self._readings)
         return self._found(digest)
 
     async def authenticate_async(self, secret: str) -> Token | None:
@@ -165,18 +165,20 @@ class Tokens(ABC):
             return None
         digest = digest_of(secret)
         if self._is_stale(digest):
-            await asyncio.to_thread(self._refresh)
+            await asyncio.to_thread(self._refresh, digest, self._readings)
         return self._found(digest)
 
     def _is_stale(self, digest: str) -> bool:
         is_known = digest[:_START] in self._known
         return self._seconds() - self._read_at > (_FRESH if is_known else _FRESH_UNKNOWN)
 
-    def _refresh(self) -> None:
-        """Read the tokens, unless another thread has begun to since this one came."""
-        before = self._readings
+    def _refresh(self, digest: str, before: int) -> None:
+        """Read the tokens, unless another thread has done so by now, or has tried in vain since so many readings.
+
+        A thousand who watch come at the same moment: one of them reads, and not each of them after the other.
+        """
         with self._lock:
-            if self._readings == before:
+            if self._readings == before and self._is_stale(digest):
                 self._readings += 1
                 self._read_now()
             if self._trouble is not None:
