@@ -209,7 +209,7 @@ def live() -> None:
         seconds = [live_pair(bb.policies.POLICIES[name].example(), arms, 20) for arms in sizes]
         print(f"  {name:36}" + "".join(f"{each * 1e6:10.0f}" for each in seconds), flush=True)
     for arms, limit in ((100, 100e-6), (1_000_000, 1e-3)):
-        within(f"live ask + tell of the default, K = {arms:,}", live_pair(bb.recommended(), arms), limit)
+        within(f"live ask + tell of the default, K = {arms:,}", live_pair(bb.recommended(), arms, 20), limit)
 
 
 def requests() -> None:
