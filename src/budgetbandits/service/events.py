@@ -36,7 +36,7 @@ _ALLOWED: Final = 1.0  # seconds for which it is believed that a token is in for
 _STUCK: Final = 60.0  # seconds for which a watcher may take nothing
 _SHARE: Final = 0.1  # of the time, for all sending
 _FIRST_COST: Final = 100e-6  # seconds that one sending takes, until it was measured
-_AROUND: Final = 3.0  # times what is seen of it: what comes before and after, and the event loop
+_AROUND: Final = 5.0  # times what is seen of it: what comes before and after, and the event loop
 _BYTE: Final = 2e-9  # seconds that the system takes for a byte, after that
 _BURST: Final = 0.02  # seconds of sending that need not be spread
 
