@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, bindparam, insert, select, update
+from sqlalchemy import ClauseElement, Connection, Engine, Row, Select, bindparam, insert, literal_column, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, TokenTable, Totals, Transaction, check_process
@@ -42,7 +42,12 @@ __all__ = ["SqlBackend"]
 _RECORD = select(campaigns)
 _TOTALS = select(*(campaigns.c[name] for name in Totals._fields)).where(campaigns.c.id == bindparam("campaign"))
 _ENTRIES = select(*list(entries.c)[1:]).where(entries.c.campaign == bindparam("campaign"))
-_PAGE = _ENTRIES.where(entries.c.number > bindparam("after")).order_by(entries.c.number).limit(bindparam("most"))
+_PAGE = (
+    _ENTRIES.where(entries.c.number > bindparam("after"))
+    .order_by(entries.c.number)
+    .limit(bindparam("most"))
+    .offset(literal_column("0"))  # else it would be one more value for SQLite, and none for PostgreSQL
+)
 # Numbers first: SQLite would rather read through the whole journal than look up whole entries by an index.
 _NUMBERS = select(entries.c.number).where(entries.c.campaign == bindparam("campaign"))
 _OF_PULL = _ENTRIES.where(entries.c.number.in_(_NUMBERS.where(entries.c.pull == bindparam("pull"))))
@@ -56,7 +61,7 @@ _SET_TOTALS = (
         campaigns.c.id == bindparam("campaign"),
         campaigns.c.entries == bindparam("known"),
     )
-    .values({name: bindparam(f"new_{name}") for name in Totals._fields})
+    .ordered_values(*((campaigns.c[name], bindparam(f"new_{name}")) for name in Totals._fields))
 )
 
 
@@ -78,11 +83,18 @@ class SqlBackend(Backend):
         self.where = where
         self._read_only = read_only
         # Passed to the driver directly: SQLAlchemy takes longer to bind the values than the database to store them.
-        self.append_statement = str(insert(entries).compile(dialect=engine.dialect))
-        self.key_statement = str(_NUMBERS.where(entries.c.key == bindparam("key")).compile(dialect=engine.dialect))
+        self.append_statement = self._plain(insert(entries))
+        self.totals_statement = self._plain(_TOTALS)
+        self.set_totals_statement = self._plain(_SET_TOTALS)
+        self.page_statement = self._plain(_PAGE)
+        self.key_statement = self._plain(_NUMBERS.where(entries.c.key == bindparam("key")))
         self.driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._process = os.getpid()
         self._is_closed = False
+
+    def _plain(self, statement: ClauseElement) -> str:
+        """Return a statement as the driver takes it, with the values in the order in which they are written."""
+        return str(statement.compile(dialect=self.engine.dialect))
 
     @undisturbed
     def set_up(self) -> None:
@@ -256,7 +268,12 @@ class SqlJournal(Journal):
 
     def entries(self, after: int, limit: int) -> Sequence[Entry]:
         """Return a page of the journal."""
-        return self._entries(_PAGE, after=after, most=limit)
+        return _entries_of(self._page(after, limit))
+
+    @undisturbed
+    def _page(self, after: int, limit: int) -> Sequence[Row[Any]]:
+        with self._connected() as connection:
+            return connection.exec_driver_sql(self._backend.page_statement, (self._campaign, after, limit)).all()
 
     def of_pull(self, pull: int) -> Sequence[Entry]:
         """Return the entries about a pull."""
@@ -288,10 +305,7 @@ class SqlJournal(Journal):
         return self._snapshot(_SNAPSHOT_WITH, pull=pull)
 
     def _entries(self, statement: Select[Any], **values: object) -> Sequence[Entry]:
-        try:
-            return [entry_of(row) for row in self._rows(statement, values)]
-        except (ValueError, TypeError) as error:
-            raise JournalDamaged(f"the journal has an entry that cannot be read: {error}") from error
+        return _entries_of(self._rows(statement, values))
 
     def _snapshot(self, statement: Select[Any], **values: object) -> Snapshot | None:
         for row in self._rows(statement, values):
@@ -305,13 +319,20 @@ class SqlJournal(Journal):
             return connection.execute(statement, {"campaign": self._campaign} | values).all()
 
 
+def _entries_of(rows: Sequence[Sequence[Any]]) -> Sequence[Entry]:
+    try:
+        return [entry_of(row) for row in rows]
+    except (ValueError, TypeError) as error:
+        raise JournalDamaged(f"the journal has an entry that cannot be read: {error}") from error
+
+
 class SqlTransaction(SqlJournal, Transaction):
     """A transaction on the journal of one campaign."""
 
     def __init__(self, backend: SqlBackend, connection: Connection, campaign: int) -> None:
         super().__init__(backend, campaign, self._reading)
         self._connection = connection
-        totals = connection.execute(_TOTALS, {"campaign": campaign}).one_or_none()
+        totals = connection.exec_driver_sql(backend.totals_statement, (campaign,)).one_or_none()
         if totals is None:
             raise HistoryLost("the store no longer has this campaign: restore it from a copy, or create it anew")
         self.totals = Totals(*totals)
@@ -335,12 +356,11 @@ class SqlTransaction(SqlJournal, Transaction):
         self._backend.check_begun(self._connection)
         rows = [(self._campaign, *entry) for entry in entries]  # the columns have the order of the fields
         self._connection.exec_driver_sql(self._backend.append_statement, rows)
-        known = {"campaign": self._campaign, "known": self.totals.entries}
-        changed = self._connection.execute(
-            _SET_TOTALS, known | {f"new_{name}": value for name, value in totals._asdict().items()}
-        )
+        known = self.totals.entries
+        values = (*totals, self._campaign, known)
+        changed = self._connection.exec_driver_sql(self._backend.set_totals_statement, values)
         if changed.rowcount != 1:
-            raise JournalDamaged(f"the campaign's row no longer says {known['known']} entries, as it did a moment ago")
+            raise JournalDamaged(f"the campaign's row no longer says {known} entries, as it did a moment ago")
         self.totals = totals
         if snapshot is not None:
             self._connection.execute(insert(snapshots).values(campaign=self._campaign, **snapshot._asdict()))

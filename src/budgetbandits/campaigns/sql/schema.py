@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, get_type_hints
 
 from sqlalchemy import (
     BigInteger,
@@ -44,6 +45,7 @@ __all__ = [
 NEWEST: Final = "0006"
 VERSION_TABLE: Final = "schema_version"
 _AMOUNTS: Final = re.compile(r"-?\d{1,16}( -?\d{1,16})*", re.ASCII)  # what `journal.written` writes
+_TYPES: Final = tuple((get_type_hints(Entry) | {"kind": str}).values())  # of the columns of `entries` after the first
 
 metadata = MetaData()
 
@@ -135,13 +137,8 @@ def entry_of(row: Sequence[Any]) -> Entry:
         If it holds a value that is never written: SQLite accepts any value in any column.
     """
     entry = Entry(row[0], row[1], Kind(row[2]), *row[3:])
-    numbers = (entry.pull, entry.arm, entry.until)
-    texts = (entry.key, entry.further, entry.note, entry.terms, entry.actor)
     is_sound = (
-        all(isinstance(number, int) for number in (entry.number, entry.time, entry.amount, entry.part, entry.wanted))
-        and all(number is None or isinstance(number, int) for number in numbers)
-        and (entry.reward is None or isinstance(entry.reward, float))
-        and all(text is None or isinstance(text, str) for text in texts)
+        _can_be_an_entry(tuple(map(type, row)))
         and (entry.further is None or _AMOUNTS.fullmatch(entry.further) is not None)
         and is_moment(entry.time)
         and (entry.until is None or is_moment(entry.until))
@@ -149,6 +146,12 @@ def entry_of(row: Sequence[Any]) -> Entry:
     if not is_sound:
         raise ValueError(f"entry {entry.number!r} has a value of a kind or size that is never written")
     return entry
+
+
+@lru_cache
+def _can_be_an_entry(types: tuple[type, ...]) -> bool:
+    """Tell whether values of these types may stand in a row of `entries`; few combinations ever do."""
+    return len(types) == len(_TYPES) and all(map(issubclass, types, _TYPES))
 
 
 def token_of(row: Row[Any]) -> TokenRecord:
