@@ -14,7 +14,6 @@ import budgetbandits as bb
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput
 from budgetbandits.studies.imports import import_files
-from shared_policies import BY_SCAN
 
 # Dask warns of the ports and connections that the killed worker leaves behind.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -73,8 +72,8 @@ def test_a_law_from_a_file_that_workers_cannot_import(cluster: LocalCluster, tmp
     )
     address = cluster.scheduler_address.removeprefix("tcp://")
     # One run, so that one worker has to compile it.
-    there = bb.simulate(compiled, BY_SCAN, 60, runs=1, seed=1, engine=f"dask://{address}")
-    here = bb.simulate(in_python, BY_SCAN, 60, runs=1, seed=1)
+    there = bb.simulate(compiled, bb.policies.above_average(), 60, runs=1, seed=1, engine=f"dask://{address}")
+    here = bb.simulate(in_python, bb.policies.above_average(), 60, runs=1, seed=1)
     assert there.to_arrow().to_pylist() == here.to_arrow().to_pylist()
     del sys.modules[path.stem]
 

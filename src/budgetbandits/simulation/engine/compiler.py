@@ -28,7 +28,7 @@ from numba._dynfunc import make_function
 from numba.core import cgutils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.datamodel import models
+from numba.core.datamodel import default_manager, models
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
 from numba.extending import (
@@ -161,7 +161,31 @@ class SpecType(types.NamedTuple):
         return True
 
 
-register_model(SpecType)(models.TupleModel)
+class _HandedOnWhole(models.TupleModel):
+    """How a spec or a named tuple of this package is handed to a function: as one value.
+
+    Numba would hand on each number in it, and seven for an array, so that a function with the state of a run had 700
+    parameters: two thirds of all instructions took such tuples apart and put them together again. What runs in the end
+    is the same, and takes a third less time to compile.
+    """
+
+    def get_argument_type(self) -> Any:
+        return self.get_value_type()
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        return value
+
+    def from_argument(self, builder: Any, value: Any) -> Any:
+        return value
+
+
+def _model_of(manager: Any, named_tuple: types.NamedTuple) -> models.TupleModel:
+    is_own = named_tuple.instance_class.__module__.partition(".")[0] == _PACKAGE.name
+    return (_HandedOnWhole if is_own else models.TupleModel)(manager, named_tuple)
+
+
+default_manager.register(types.NamedTuple, _model_of)
+register_model(SpecType)(_HandedOnWhole)
 
 
 @infer_getattr
