@@ -130,6 +130,9 @@ class Account:
     excess: list[float] = field(default_factory=list)
     """How much dearer than a pacer's target each pull was, in shares of it."""
 
+    untold: float = 0.0
+    """What an arm of which nothing was told is taken to pay, as a share of the range."""
+
     ratio: float = 0.0
     """The greatest reward above the low end, over what its arm had cost on average by then."""
 
@@ -148,7 +151,7 @@ class Account:
 
     def mean(self, i: int) -> float:
         arm = self.arms[i]
-        return arm.reward_sum / arm.told if arm.told > 0 else self.low
+        return arm.reward_sum / arm.told if arm.told > 0 else self.low + self.untold * (self.high - self.low)
 
     def tried(self) -> int:
         return sum(arm.made > 0 for arm in self.arms)
@@ -350,11 +353,11 @@ def learned_range_untried(share: float) -> Index:
 
 @index_twin(
     "HorizonKLUCB",
-    Variant({"search": 0.2}),
-    untried=lambda search: horizon_untried,
+    Variant({"search": 0.2, "untold": 0.5}),
+    untried=lambda search, untold: horizon_untried,
     top=lambda account, i: greatest_for_the_least(account, i),
 )
-def horizon_kl_ucb(search: float) -> Index:
+def horizon_kl_ucb(search: float, untold: float) -> Index:
     def bound(account: Account, i: int) -> float:
         arm, top = account.arms[i], learned_top_for(account, account.arms[i].mean_cost())
         x = account.price(account.left) / (arm.mean_cost() * arm.pulls)
@@ -363,7 +366,8 @@ def horizon_kl_ucb(search: float) -> Index:
         calm, wild = horizon_boundary(x / account.tried() / crowd), 0.35 * log_with_its_square(x / account.tried())
         level = (wild if arm.is_random() else calm) / arm.pulls
         chance = 1 - max(due, 1.0) ** (-1 / arm.pulls)
-        return two_moment_bound(replace(account, high=top), i, level, (account.high - top) * chance)
+        seen = replace(account, high=top, untold=untold)
+        return two_moment_bound(seen, i, level, (account.high - top) * chance)
 
     return bound
 
@@ -1581,9 +1585,9 @@ def densest_learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool
     return IndexTwin(learned_range_kl_ucb(a, share), about_fractional, lazy=lazy, untried=untried)
 
 
-@twin("horizon_kl_ucb", Variant({"search": 0.3, "lazy": False}))
-def densest_horizon_kl_ucb(search: float = 0.01, lazy: bool = True) -> Twin:
-    return IndexTwin(horizon_kl_ucb(search), about_fractional, lazy=lazy, untried=horizon_untried)
+@twin("horizon_kl_ucb", Variant({"search": 0.3, "untold": 0.2, "lazy": False}))
+def densest_horizon_kl_ucb(search: float = 0.01, untold: float = 0.5, lazy: bool = True) -> Twin:
+    return IndexTwin(horizon_kl_ucb(search, untold), about_fractional, lazy=lazy, untried=horizon_untried)
 
 
 @twin("recommended", Variant(memory=bb.memories.Window(8)))

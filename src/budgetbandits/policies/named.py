@@ -461,15 +461,15 @@ def learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool = True)
 
 
 @POLICIES.register(by=indices.HorizonKLUCB)
-def horizon_kl_ucb(search: float = 0.01, lazy: bool = True) -> IndexPolicy:
+def horizon_kl_ucb(search: float = 0.01, untold: float = 0.5, lazy: bool = True) -> IndexPolicy:
     """Two-moment KL-UCB that gives arms up as the money left says: this project's own; see `HorizonKLUCB`.
 
     Examples
     --------
     >>> horizon_kl_ucb()
-    IndexPolicy(index=HorizonKLUCB(search=0.01), oracle=Fractional(), lazy=True)
+    IndexPolicy(index=HorizonKLUCB(search=0.01, untold=0.5), oracle=Fractional(), lazy=True)
     """
-    return IndexPolicy(indices.HorizonKLUCB(search), oracles.Fractional(), lazy=lazy)
+    return IndexPolicy(indices.HorizonKLUCB(search, untold), oracles.Fractional(), lazy=lazy)
 
 
 @POLICIES.register(by=IMED, source="Honda and Takemura 2015")
@@ -545,13 +545,13 @@ def recommended() -> IndexPolicy:
     """Two-moment KL-UCB that gives arms up as the money left says: the policy to begin with; see `HorizonKLUCB`.
 
     Over the suites of ``docs/policies.md`` it lost less than any published policy. That page shows the evidence, and
-    when another policy is better: nearly all pulls paying nothing, a jackpot that one arm hides, many pulls out at a
-    time.
+    when another policy is better: nearly all pulls paying nothing, a jackpot that one arm hides, a dear coin among
+    cheap ones.
 
     Examples
     --------
     >>> recommended()
-    IndexPolicy(index=HorizonKLUCB(search=0.01), oracle=Fractional(), lazy=True)
+    IndexPolicy(index=HorizonKLUCB(search=0.01, untold=0.5), oracle=Fractional(), lazy=True)
     """
     return horizon_kl_ucb()
 

@@ -407,6 +407,11 @@ class HorizonKLUCB(ScalarIndex):
     and an arm never tried has its least cost. There is more to lose by giving up an arm: what it pays for its cost has
     no upper end.
 
+    A pull that is not told yet counts in n, with the mean of those told. Where nothing was told of an arm, its mean is
+    taken to be `untold` of the way from the low end to R: so a first batch, of which nothing is known, goes to arms
+    that cost at most about twice as much as the cheapest, and little money is at stake. Were it the low end, each pull
+    would lower the value of its arm as a failure does, and the same money be spent on every arm.
+
     No regret bound is proved.
 
     Parameters
@@ -415,12 +420,17 @@ class HorizonKLUCB(ScalarIndex):
         Above 0 and at most 1: the part of the budget for rewards that are greater than any seen, from arms that already
         pay. More finds rare jackpots of arms that pay steadily, and costs about as much where the range was declared
         too wide: nobody can tell the one from the other before the first jackpot.
+    untold
+        From 0 to 1: what an arm is taken to pay of which nothing was told yet, as a share of what was seen; a half is
+        usual. What was saved before there was such a number has 0.
     """
 
     search: float = 0.01
+    untold: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.search, "search", "it must be greater than 0 and at most 1; 0.01 is usual", above=0, at_most=1)
+        require(self.untold, "untold", "it must lie in [0, 1]; 0.5 is usual", at_least=0, at_most=1)
 
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
         """Return the greatest reward for the least cost, times the mean cost."""
@@ -435,6 +445,8 @@ class HorizonKLUCB(ScalarIndex):
         is_barren = arm.mean <= now.reward_low
         due = _SEARCH * ahead / max(now.tried_barren, 1.0) if is_barren else self.search * ahead / tried
         chance = -math.expm1(-log_plus(due) / arm.pulls)
+        if arm.told <= 0.0:
+            arm = arm._replace(mean=now.reward_low + self.untold * (high - now.reward_low))
         rewards, extra = RewardRange(now.reward_low, high), (now.reward_high - high) * chance
         return two_moment_bound(arm, rewards, now.requested, level, extra)
 
