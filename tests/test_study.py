@@ -362,6 +362,7 @@ def test_each_of_several_policies_has_a_number_while_it_is_compiled(monkeypatch:
         return play_runs(*arguments)
 
     monkeypatch.setattr("budgetbandits.simulation.engine.play_runs", noted)
+    monkeypatch.setattr("budgetbandits.simulation.engine.solve_freely", lambda *_: None)  # which has no number
     bb.simulate(FAMILY, POLICIES, 200, runs=1, seed=1)
     assert said == [" (policy 1 of 2)", " (policy 2 of 2)"]
     said.clear()
