@@ -5,15 +5,16 @@ import random
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from sqlalchemy import text
 
 import budgetbandits as bb
-from budgetbandits.campaigns.clerk import totals_of
+from budgetbandits.campaigns.clerk import Request, totals_of
 from budgetbandits.campaigns.journal import Entry, Journal, Kind, Snapshot
 from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.pulls import State
@@ -259,6 +260,38 @@ def test_what_is_settled_is_not_kept_in_memory(store: bb.Store, clock: HandClock
     for kept in (ledger._pulls, ledger.player.decisions, books.expired, books.cancelled, books.answers):
         assert len(kept) <= EVERY
     assert sum(entry.kind is Kind.SNAPSHOT for entry in ads.journal()) >= 10
+    ads.verify()
+
+
+def test_keys_that_come_together_are_looked_up_together(
+    store: bb.Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ads = long_campaign(store, clock)
+    looked_up: list[str] = []
+    of_key = SqlJournal.of_key
+
+    def noted(journal: SqlJournal, key: str) -> Sequence[Entry]:
+        looked_up.append(key)
+        return of_key(journal, key)
+
+    monkeypatch.setattr(SqlJournal, "of_key", noted)
+    keys = ["new", "k4", "newer", "new"]
+    requests = [Request(partial(Ledger.ask, key=key), key=key) for key in keys]
+    ads._clerk.perform(cast(list[Request[object]], requests))
+    assert looked_up == ["k4"]  # which is there; and those that are new are known to be
+    (new,), (old,), (newer,), (again,) = (request.answer() for request in requests)
+    assert (new.state, old.id, old.state, newer.id, again.id, again.state) == (
+        "new",
+        4,
+        "told",
+        new.id + 1,
+        new.id,
+        "open",
+    )
+    monkeypatch.setattr(database, "_MOST_KEYS", 1)  # the others are looked up one by one
+    more = [Request(partial(Ledger.ask, key=key), key=key) for key in ("k5", "newest")]
+    ads._clerk.perform(cast(list[Request[object]], more))
+    assert [request.answer()[0].state for request in more] == ["told", "new"]
     ads.verify()
 
 

@@ -11,7 +11,7 @@ checked with `budgetbandits.testing`::
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -131,6 +131,10 @@ class Transaction(Journal):
     @abstractmethod
     def time(self) -> int:
         """Return the time, in microseconds since 1970, by the clock that all users of this database share best."""
+
+    @abstractmethod
+    def look_up_keys(self, keys: Collection[str]) -> None:
+        """Look up together, for `of_key`, which of these keys there are: one by one that takes as many round trips."""
 
     @abstractmethod
     def append(self, entries: Sequence[Entry], totals: Totals, snapshot: Snapshot | None = None) -> None:

@@ -10,7 +10,7 @@ from itertools import islice
 from time import monotonic
 from typing import Final, Generic, NamedTuple, TypeVar, cast
 
-from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, check_process, entries_after
+from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, Transaction, check_process, entries_after
 from budgetbandits.campaigns.group import Group
 from budgetbandits.campaigns.journal import Journal, Kind
 from budgetbandits.campaigns.ledger import Ledger, TornLedger, replay
@@ -78,21 +78,23 @@ class Clerk:
         self._at_work: int | None = None  # the thread that has the lock
         self._group: Group[Request[object]] = Group(self.perform)
 
-    def act(self, decide: Callable[[Ledger], Answer], actor: str | None = None) -> Answer:
+    def act(self, decide: Callable[[Ledger], Answer], actor: str | None = None, key: str | None = None) -> Answer:
         """Let a decision be made on the ledger as it stands, and return its answer once that is durable.
 
         The entries that it causes carry the actor. An error of this package that the decision raises is handed on, and
-        nothing has changed then.
+        nothing has changed then. The key is that of an ask, which may have been asked for before.
         """
         self._check_caller()
-        request = Request(decide, actor)
+        request = Request(decide, actor, key)
         self._group.submit(cast(Request[object], request))
         return request.answer()
 
-    async def act_async(self, decide: Callable[[Ledger], Answer], actor: str | None = None) -> Answer:
+    async def act_async(
+        self, decide: Callable[[Ledger], Answer], actor: str | None = None, key: str | None = None
+    ) -> Answer:
         """Do the same in an event loop, which goes on meanwhile."""
         self._check_caller()
-        request = Request(decide, actor)
+        request = Request(decide, actor, key)
         await self._group.submit_async(cast(Request[object], request))
         return request.answer()
 
@@ -193,6 +195,7 @@ class Clerk:
                 has_begun, deadline = True, monotonic() + _LONGEST
                 ledger = self._caught_up(transaction, transaction.totals)
                 ledger.has_time = lambda: monotonic() < deadline
+                self._look_up_keys(requests, ledger, transaction)
                 now = self._believed(transaction.time()) if self._clock is None else timestamp(self._clock())
                 decided = self._decide(requests, ledger) if ledger.advance(now) else 0
                 snapshot = ledger.take_snapshot() if ledger.unsaved and ledger.is_snapshot_due() else None
@@ -220,6 +223,11 @@ class Clerk:
                 listener(commit)
             except Exception:
                 _LOG.exception("a listener of the campaign %r failed after a commit", self.record.name)
+
+    @staticmethod
+    def _look_up_keys(requests: Sequence["Request[object]"], ledger: Ledger, transaction: Transaction) -> None:
+        if ledger.has_forgotten and len(keys := {each.key for each in requests if each.key is not None}) > 1:
+            transaction.look_up_keys(keys)
 
     @staticmethod
     def _decide(requests: Sequence["Request[object]"], ledger: Ledger) -> int:
@@ -303,11 +311,13 @@ class StillClerk(Clerk):
         self._moment = super().time()
         self._still_ledger = super()._caught_up_outside()
 
-    def act(self, decide: Callable[[Ledger], Answer], actor: str | None = None) -> Answer:
+    def act(self, decide: Callable[[Ledger], Answer], actor: str | None = None, key: str | None = None) -> Answer:
         """Refuse."""
         raise standing_still()
 
-    async def act_async(self, decide: Callable[[Ledger], Answer], actor: str | None = None) -> Answer:
+    async def act_async(
+        self, decide: Callable[[Ledger], Answer], actor: str | None = None, key: str | None = None
+    ) -> Answer:
         """Refuse."""
         raise standing_still()
 
@@ -381,9 +391,12 @@ class Request(Generic[Answer]):
         Decides on the ledger; it raises an error of this package only if it has changed nothing.
     actor
         Who wants it; None if nobody says.
+    key
+        The key of an ask, if it has one.
     """
 
-    def __init__(self, decision: Callable[[Ledger], Answer], actor: str | None = None) -> None:
+    def __init__(self, decision: Callable[[Ledger], Answer], actor: str | None = None, key: str | None = None) -> None:
+        self.key = key
         self._decision = decision
         self._actor = actor
         self._answer: Answer | None = None

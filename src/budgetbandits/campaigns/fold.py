@@ -503,6 +503,11 @@ class Fold:
         for number, *lease in data["leases"]:
             self._note_lease(number, Lease(*lease))
 
+    @property
+    def has_forgotten(self) -> bool:
+        """Whether what became of a pull, or of a key, may have to be looked up in the journal."""
+        return self._forgotten > 0
+
     def forget_settled(self) -> None:
         """Forget the settled pulls, and what was answered to keys: after a snapshot, they can be recalled."""
         self._pulls = {number: record for number, record in self._pulls.items() if record.state is State.OPEN}

@@ -86,7 +86,7 @@ def ask(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
 
     def perform(step: Callable[[Ledger], Any] | float) -> Any:
         if callable(step):
-            return clerk.act(step, actor)
+            return clerk.act(step, actor, asking.key)
         time.sleep(step)
         return clerk.entries_now()
 
@@ -98,7 +98,7 @@ async def ask_async(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pul
 
     async def perform(step: Callable[[Ledger], Any] | float) -> Any:
         if callable(step):
-            return await clerk.act_async(step, actor)
+            return await clerk.act_async(step, actor, asking.key)
         await asyncio.sleep(step)
         return await asyncio.to_thread(clerk.entries_now)
 

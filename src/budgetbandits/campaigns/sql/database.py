@@ -1,12 +1,13 @@
 """What SQLite and PostgreSQL have in common: statements, transactions, and readable errors."""
 
 import contextlib
+import itertools
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ClauseElement, Connection, Engine, Row, Select, bindparam, insert, literal_column, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
@@ -49,9 +50,15 @@ _PAGE = (
     .offset(literal_column("0"))  # else it would be one more value for SQLite, and none for PostgreSQL
 )
 # Numbers first: SQLite would rather read through the whole journal than look up whole entries by an index.
+_MOST_KEYS: Final = 500  # in one statement: an old SQLite takes 999 values
 _NUMBERS = select(entries.c.number).where(entries.c.campaign == bindparam("campaign"))
 _OF_PULL = _ENTRIES.where(entries.c.number.in_(_NUMBERS.where(entries.c.pull == bindparam("pull"))))
 _OF_KEY = _ENTRIES.where(entries.c.number.in_(_NUMBERS.where(entries.c.key == bindparam("key"))))
+_KEYS = (
+    select(entries.c.key)
+    .where(entries.c.campaign == bindparam("campaign"))
+    .where(entries.c.key.in_(bindparam("keys", expanding=True)))
+)
 _SNAPSHOT = select(*list(snapshots.c)[1:]).where(snapshots.c.campaign == bindparam("campaign")).limit(1)
 _SNAPSHOT_BEFORE = _SNAPSHOT.where(snapshots.c.number < bindparam("number")).order_by(snapshots.c.number.desc())
 _SNAPSHOT_WITH = _SNAPSHOT.where(snapshots.c.asked >= bindparam("pull")).order_by(snapshots.c.asked, snapshots.c.number)
@@ -336,6 +343,7 @@ class SqlTransaction(SqlJournal, Transaction):
         if totals is None:
             raise HistoryLost("the store no longer has this campaign: restore it from a copy, or create it anew")
         self.totals = Totals(*totals)
+        self._new_keys: frozenset[str] = frozenset()
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -346,6 +354,15 @@ class SqlTransaction(SqlJournal, Transaction):
     def time(self) -> int:
         """Return the time by the database's clock."""
         return self._backend.time_of(self._connection)
+
+    def look_up_keys(self, keys: Collection[str]) -> None:
+        """Look up which of these keys are new; of very many, those that one statement can ask for."""
+        asked = list(itertools.islice(keys, _MOST_KEYS))
+        self._new_keys = frozenset(asked).difference(row.key for row in self._rows(_KEYS, {"keys": asked}))
+
+    def of_key(self, key: str) -> Sequence[Entry]:
+        """Return the asks with a key."""
+        return [] if key in self._new_keys else super().of_key(key)
 
     def append(self, entries: Sequence[Entry], totals: Totals, snapshot: Snapshot | None = None) -> None:
         """Append entries and set the totals; the budget is checked here and by a constraint of the table."""
