@@ -52,8 +52,10 @@ class ServiceProcess:
         """Wait until it answers."""
         end = time.monotonic() + _PATIENCE
         while not self.is_ready():
-            if self.process.poll() is not None or time.monotonic() > end:
+            if time.monotonic() > end:
                 raise RuntimeError(f"the service did not start: {' '.join(self._command)}")
+            if self.process.poll() is not None:  # its database was not there: whoever supervises it tries again
+                self.start()
             time.sleep(0.02)
 
     @property

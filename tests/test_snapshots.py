@@ -136,7 +136,7 @@ WORKED_OUT = {
         "_ends",
         "_now",
         "_folds",
-        "_last",
+        "_handed_out",
         "_prices",
         "_terms",
         "_costs",

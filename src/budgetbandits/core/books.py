@@ -142,7 +142,7 @@ class Books:
         # To find these takes longer than all else about a pull.
         self._terms: dict[int, Terms] = {}
         self._costs: dict[tuple[int, ...], tuple[Decimal, ...]] = {}
-        self._last: Pull | None = None
+        self._handed_out: dict[int, Pull] = {}  # those outstanding: mostly what is told is the very object
 
     def change(self, names: Sequence[ArmName], bill: Bill, limits: Counts, pulled: Counts) -> None:
         """Let arms, prices, budgets and limits be others from now on, where each arm was pulled so often.
@@ -265,8 +265,10 @@ class Books:
                 account.bill.unit.decimal(price) for account, price in zip(self.accounts, prices, strict=True)
             )
         by_name = {} if self.first.name is None else dict(zip(self.resource_names, costs, strict=True))
-        self._last = Pull(number, self.name(arm), costs[0], place, by_name, state, self.owner)
-        return self._last
+        pull = Pull(number, self.name(arm), costs[0], place, by_name, state, self.owner)
+        if number in self.outstanding:
+            self._handed_out.setdefault(number, pull)
+        return pull
 
     @cached_property
     def resource_names(self) -> tuple[str, ...]:
@@ -302,6 +304,7 @@ class Books:
     def settle(self, reservation: Reservation, prices: tuple[int, ...]) -> None:
         """Spend so much of what is reserved for a pull, and give the rest back; or more than that."""
         del self.outstanding[reservation.number]
+        self._handed_out.pop(reservation.number, None)
         for account, reserved, price in zip(self.accounts, reservation.prices, prices, strict=True):
             account.settle(reserved, price)
 
@@ -352,6 +355,7 @@ class Books:
 
     def _close(self, reservation: Reservation) -> None:
         del self.outstanding[reservation.number]
+        self._handed_out.pop(reservation.number, None)
         for account, price in zip(self.accounts, reservation.prices, strict=True):
             account.reserved -= price
 
@@ -406,6 +410,8 @@ class Books:
 
     def can_have_cost(self, reservation: Reservation, prices: Sequence[int]) -> bool:
         """Tell whether a pull can have cost so much of each resource."""
+        if prices == reservation.prices:
+            return True
         least = reservation.least or (None,) * len(self.accounts)
         return len(prices) == len(self.accounts) and all(
             account.can_have_taken(price, reserved, low, may_overrun=self.may_overrun_of(reservation.arm))
@@ -467,10 +473,9 @@ class Books:
 
     def find_told(self, pull: Pull | int) -> Reservation:
         """Return a pull whose reward may be told, outstanding or expired, or raise."""
-        last = self._last
-        if last is not None and pull is last and last.id in self.outstanding:  # mostly: there is nothing to compare
-            return self.outstanding[last.id]
         number = pull.id if isinstance(pull, Pull) else pull
+        if type(number) is int and (outstanding := self.outstanding.get(number)) is not None:
+            return self._matched(pull, outstanding)
         expired = self.expired.get(number) if is_whole(number) else None
         return self.find(pull) if expired is None else self._matched(pull, expired.reservation)
 
@@ -481,7 +486,11 @@ class Books:
 
     def is_own(self, pull: Pull | int, reservation: Reservation) -> bool:
         """Tell whether a pull that is known by its id was handed out here, and is what it was."""
-        return not isinstance(pull, Pull) or (pull.campaign == self.owner and pull == self.pull(reservation))
+        return (
+            not isinstance(pull, Pull)
+            or pull is self._handed_out.get(reservation.number)
+            or (pull.campaign == self.owner and pull == self.pull(reservation))
+        )
 
     def unknown(self, pull: object) -> UnknownPull:
         """Return the error for a pull that was not handed out here."""
