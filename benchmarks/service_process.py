@@ -1,4 +1,4 @@
-"""A service in a process of its own, which can be killed and started again at the same address."""
+"""A service in a process of its own, which is started again at the same address when it was killed."""
 
 import contextlib
 import os
@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -36,11 +37,19 @@ class ServiceProcess:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [sys.executable, "-m", "budgetbandits", "serve", store, f"--port={self.port}", *further]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._is_stopping = threading.Event()
+        self.process = self._started()
+        self._supervisor = threading.Thread(target=self._supervise, daemon=True)
+        self._supervisor.start()
 
-    def start(self) -> None:
-        """Start it, and do not wait until it is there."""
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+    def _started(self) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+
+    def _supervise(self) -> None:
+        """Start it again whenever it ends, be it killed, or because its database is not there."""
+        while not self._is_stopping.wait(0.02):
+            if self.process.poll() is not None:
+                self.process = self._started()
 
     def is_ready(self) -> bool:
         """Tell whether it answers."""
@@ -54,23 +63,18 @@ class ServiceProcess:
         while not self.is_ready():
             if time.monotonic() > end:
                 raise RuntimeError(f"the service did not start: {' '.join(self._command)}")
-            if self.process.poll() is not None:  # its database was not there: whoever supervises it tries again
-                self.start()
             time.sleep(0.02)
 
-    @property
-    def process(self) -> "subprocess.Popen[bytes]":
-        """The process that runs."""
-        assert self._process is not None, "it was not started"
-        return self._process
-
     def kill(self) -> None:
-        """Kill it at this very moment."""
+        """Kill it at this very moment, or as soon as it was started again."""
+        while self.process.poll() is not None:
+            time.sleep(0.005)
         self.process.kill()
-        self.process.wait()
 
     def stop(self) -> int:
         """Ask it to end, and return with which status it did."""
+        self._is_stopping.set()
+        self._supervisor.join()
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait()
 
@@ -80,12 +84,11 @@ class ServiceProcess:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def __enter__(self) -> Self:
-        self.start()
         self.wait_until_ready()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
+        if not self._is_stopping.is_set():
             self.stop()
 
 
