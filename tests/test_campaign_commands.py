@@ -1,5 +1,6 @@
 """The command `budgetbandits campaign`, as people use it."""
 
+import csv
 import importlib
 import json
 import re
@@ -339,3 +340,20 @@ def test_verify_goes_on_after_a_campaign_that_it_cannot_read(
     assert main(["campaign", "--import", "house_policies", "verify", url]) == 0
     assert main(["campaign", "--import", "no_such_module", "verify", url]) == 2
     assert "--import no_such_module: it cannot be imported" in capsys.readouterr().err
+
+
+def test_an_exported_table_gives_no_orders(tmp_path: Path) -> None:
+    arms = ["=1+1", "+x", "-y", "@z", "\t=tab", "\r=cr", "\x1b[31mred", "plain"]
+    url, path = f"sqlite:///{tmp_path}/a.db", tmp_path / "o.csv"
+    with bb.open_store(url) as store:
+        ads = store.create(
+            "ads", policy=bb.kube(), costs=dict.fromkeys(arms, 1), budget=100, reward_range=(0, 1), seed=1
+        )
+        for arm in arms:
+            ads.ask(arm=arm, key=f"={arms.index(arm)}")
+    assert main(["campaign", "export", url, "ads", str(path)]) == 0
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    shown = ["'=1+1", "'+x", "'-y", "'@z", r"\t=tab", r"\r=cr", r"\x1b[31mred", "plain"]
+    assert [row["arm"] for row in rows] == shown
+    assert [row["key"] for row in rows] == [f"'={number}" for number in range(len(arms))]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -85,6 +86,17 @@ def test_an_empty_journal_has_a_head_of_its_own(store: bb.Store) -> None:
     heads = {new_campaign(store, name).head for name in ("a", "b")}
     assert len(heads) == 2
     assert store.open("a").verify(store.open("a").head).entries == 0
+
+
+def test_a_zero_has_no_sign(store: bb.Store) -> None:
+    """SQLite does not keep it: the entry that is read would have another digest than the one that was written."""
+    ads = busy(store)
+    pull = ads.ask()
+    assert pull is not None
+    ads.tell(pull, -0.0)
+    ads.observe([(pull.arm, -0.0)], key="elsewhere")
+    assert [math.copysign(1, entry.reward) for entry in ads.journal() if entry.reward == 0][-2:] == [1, 1]
+    ads.verify()
 
 
 def test_heads_that_were_kept_are_found_again(store: bb.Store) -> None:

@@ -238,6 +238,18 @@ def test_without_money_left_the_table_is_shown() -> None:
     assert [row.pulls for row in learner.arms] == [2, 0, 0]
 
 
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-200, 1e-160])
+@pytest.mark.parametrize(
+    "policy", [bb.recommended(), bb.policies.learned_range_kl_ucb(), bb.policies.ucb_v()], ids=repr
+)
+def test_rewards_whose_squares_are_nothing_stop_nobody(policy: bb.Policy, tiny: float) -> None:
+    learner = bb.Learner(policy, {"a": 1, "b": 2}, 20, (0, 1), seed=1)
+    while pull := learner.ask():
+        learner.tell(pull, tiny)
+    assert learner.money.left < 1
+    assert all(row.mean is None or 0 <= row.mean <= 2 * tiny for row in learner.arms)
+
+
 def test_a_range_declared_16_times_too_wide_costs_little() -> None:
     """Of KUBE's regret some 2 and 12 percent are measured; the bound that believes in the range loses nearly all."""
     policies = {

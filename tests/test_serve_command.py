@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.campaigns.store import without_secrets
 from budgetbandits.cli import main
 from budgetbandits.service.tokens import digest_of
 from over_http import SPRING, ask, create
@@ -102,6 +104,19 @@ def test_tokens_of_a_file_and_a_store_that_is_only_read(tmp_path: Path) -> None:
         assert http.get("/v1/campaigns/spring").json()["pulls"] == 0
         assert http.post("/v1/campaigns/spring/ask").status_code == 403
         assert http.post("/v1/campaigns", json={"name": "x"} | SPRING).status_code == 403
+        assert http.get("/readyz").status_code == 200
+        tokens.write_text("[[token]", encoding="utf-8")
+        while http.get("/readyz").status_code == 200:
+            time.sleep(0.05)
+        refusal = http.get("/v1/campaigns/spring")
+        assert (refusal.status_code, "tokens.toml" in refusal.text) == (503, False)
+    with serving(tmp_path, "--read-only") as (_, printed):
+        assert printed[0].startswith("the store has no token, and nobody is let in: make one with")
+
+
+def test_no_password_is_printed() -> None:
+    assert without_secrets("postgresql+psycopg://me:secret@host/ads") == "postgresql+psycopg://..."
+    assert without_secrets("sqlite:///ads.db") == "sqlite:///ads.db"
 
 
 def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:

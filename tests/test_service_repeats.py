@@ -78,6 +78,12 @@ def test_put_says_how_things_should_be_and_needs_no_key(http: httpx.Client) -> N
 def test_a_key_is_a_printable_text(http: httpx.Client) -> None:
     for wrong in (256 * "x", "a\tb"):
         assert problem(http.post("/v1/campaigns", json={}, headers=key(wrong)))[0] == 422
+    # A header has no encoding of its own: "ä" might be one letter or two.
+    name, path = b"Idempotency-Key", create(http, "keys come once")
+    for doubtful in ([(name, b"k\xc3\xa4se")], [(name, b"a"), (name, b"b")]):
+        answer = http.post(f"{path}/ask", json={}, headers=doubtful)
+        assert problem(answer)[0] == 422
+        assert "the header Idempotency-Key must come once, in ASCII" in answer.text
 
 
 def test_while_the_first_is_under_way_the_second_is_refused(http: httpx.Client) -> None:

@@ -18,7 +18,7 @@ from budgetbandits.campaigns.clerk import Request, totals_of
 from budgetbandits.campaigns.journal import Entry, Journal, Kind, Snapshot
 from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.pulls import State
-from budgetbandits.campaigns.snapshots import FORM, SnapshotDamaged
+from budgetbandits.campaigns.snapshots import FORM, Facts, SnapshotDamaged
 from budgetbandits.campaigns.sql import database
 from budgetbandits.campaigns.sql.database import SqlBackend, SqlJournal
 from budgetbandits.errors import BudgetBanditsError, HistoryLost, JournalDamaged, PullAlreadySettled
@@ -293,6 +293,25 @@ def test_keys_that_come_together_are_looked_up_together(
     ads._clerk.perform(cast(list[Request[object]], more))
     assert [request.answer()[0].state for request in more] == ["told", "new"]
     ads.verify()
+
+
+def test_a_large_ask_again_reads_its_snapshot_once(store: bb.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ads = new_campaign(store, budget=1000)
+    pulls = ads.ask(n=40, key="many")
+    for pull in pulls:
+        ads.tell(pull, 0.5)
+    assert ledger_of(ads).has_forgotten
+    read: list[int] = []
+    made = Facts.__init__
+
+    def noted(facts: Facts, snapshot: Snapshot) -> None:
+        read.append(snapshot.number)
+        made(facts, snapshot)
+
+    monkeypatch.setattr(Facts, "__init__", noted)
+    assert ads.ask(n=40, key="many") == pulls
+    assert 1 <= len(read) <= 5  # of which each holds about ten pulls
+    assert len(set(read)) == len(read)
 
 
 @pytest.mark.parametrize("is_reopened", [False, True])

@@ -18,6 +18,7 @@ from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.errors import (
     CampaignClosed,
     CampaignPaused,
+    InvalidAmount,
     InvalidInput,
     InvalidReward,
     PullError,
@@ -217,6 +218,10 @@ def settle(pull: PullInHand, how: str) -> None:
         raise ZeroDivisionError
     elif how == "interrupted":
         raise KeyboardInterrupt
+    elif how == "tell too much":
+        pull.tell(5)
+    elif how == "tell no cost":
+        pull.tell(0.5, "x")
 
 
 BLOCKS: dict[tuple[str, Any], tuple[type[BaseException] | None, tuple[Any, ...]]] = {
@@ -229,6 +234,8 @@ BLOCKS: dict[tuple[str, Any], tuple[type[BaseException] | None, tuple[Any, ...]]
     ("interrupted", "cancel"): (KeyboardInterrupt, (0, 0, 0)),
     ("nothing", "expire"): (PullError, (1, 0, 0)),
     ("nothing", "cancel"): (PullError, (0, 0, 0)),
+    ("tell too much", "expire"): (InvalidReward, (1, 0, 0)),
+    ("tell no cost", "cancel"): (InvalidAmount, (0, 0, 0)),
 }
 
 
@@ -298,3 +305,26 @@ def test_a_cancelled_task_settles_its_pull(store: bb.Store) -> None:
     asyncio.run(give_up())
     assert spent(ads) == (0, 0, 0)
     assert [row.kind for row in ads.history()] == ["asked", "cancelled"]
+
+
+@pytest.mark.parametrize("wait", [None, 5])
+def test_tasks_that_are_cancelled_while_they_ask_leave_nothing_behind(store: bb.Store, wait: float | None) -> None:
+    ads = poor_campaign(store, budget=100)
+
+    async def work() -> None:
+        async with ads.pull(on_error="cancel", wait=wait):
+            await asyncio.sleep(600)
+
+    async def give_up(moment: float) -> None:
+        tasks = [asyncio.create_task(work()) for _ in range(20)]
+        await asyncio.sleep(moment)
+        for task in tasks:
+            task.cancel()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(each, asyncio.CancelledError) for each in ends)
+
+    for moment in (0, 0.001, 0.002, 0.004):
+        asyncio.run(give_up(moment))
+        if wait is None:  # else it may be the last moment of a wait
+            assert ads.pending == ()
+    ads.verify()

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from budgetbandits import Pull
 from budgetbandits.campaigns.backend import Totals
 from budgetbandits.campaigns.journal import Entry
 from simulator.model import Model, Violation, check
@@ -34,9 +35,15 @@ class Attempt:
     readings: list[int] = field(default_factory=list)  # of the clock, while it was under way
     wrote: list[int] = field(default_factory=list)  # the pulls of the rows that it has caused
     most: int = 0  # so many rows it can have caused
+    handed_out: frozenset[int] | None = None  # the new pulls of its answer, if it was an ask that was answered
 
     def __post_init__(self) -> None:
         self.most = self.operation.most
+
+    def causes(self, entry: Entry) -> bool:
+        """Tell whether it can have caused a row."""
+        is_told = self.handed_out is None or entry.pull in self.handed_out
+        return is_told and entry.actor == self.actor and self.operation.causes(entry)
 
 
 class Journal(NamedTuple):
@@ -72,6 +79,8 @@ class Witness:
         if isinstance(answer, Totals):
             mark = Mark(answer.entries, answer.head)
         attempt.last, attempt.most = mark.entries, attempt.operation.caused_by_answer(answer)
+        if isinstance(answer, list) and all(isinstance(pull, Pull) for pull in answer):
+            attempt.handed_out = frozenset(pull.id for pull in answer if pull.state == "new")
         self.acknowledged = max(self.acknowledged, mark, key=lambda each: each.entries)
         if attempt.operation.is_refused:  # wherever in the order it stood
             attempt.operation.check_answer(answer, self.model, Sent([], 0, is_cut=False))
@@ -162,8 +171,7 @@ class Witness:
             if is_in_time and entry.kind in ("expired", "snapshot"):  # which any request may bring about
                 check(entry.actor is None, entry, "has an actor, though nobody caused it")
                 return
-            is_its = entry.actor == attempt.actor and attempt.operation.causes(entry)
-            if is_in_time and len(attempt.wrote) < attempt.most and is_its:
+            if is_in_time and len(attempt.wrote) < attempt.most and attempt.causes(entry):
                 attempt.wrote.append(entry.pull or 0)
                 return
         near = [attempt for attempt in self._attempts if attempt.last >= entry.number]

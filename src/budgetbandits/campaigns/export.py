@@ -60,6 +60,18 @@ def json_lines(campaign: BaseCampaign, rows: Iterable[HistoryRow]) -> Iterator[b
         yield json.dumps(values, ensure_ascii=False).encode() + b"\n"
 
 
+def _harmless(cell: object) -> object:
+    r"""Return a cell that no spreadsheet takes for a formula, nor a terminal or a reader of lines for an order.
+
+    >>> [_harmless(cell) for cell in ("=1+1", "-5", "a\rb", "plain", -5, None)]
+    ["'=1+1", "'-5", 'a\\rb', 'plain', -5, None]
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in cell)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
 def csv_lines(campaign: BaseCampaign, rows: Iterable[HistoryRow]) -> Iterator[bytes]:
     """Return the rows of a campaign's history as CSV, with a line of names before them."""
     names = [*(name for name in HistoryRow.__slots__ if name != "amounts"), *map(_column, campaign.resources)]
@@ -70,7 +82,8 @@ def csv_lines(campaign: BaseCampaign, rows: Iterable[HistoryRow]) -> Iterator[by
     for row in rows:
         text.seek(0)
         text.truncate()
-        writer.writerow(_cells(row) | {"time": row.time.isoformat()})
+        cells = _cells(row) | {"time": row.time.isoformat()}
+        writer.writerow({name: _harmless(cell) for name, cell in cells.items()})
         yield text.getvalue().encode()
 
 

@@ -21,7 +21,7 @@ from budgetbandits.campaigns.chain import canonical, linked
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind, Snapshot
 from budgetbandits.campaigns.pulls import PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
-from budgetbandits.campaigns.snapshots import FORM, SnapshotDamaged, fact_of, is_bound, runs_of
+from budgetbandits.campaigns.snapshots import FORM, Facts, SnapshotDamaged, is_bound, runs_of
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.changes import (
     MOST_OBSERVED,
@@ -110,6 +110,7 @@ class Fold:
         self._time = 0  # of the last entry
         self._pulls: dict[int, PullRecord] = {}  # those that are not forgotten
         self._forgotten = 0  # of the pulls up to this one, those that were settled may be forgotten
+        self._facts: Facts | None = None  # of the snapshot that was looked at last: whoever repeats asks for many pulls
         self._snapshot_number = self._snapshot_asked = self._snapshot_size = 0  # of the last one
         self._added: list[int] = []  # how many pulls there were whenever an arm was added
         self._repriced: list[tuple[int, int, Least]] = []  # and whenever one got another price, with its least before
@@ -528,17 +529,23 @@ class Fold:
 
     def _recalled(self, number: int) -> PullRecord:
         journal = self._forgotten_in(number)
-        snapshot = journal.snapshot_with(number)
-        if snapshot is None or not is_bound(snapshot, journal):
-            raise SnapshotDamaged(f"the snapshot after pull {number} is missing, or is not the one that was taken")
+        if self._facts is None or number not in self._facts:
+            self._facts = self._facts_with(number, journal)
         entries = [entry for entry in journal.of_pull(number) if entry.number <= self.entries]
         try:
-            record = PullRecord.recalled(entries, *fact_of(number, snapshot))
+            record = PullRecord.recalled(entries, *self._facts.of(number))
         except ValueError as error:
             raise JournalDamaged(f"the entries about pull {number} cannot be: {error}") from error
         record.arm = self._arm_now(number, record.arm)
         record.least = self._least_then(number, record.arm)
         return record
+
+    @staticmethod
+    def _facts_with(number: int, journal: Journal) -> Facts:
+        snapshot = journal.snapshot_with(number)
+        if snapshot is None or not is_bound(snapshot, journal):
+            raise SnapshotDamaged(f"the snapshot after pull {number} is missing, or is not the one that was taken")
+        return Facts(snapshot)
 
     def _arm_now(self, number: int, arm: int) -> int:
         """Return an arm as it is numbered now; a declined request comes after the arms that there were then."""

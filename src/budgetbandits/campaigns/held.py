@@ -1,6 +1,7 @@
 """A pull that is held for the length of a ``with`` block, and settled when that is left."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
@@ -10,7 +11,7 @@ from budgetbandits.campaigns.times import Duration
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.pulls import Pull, PullState
 from budgetbandits.core.resources import Amounts
-from budgetbandits.errors import InvalidInput, PullError
+from budgetbandits.errors import BudgetBanditsError, InvalidAmount, InvalidInput, InvalidReward, PullError
 
 if TYPE_CHECKING:
     from budgetbandits.campaigns.base_campaign import BaseCampaign
@@ -64,16 +65,24 @@ class PullInHand:
         self._outcome = lambda campaign: campaign.cancel(self.pull)
 
     def settle(self, campaign: "BaseCampaign", on_error: OnError, *, is_error: bool) -> None:
-        """Settle it as was said; if nothing was, as after an error, and raise unless there was one."""
+        """Settle it as was said. If nothing was, or what cannot be, settle it as after an error, and raise."""
         if self._outcome is not None:
-            self._outcome(campaign)
+            try:
+                self._outcome(campaign)
+            except (InvalidReward, InvalidAmount):
+                self._settle_after_error(campaign, on_error)
+                raise
         elif self.state in _NOT_SETTLED:
-            (campaign.cancel if on_error == "cancel" else campaign.expire)(self.pull)
+            self._settle_after_error(campaign, on_error)
             if not is_error:
                 raise PullError(
                     f"pull {self.id} was left without a reward, and settled as after an error ({on_error}): call tell, "
                     "expire or cancel on it in the block"
                 )
+
+    def _settle_after_error(self, campaign: "BaseCampaign", on_error: OnError) -> None:
+        if self.state in _NOT_SETTLED:
+            (campaign.cancel if on_error == "cancel" else campaign.expire)(self.pull)
 
     def __repr__(self) -> str:
         return f"<{self.pull!r}, in hand>"
@@ -90,6 +99,7 @@ class Holding:
         self._campaign = campaign
         self._ask = partial(campaign.ask, arm=arm, key=key, wait=wait)
         self._ask_async = partial(campaign.ask_async, arm=arm, key=key, wait=wait)
+        self._is_waiting = wait is not None
         self._on_error = on_error
         self._in_hand: PullInHand | None = None
 
@@ -97,7 +107,16 @@ class Holding:
         return self._hold(self._ask())
 
     async def __aenter__(self) -> PullInHand | None:
-        return self._hold(await self._ask_async())
+        asking = asyncio.ensure_future(self._ask_async())
+        try:
+            return self._hold(await asyncio.shield(asking))
+        except asyncio.CancelledError:  # the pull may be handed out all the same, and nobody would hold it
+            if self._is_waiting:  # that may take long; but then there is none, but for a moment
+                asking.cancel()
+            with contextlib.suppress(BudgetBanditsError, asyncio.CancelledError):
+                self._hold(await asking)
+                await self.__aexit__(None, asyncio.CancelledError(), None)
+            raise
 
     def _hold(self, pull: Pull | None) -> PullInHand | None:
         self._in_hand = None if pull is None else PullInHand(pull)

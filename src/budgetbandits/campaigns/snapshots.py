@@ -14,7 +14,7 @@ from budgetbandits.campaigns.journal import Journal, Kind, Snapshot
 from budgetbandits.campaigns.pulls import PullRecord
 from budgetbandits.errors import JournalDamaged
 
-__all__ = ["FORM", "SnapshotDamaged", "fact_of", "is_bound", "is_of_form", "runs_of"]
+__all__ = ["FORM", "Facts", "SnapshotDamaged", "is_bound", "is_of_form", "runs_of"]
 
 FORM: Final = 2
 """To be raised when the same ledger is written down in other words, so that older snapshots are told from damaged ones.
@@ -43,21 +43,39 @@ def runs_of(first: int, records: Iterable[PullRecord]) -> list[list[int | bool]]
     return [[len(list(run)), *fact] for fact, run in groupby(facts)]
 
 
-def fact_of(pull: int, snapshot: Snapshot) -> Fact:
-    """Return the facts of a pull that a snapshot holds."""
-    try:
-        pulls = json.loads(snapshot.contents)["pulls"]
-        return _fact(pull, pulls["first"], pulls["runs"])
-    except (LookupError, TypeError, ValueError) as error:
-        raise SnapshotDamaged(f"the snapshot at entry {snapshot.number} does not hold pull {pull}") from error
+class Facts:
+    """What a snapshot holds of the pulls that were asked for before it, since the snapshot before.
 
+    Raises
+    ------
+    SnapshotDamaged
+        If it cannot be read.
+    """
 
-def _fact(pull: int, first: int, runs: Sequence[tuple[int, int, bool]]) -> Fact:
-    for count, lag, learns in runs:
-        if first <= pull < first + count:
-            return Fact(pull - lag, learns)
-        first += count
-    raise LookupError(pull)
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._number = snapshot.number
+        try:
+            pulls = json.loads(snapshot.contents)["pulls"]
+            self._first: int = pulls["first"]
+            self._runs: Sequence[tuple[int, int, bool]] = pulls["runs"]
+            self._end: int = self._first + sum(count for count, _, _ in self._runs)
+        except (LookupError, TypeError, ValueError) as error:
+            raise self._damaged() from error
+
+    def __contains__(self, pull: int) -> bool:
+        return self._first <= pull < self._end
+
+    def of(self, pull: int) -> Fact:
+        """Return the facts of a pull."""
+        first = self._first
+        for count, lag, learns in self._runs:
+            if first <= pull < first + count:
+                return Fact(pull - lag, learns)
+            first += count
+        raise self._damaged()
+
+    def _damaged(self) -> SnapshotDamaged:
+        return SnapshotDamaged(f"the snapshot at entry {self._number} does not hold the pulls that it should")
 
 
 def is_of_form(snapshot: Snapshot) -> bool:

@@ -23,7 +23,7 @@ from budgetbandits.errors import CampaignExists, InvalidInput, InvalidState, NoS
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "open_store", "without_secrets"]
 
 _ADDRESS: Final = re.compile(r"[a-z0-9+]{2,}:/")
 
@@ -71,7 +71,7 @@ def _parsed(url: str) -> "URL":
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    shown = _without_secrets(str(url))
+    shown = without_secrets(str(url))
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
@@ -82,7 +82,7 @@ def _parsed(url: str) -> "URL":
     return parsed
 
 
-def _without_secrets(address: str) -> str:
+def without_secrets(address: str) -> str:
     """Return an address for a message; of one that may hold a password, no more than its kind."""
     if not any(sign in address for sign in "@="):
         return address

@@ -81,7 +81,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _serve_until_stopped(options: argparse.Namespace) -> None:
-    from budgetbandits.campaigns.store import open_store
+    from budgetbandits.campaigns.store import open_store, without_secrets
     from budgetbandits.core.optional import require
     from budgetbandits.errors import InvalidInput
 
@@ -97,7 +97,7 @@ def _serve_until_stopped(options: argparse.Namespace) -> None:
         with open_store(options.store, read_only=options.read_only) as store:
             tokens = None if options.no_token else _tokens(options, store)
             server = Server(make_app(store, tokens=tokens, limits=limits, read_only=options.read_only), listener)
-            print(f"serving {options.store} at {server.url}", flush=True)
+            print(f"serving {without_secrets(options.store)} at {server.url}", flush=True)
             _look_for_garbage_rarely()
             server.serve_until_ended()
 
@@ -125,4 +125,6 @@ def _tokens(options: argparse.Namespace, store: "Store") -> "Tokens":
     if all(each.revoked for each in admins) and not options.read_only:
         _, secret = tokens.create("admin", Scope.ADMIN)
         print(f"the token of the admin, which may do all, shown this once: {secret}", flush=True)
+    elif all(each.revoked for each in tokens.list()):
+        print("the store has no token, and nobody is let in: make one with `budgetbandits token create`", flush=True)
     return tokens

@@ -221,7 +221,7 @@ class Learning:
                 f"reward of arm {self._books.name(arm)!r} is {reward!r}: it must be a number in the reward range "
                 f"({self.reward_low:g}, {self._reward_high:g}) that was declared"
             )
-        return amount
+        return amount + 0.0  # without the sign of a zero, which SQLite does not keep: it would verify as another
 
     def lesson(self, arm: int, reward: float, prices: tuple[int, ...] | None, draw: float) -> Lesson:
         """Return what the policy makes of a reward and of a random cost; one that is not known counts as the mean."""

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope
 
 from budgetbandits.core.checks import check_text
+from budgetbandits.errors import InvalidInput
 from budgetbandits.service.bodies import body_of
 from budgetbandits.service.calls import ActionNeeds, Call, CampaignCall, call_of
 from budgetbandits.service.idempotency import fingerprint
@@ -106,12 +107,14 @@ def _needs_in(hint: Any) -> ActionNeeds | None:
 
 
 def _key_in(scope: Scope) -> str | None:
-    for name, value in scope["headers"]:
-        if name == b"idempotency-key":
-            key: str = value.decode("latin-1")
-            check_text(key, "Idempotency-Key")
-            return key
-    return None
+    keys: list[bytes] = [value for name, value in scope["headers"] if name == b"idempotency-key"]
+    if not keys:
+        return None
+    if len(keys) > 1 or not keys[0].isascii():
+        raise InvalidInput("the header Idempotency-Key must come once, in ASCII: other keys can stand in the body")
+    key = keys[0].decode("ascii")
+    check_text(key, "Idempotency-Key")
+    return key
 
 
 def _fingerprint(scope: Scope, raw: bytes) -> bytes:

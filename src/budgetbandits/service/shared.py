@@ -113,13 +113,15 @@ class Shared:
         return problem_of(error, getattr(self.store.backend, "where", ""))
 
     async def is_ready(self) -> bool:
-        """Tell whether requests can be answered: the store can be read, as of a second ago, and nothing ends."""
+        """Tell whether requests can be answered: store and tokens can be read, as of a second ago, and nothing ends."""
         now = time.monotonic()
         if now >= self._asked_at + _READY:
             self._asked_at = now
             try:
                 async with asyncio.timeout(_READY_PATIENCE):
                     await self.in_thread(self.store.backend.time)
+                    if self.access.tokens is not None:
+                        await self.in_thread(self.access.tokens.read)
                     self._is_ready = True
             except (StoreError, TimeoutError):
                 self._is_ready = False

@@ -7,6 +7,7 @@ guessed, so that a slow hash would protect nothing, and cost time at each reques
 import asyncio
 import hashlib
 import hmac
+import logging
 import math
 import secrets
 import threading
@@ -26,6 +27,7 @@ from budgetbandits.errors import InvalidInput, NoSuchToken, StoreError, StoreUna
 
 __all__ = ["Scope", "StoreTokens", "Token", "Tokens", "digest_of", "new_secret"]
 
+_LOG: Final = logging.getLogger("budgetbandits.service")
 _PREFIX: Final = "bb_"  # by which people, and programs that look for lost secrets, recognise it
 _FRESH: Final = 1.0  # seconds for which the tokens that were read are believed
 _FRESH_UNKNOWN: Final = 0.1  # and for a secret that is not among them, which may be new
@@ -150,7 +152,7 @@ class Tokens(ABC):
         Raises
         ------
         StoreError
-            If they cannot be read now: then nobody is let in.
+            If they cannot be read now: then nobody is let in. The log says why.
         """
         if not secret:
             return None
@@ -189,8 +191,9 @@ class Tokens(ABC):
         self._trouble = StoreUnavailable("the tokens could not be read: try again")  # whatever happens
         try:
             self._known = {digest[:_START]: _Known(digest, token) for digest, token in self.read()}
-        except StoreError as error:
-            self._trouble = error
+        except StoreError as error:  # what is wrong is not for whoever sends anything that looks like a token
+            _LOG.error("nobody is let in, since the tokens cannot be read: %s", error)
+            self._trouble = StoreUnavailable("the tokens cannot be read now, and nobody is let in: try again later")
         else:
             self._trouble, self._read_at = None, begun
 

@@ -79,7 +79,7 @@ class SqliteBackend(SqlBackend):
         self._log_files: dict[Path, tuple[int, int] | None] = {}
         self._written = _Written(0, 0, 0)
         self._writes = 0  # to the file, as far as they were noticed
-        self._is_cut = False
+        self._is_cut = self._is_replaced = False
         self.set_up()
         self._hold(connect)
 
@@ -187,15 +187,17 @@ class SqliteBackend(SqlBackend):
         """Let nobody believe pages from before a write to the file: an older copy may have been put into it.
 
         SQLite writes to the file itself now and then, at a checkpoint, and notices nothing of others. Raises if the
-        file or the log got shorter, and something is missing now.
+        file got shorter, which it never does by itself, whatever can be read of it; or if the log did, and something
+        is missing now.
         """
         before, now = self._written, _written(self._path)
-        is_shorter = now.size < before.size or now.log_size < before.log_size
+        self._is_replaced |= now.size < before.size
+        is_shorter = self._is_replaced or now.log_size < before.log_size
         if is_shorter or now.time != before.time:
             self._writes += 1
         self._written = now
         if is_shorter or self._is_cut:
-            self._is_cut = not self._is_all_there()
+            self._is_cut = self._is_replaced or not self._is_all_there()
         if self._is_cut:
             raise _lost(f"{self.where} or its log was cut, or an older copy was put into it, while it was open")
 

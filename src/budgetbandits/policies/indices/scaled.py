@@ -50,7 +50,10 @@ def scaled_variance(arm: Arm, now: Now | RewardRange) -> float:
     if arm.told == 0:
         return 0.0
     span = now.reward_high - now.reward_low
-    variance = (arm.reward_squares / arm.told - arm.mean * arm.mean) / (span * span)
+    square = span * span
+    if square == 0.0:  # rewards that are so near to each other have no squares
+        return 0.0
+    variance = (arm.reward_squares / arm.told - arm.mean * arm.mean) / square
     mean = scaled_mean(arm, now)
     return min(max(variance, 0.0), mean * (1.0 - mean))
 
