@@ -41,8 +41,7 @@ types: setup
 	$(BIN)/mypy
 
 versions: setup  ## check the package's types for newer versions of Python and for Windows; `make types` is for 3.11
-	printf '%s\n' $(VERSIONS:%='--python-version=% --cache-dir=.mypy_cache/for-%') \
-	    '--platform=win32 --cache-dir=.mypy_cache/for-windows' \
+	printf '%s\n' $(VERSIONS:%=--python-version=%) '--platform=win32 --cache-dir=.mypy_cache/windows' \
 	| xargs --max-procs=2 --replace=OPTIONS sh -c '$(BIN)/mypy OPTIONS src'
 
 imports: setup

@@ -33,6 +33,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _TEXT: Final = re.compile(rf"\s*(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})s?\s*")
 _BELIEVED: Final = 300_000_000  # microseconds by which a clock may jump ahead at a time
+_DRIFT: Final = 100  # at most one part in so many of the time that passes is drift
 _LONGEST: Final = timedelta(days=36525)
 _LAST: Final = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
@@ -52,28 +53,32 @@ def steady_clock() -> int:
 class SteadyCheck:
     """Notices if a clock jumps ahead: beyond what it said before and a steady clock says has passed since.
 
-    A clock that is set back, and forth again, is believed.
+    A clock that is set back, and forth again, is believed. Clocks drift, so what is usual follows them slowly: several
+    small jumps are as little believed as a large one.
 
     Examples
     --------
     >>> check = SteadyCheck()
     >>> now = timestamp(system_clock())
-    >>> check.jump(now), check.jump(now + 1_000_000)
+    >>> check.jump(now), check.jump(now + 290_000_000)
     (None, None)
-    >>> check.jump(now + 3_600_000_000) > timedelta(minutes=59)
+    >>> check.jump(now + 580_000_000) > timedelta(minutes=9)
     True
     """
 
     def __init__(self) -> None:
-        self._greatest: int | None = None  # by which the clock was ahead of the steady one
+        self._usual: float | None = None  # by how much the clock is ahead of the steady one
+        self._at = 0  # when that was looked at, by the steady clock
 
     def jump(self, when: int) -> timedelta | None:
         """Return by how much a clock is ahead that says so many microseconds since 1970; None if it may be right."""
-        ahead = when - steady_clock()
-        if self._greatest is None or ahead <= self._greatest + _BELIEVED:
-            self._greatest = ahead if self._greatest is None else max(ahead, self._greatest)
-            return None
-        return timedelta(seconds=(ahead - self._greatest) // 1_000_000)
+        steady = steady_clock()
+        ahead = when - steady
+        usual = float(ahead)
+        if self._usual is not None:
+            usual = min(max(usual, self._usual), self._usual + (steady - self._at) / _DRIFT)
+        self._usual, self._at = usual, steady
+        return None if ahead <= usual + _BELIEVED else timedelta(seconds=(ahead - usual) // 1_000_000)
 
 
 def timestamp(when: datetime) -> int:
