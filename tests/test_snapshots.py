@@ -288,10 +288,12 @@ def test_keys_that_come_together_are_looked_up_together(
         new.id,
         "open",
     )
-    monkeypatch.setattr(database, "_MOST_KEYS", 1)  # the others are looked up one by one
-    more = [Request(partial(Ledger.ask, key=key), key=key) for key in ("k5", "newest")]
+    looked_up.clear()
+    many = [*(f"newest {number}" for number in range(70)), "k5"]
+    more = [Request(partial(Ledger.ask, key=key), key=key) for key in many]
     ads._clerk.perform(cast(list[Request[object]], more))
-    assert [request.answer()[0].state for request in more] == ["told", "new"]
+    assert [request.answer()[0].state for request in more] == [*["new"] * 70, "told"]
+    assert looked_up == ["k5"]
     ads.verify()
 
 

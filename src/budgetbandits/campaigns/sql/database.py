@@ -1,7 +1,6 @@
 """What SQLite and PostgreSQL have in common: statements, transactions, and readable errors."""
 
 import contextlib
-import itertools
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -50,14 +49,13 @@ _PAGE = (
     .offset(literal_column("0"))  # else it would be one more value for SQLite, and none for PostgreSQL
 )
 # Numbers first: SQLite would rather read through the whole journal than look up whole entries by an index.
-_MOST_KEYS: Final = 500  # in one statement: an old SQLite takes 999 values
+_KEYS_TOGETHER: Final = 32  # looked up by one statement, which is prepared once
 _NUMBERS = select(entries.c.number).where(entries.c.campaign == bindparam("campaign"))
 _OF_PULL = _ENTRIES.where(entries.c.number.in_(_NUMBERS.where(entries.c.pull == bindparam("pull"))))
 _OF_KEY = _ENTRIES.where(entries.c.number.in_(_NUMBERS.where(entries.c.key == bindparam("key"))))
-_KEYS = (
-    select(entries.c.key)
-    .where(entries.c.campaign == bindparam("campaign"))
-    .where(entries.c.key.in_(bindparam("keys", expanding=True)))
+_KEYS = select(entries.c.key).where(
+    entries.c.campaign == bindparam("campaign"),
+    entries.c.key.in_([bindparam(f"key {number}") for number in range(_KEYS_TOGETHER)]),
 )
 _SNAPSHOT = select(*list(snapshots.c)[1:]).where(snapshots.c.campaign == bindparam("campaign")).limit(1)
 _SNAPSHOT_BEFORE = _SNAPSHOT.where(snapshots.c.number < bindparam("number")).order_by(snapshots.c.number.desc())
@@ -95,6 +93,7 @@ class SqlBackend(Backend):
         self.set_totals_statement = self._plain(_SET_TOTALS)
         self.page_statement = self._plain(_PAGE)
         self.key_statement = self._plain(_NUMBERS.where(entries.c.key == bindparam("key")))
+        self.keys_statement = self._plain(_KEYS)
         self.driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._process = os.getpid()
         self._is_closed = False
@@ -356,9 +355,14 @@ class SqlTransaction(SqlJournal, Transaction):
         return self._backend.time_of(self._connection)
 
     def look_up_keys(self, keys: Collection[str]) -> None:
-        """Look up which of these keys are new; of very many, those that one statement can ask for."""
-        asked = list(itertools.islice(keys, _MOST_KEYS))
-        self._new_keys = frozenset(asked).difference(row.key for row in self._rows(_KEYS, {"keys": asked}))
+        """Look up which of these keys are new."""
+        asked, found = list(keys), set[str]()
+        for first in range(0, len(asked), _KEYS_TOGETHER):
+            some = asked[first : first + _KEYS_TOGETHER]
+            values = (self._campaign, *some, *[some[-1]] * (_KEYS_TOGETHER - len(some)))
+            with self._reading() as connection:
+                found |= set(connection.exec_driver_sql(self._backend.keys_statement, values).scalars())
+        self._new_keys = frozenset(asked) - found
 
     def of_key(self, key: str) -> Sequence[Entry]:
         """Return the asks with a key."""
