@@ -79,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Spare the collector of garbage thousands of tests and all modules, which live on anyway."""
     gc.freeze()
-    gc.set_threshold(20_000)
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture
