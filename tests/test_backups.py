@@ -94,6 +94,27 @@ def test_so_is_one_that_is_copied_into_the_file(url: str, tmp_path: Path, later:
                 campaign.ask()
 
 
+def test_so_is_a_shorter_one_whose_end_the_log_still_has(url: str, tmp_path: Path) -> None:
+    """All entries can be read, from the log; but what is written next would go to pages that do not fit together."""
+    with bb.open_store(url) as store:
+        ads = new_campaign(store, budget=1000)
+        work(ads, 200)
+        store.backup(tmp_path / "copy.db")
+        work(ads, 200)
+        assert (tmp_path / "copy.db").stat().st_size < (tmp_path / "a.db").stat().st_size
+        shutil.copyfile(tmp_path / "copy.db", tmp_path / "a.db")
+        for _ in range(2):
+            with pytest.raises((HistoryLost, StoreUnavailable), match="an older copy was put into it"):
+                ads.ask()
+
+
+def work(ads: bb.Campaign, pulls: int) -> None:
+    for _ in range(pulls):
+        pull = ads.ask()
+        assert pull is not None
+        ads.tell(pull, 0.5)
+
+
 def test_what_is_there_is_not_replaced_nor_followed(url: str, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
