@@ -110,6 +110,7 @@ class Ask(Operation):
     def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         if sent.is_cut and answer == []:
             return  # there was nothing to be had in the first transaction, whatever came before the last one
+        is_begun = sent.is_cut and bool(sent.wrote)  # what was handed out stands, whatever came before the next part
         if self.key in model.keys:
             wanted, pulls = model.keys[self.key]
             arms = {model.pulls[number].arm for number in pulls}
@@ -120,10 +121,10 @@ class Ask(Operation):
         elif self.key in model.changes:
             check(answer is KeyReused, self, "was answered", answer, "though the key was a deposit's or the like")
             return
-        elif model.is_closed:
+        elif model.is_closed and not is_begun:
             check(answer is CampaignClosed, self, "was answered", answer, "though the campaign was closed")
             return
-        elif model.is_paused:
+        elif model.is_paused and not is_begun:
             check(answer is CampaignPaused, self, "was answered", answer, "though the campaign was paused")
             return
         else:
