@@ -12,6 +12,7 @@ from budgetbandits.campaigns.base_campaign import BaseCampaign, HistoryRow
 from budgetbandits.campaigns.files import appearing
 from budgetbandits.core.optional import require
 from budgetbandits.core.resources import Money
+from budgetbandits.core.tables import printable
 from budgetbandits.errors import InvalidInput
 
 __all__ = ["FORMATS", "csv_lines", "export", "json_lines"]
@@ -68,7 +69,7 @@ def _harmless(cell: object) -> object:
     """
     if not isinstance(cell, str):
         return cell
-    text = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in cell)
+    text = printable(cell)
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 

@@ -121,10 +121,11 @@ def _tokens(options: argparse.Namespace, store: "Store") -> "Tokens":
     if options.tokens is not None:
         return FileTokens(options.tokens)
     tokens = StoreTokens(store.backend)
-    admins = [each for each in tokens.list() if each.scope is Scope.ADMIN and each.campaign is None]
-    if all(each.revoked for each in admins) and not options.read_only:
+    in_force = [each for each in tokens.list() if not each.revoked]
+    has_admin = any(each.scope is Scope.ADMIN and each.campaign is None for each in in_force)
+    if not has_admin and not options.read_only:
         _, secret = tokens.create("admin", Scope.ADMIN)
         print(f"the token of the admin, which may do all, shown this once: {secret}", flush=True)
-    elif all(each.revoked for each in tokens.list()):
+    elif not in_force:
         print("the store has no token, and nobody is let in: make one with `budgetbandits token create`", flush=True)
     return tokens

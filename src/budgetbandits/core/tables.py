@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from _typeshed import DataclassInstance
 
-__all__ = ["Table", "cell_text", "html_table", "percent"]
+__all__ = ["Table", "cell_text", "html_table", "percent", "printable"]
 
 Row = TypeVar("Row", bound="DataclassInstance")
 
@@ -90,7 +90,15 @@ def cell_text(value: object) -> str:
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return printable(f"{value:.6g}" if isinstance(value, float) else str(value))
+
+
+def printable(text: str) -> str:
+    r"""Return a text with a code in place of each sign that does not print.
+
+    >>> printable("a\rb")
+    'a\\rb'
+    """
     return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
