@@ -253,7 +253,7 @@ class TestOfAStore:
     @pytest.mark.parametrize(
         "change", ["scope = 'wark'", "created = -5", "revoked = -1", "last_used = 9223372036854775807"]
     )
-    def test_a_damaged_one_is_noticed(self, store: bb.Store, change: str) -> None:
+    def test_a_damaged_one_is_noticed(self, store: bb.Store, change: str, caplog: pytest.LogCaptureFixture) -> None:
         tokens = StoreTokens(store.backend)
         _, secret = tokens.create("worker-7", "work")
         assert isinstance(store.backend, SqlBackend)
@@ -262,8 +262,9 @@ class TestOfAStore:
         with pytest.raises(WrongStore, match="damaged"):
             tokens.list()
         if "revoked" not in change:
-            with pytest.raises(StoreUnavailable, match="the tokens cannot be read now"):  # the log says why
+            with pytest.raises(StoreUnavailable, match="the tokens cannot be read now"):
                 tokens.authenticate(secret)
+            assert "damaged" in caplog.text
 
 
 class TestOfAFile:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import partial
 from itertools import count, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import text
@@ -224,7 +224,7 @@ def test_requests_that_come_together_are_cut_as_well(ads: bb.Campaign, monkeypat
     hurry(monkeypatch)
     requests = [Request(lambda ledger: ledger.ask()) for _ in range(3)]
     committed = len(list(ads.journal()))
-    ads._clerk.perform(requests)  # type: ignore[arg-type]
+    ads._clerk.perform(cast(list[Request[object]], requests))
     assert [request.answer()[0].id for request in requests] == [1, 2, 3]
     assert len(list(ads.journal())) == committed + 3
 

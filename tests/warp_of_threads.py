@@ -36,7 +36,7 @@ class _Shared:
 class CudaOfThreads:
     """What kernels use of `numba.cuda`."""
 
-    threadIdx = _Index()  # noqa: N815  (kernels know it by this name, which is CUDA's)
+    threadIdx = _Index()
     shared = _Shared()
 
     def grid(self, _: int) -> int:

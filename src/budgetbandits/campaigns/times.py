@@ -32,7 +32,7 @@ Duration = str | float | timedelta
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _TEXT: Final = re.compile(rf"\s*(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})s?\s*")
-_BELIEVED: Final = 300_000_000  # microseconds by which a clock may jump ahead at a time
+_BELIEVED: Final = 300_000_000  # microseconds by which a clock may be ahead of what is usual
 _DRIFT: Final = 100  # at most one part in so many of the time that passes is drift
 _LONGEST: Final = timedelta(days=36525)
 _LAST: Final = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)

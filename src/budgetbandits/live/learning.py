@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -293,11 +293,11 @@ class Learning:
         return np.clip(means, self.least_costs, self.greatest_costs)
 
 
-def plain_reward(reward: object) -> float:
+def plain_reward(reward: Any) -> float:
     """Return a reward as a float, whatever it is that was given; NaN if it is no number."""
     try:
         # A text is no reward, although float() would read it.
-        return math.nan if isinstance(reward, str | bytes | bytearray) else float(reward)  # type: ignore[arg-type]
+        return math.nan if isinstance(reward, str | bytes | bytearray) else float(reward)
     except Exception:
         return math.nan
 

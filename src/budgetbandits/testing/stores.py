@@ -122,6 +122,9 @@ class StoreContract(CampaignContract):
                     of_pulls = [[each.number for each in journal.of_pull(pull)] for pull in (1, 2, 3, 4)]
                     of_keys = [[each.number for each in journal.of_key(key)] for key in ("two", "one", "no")]
                     assert (of_pulls, of_keys) == ([[1, 3], [2], [4], []], [[1, 2], [4], []])
+                transaction.look_up_keys({"two", "no", *(f"more {number}" for number in range(100))})
+                of_keys = [[each.number for each in transaction.of_key(key)] for key in ("two", "one", "no", "more 7")]
+                assert of_keys == [[1, 2], [4], [], []]
 
     def test_snapshots_are_kept_with_the_entries(self, ads: Campaign, tmp_path: Path) -> None:
         snapshots = [Snapshot(1, 1, "{}"), Snapshot(2, 1, "[1]"), Snapshot(3, 4, "[2]")]
