@@ -35,12 +35,13 @@ def errands(
 
 def seen_by_oracle(errand: Errand) -> tuple[Floats, Allowance, Further]:
     """Return the values and the allowance."""
+    requests = math.inf if errand.requests is None else float(errand.requests)
     further = Further(
-        requests=math.inf if errand.requests is None else float(errand.requests),
+        requests=requests,
         costs=np.array(errand.costs[1:], np.float64).reshape(-1, len(errand.values)),
         budgets=np.array(errand.budgets[1:], np.float64),
         skip=errand.skip,
-        fills=not errand.skip,
+        promised=0.0 if errand.skip else requests,
     )
     limits = np.array([UNLIMITED if limit is None else limit for limit in errand.limits])
     allowance = Allowance(np.array(errand.costs[0]), errand.budgets[0], limits, further)
@@ -51,5 +52,5 @@ def with_requests(
     values: list[float], costs: list[float], budget: float, requests: float, skip: bool = False
 ) -> tuple[Floats, Allowance, Further]:
     """Return the values and the allowance where money is the only resource, and no arm has a limit."""
-    further = Further(requests, np.empty((0, len(costs))), np.empty(0), skip, not skip)
+    further = Further(requests, np.empty((0, len(costs))), np.empty(0), skip, 0.0 if skip else requests)
     return np.array(values), Allowance(np.array(costs), budget, np.full(len(costs), UNLIMITED), further), further

@@ -142,7 +142,7 @@ class TestRequestsAndResources:
         for _ in range(50):
             values, costs = arrays([chance.random() for _ in range(6)], [chance.randint(1, 9) for _ in range(6)])
             plain = money_alone(costs, chance.randint(9, 60))
-            same = plain._replace(further=Further(math.inf, np.empty((0, 6)), np.empty(0), skip=False, fills=True))
+            same = plain._replace(further=Further(math.inf, np.empty((0, 6)), np.empty(0), skip=False, promised=0.0))
             uniform = chance.random()
             assert oracle.draw(values, plain, uniform) == oracle.draw(values, same, uniform)
             assert oracle.solve_within(values, plain).tolist() == oracle.solve_within(values, same).tolist()

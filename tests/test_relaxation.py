@@ -181,9 +181,9 @@ def test_too_little_money_goes_to_what_goes_farthest() -> None:
     assert relaxed_pulls(*seen_by_oracle(errand)) == pytest.approx([10, 10])
 
 
-def test_too_little_money_goes_to_the_densest_arm_where_nothing_can_be_promised() -> None:
+def test_too_little_money_goes_to_the_densest_arm_where_nothing_is_promised() -> None:
     values, allowance, further = with_requests([0.1, 0.9], [2.0, 3.0], 100.0, 100.0)
-    uncertain = further._replace(fills=False)
+    uncertain = further._replace(promised=0.0)
     assert relaxed_pulls(values, allowance, uncertain) == pytest.approx([0.0, 100 / 3])
     assert needed_values(values, allowance, uncertain) == pytest.approx([0.6, 0.9])
     # Nobody declines: what goes unanswered are the last requests, when the money is spent.
@@ -194,6 +194,24 @@ def test_too_little_money_goes_to_the_densest_arm_where_nothing_can_be_promised(
     plenty = allowance._replace(budget=200.0)
     assert relaxed_pulls(values, plenty, further) == pytest.approx([100.0, 0.0])
     assert relaxed_pulls(values, plenty, uncertain) == pytest.approx([0.0, 200 / 3])
+
+
+@given(errands(), st.floats(0, 1))
+def test_a_promise_is_kept_and_what_keeps_it_is_worth_most(errand: Errand, share: float) -> None:
+    """Against HiGHS: at least so many are answered as were promised, as far as the budgets go."""
+    if errand.requests is None or errand.skip:
+        return
+    values, allowance, further = seen_by_oracle(errand)
+    pulls = relaxed_pulls(values, allowance, further._replace(promised=share * errand.requests))
+    assert errand.is_allowed(pulls.tolist(), tolerance=1e-6)
+    limits = [(0, limit) for limit in errand.limits]
+    rows, rooms = [*errand.costs, [1.0] * len(values)], [*errand.budgets, errand.requests]
+    most = -(linprog([-1.0] * len(values), A_ub=rows, b_ub=rooms, bounds=limits).fun or 0.0)
+    promised = min(share * errand.requests, most)
+    rows, rooms = [*rows, [-1.0] * len(values)], [*rooms, 1e-9 - promised]
+    best = -(linprog([-value for value in errand.values], A_ub=rows, b_ub=rooms, bounds=limits).fun or 0.0)
+    assert pulls.sum() >= promised - 1e-6
+    assert pulls @ values == pytest.approx(best, rel=1e-6, abs=1e-6)
 
 
 def test_what_an_arm_cannot_answer_for_its_limit_goes_to_the_next() -> None:

@@ -36,7 +36,7 @@ MIXED = [
 
 def now_with(arms: Arms, money: float, requests: float, skip: bool = False) -> Now:
     """Return a moment with so much money and so many requests left, of twice as much of both."""
-    first = first_moment(arms.cost, 2 * money, 0.0, 1.0, Requested(2 * requests, requests, money, skip, not skip))
+    first = first_moment(arms.cost, 2 * money, 0.0, 1.0, Requested(2 * requests, requests, money, skip, not skip, 0.0))
     return first._replace(budget_left=money, pull=requests + 1, arms_tried=len(arms.cost))
 
 
@@ -213,7 +213,7 @@ class TestRivalsByHand:
         epsilon = math.sqrt(gamma * 4 / budget) + math.log(200) * gamma * 4 / budget
         best = bb.bounds.best_mixture(upper, self.arms.cost, (1 - epsilon) * 800, 200)
         now = now_with(self.arms, 400.0, 100.0)
-        requested = Requested(200.0, 100.0, left, False, True)
+        requested = Requested(200.0, 100.0, left, False, True, 0.0)
         weights = bb.policies.ucb_bwk(w).weights(self.arms, now._replace(budget_left=left, requested=requested))
         assert (weights / weights.sum()).tolist() == pytest.approx(list(best.shares), abs=1e-9)
         assert 0 < epsilon < 0.2
@@ -231,7 +231,7 @@ class TestRivalsByHand:
             upper = min(mean + math.sqrt(constant * mean / pulls) + constant / pulls, 1.0)
             scores.append(upper / (money * cost / 5 * budget / 160 + time * budget / 200))
         now = now_with(self.arms, 400.0, 100.0)
-        now = now._replace(budget_left=left, requested=Requested(200.0, 100.0, left, False, True))
+        now = now._replace(budget_left=left, requested=Requested(200.0, 100.0, left, False, True, 0.0))
         chosen = bb.policies.primal_dual_bwk(w).choose(self.arms, now, 0.5)
         assert chosen == scores.index(max(scores))
 

@@ -19,7 +19,7 @@ class Fallback(NamedTuple):
     ----------
     arm
         Its number, -1 for none: there is no number of requests, they may be declined, or each arm has a limit; or
-        there are several resources, and no arm by itself lasts in all of them.
+        there are several resources, and no arm by itself lasts in all of them (see `policies.reserve`).
     is_certain
         Whether the budget pays it for all of them, at its greatest cost. Then that much is kept for the requests to
         come; if not, what it costs on average.

@@ -13,8 +13,8 @@ from budgetbandits.core.pulls import Reservation
 from budgetbandits.errors import InvalidReward, PolicyError
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.forgetful import takes_notes
-from budgetbandits.policies.horizon import note_what_is_left, payable
 from budgetbandits.policies.memories import Everything
+from budgetbandits.policies.reserve import note_what_is_left, payable
 from budgetbandits.policies.resources import Resources, learn_costs, resources_in, share_taken, shares_of
 from budgetbandits.policies.state import (
     Arms,

@@ -18,6 +18,7 @@ __all__ = [
     "is_money_alone",
     "likely_cost",
     "likely_costs",
+    "promised_of",
     "shares_of_scarcest",
 ]
 
@@ -37,17 +38,17 @@ class Further(NamedTuple):
         What is left of these; empty where money is the only resource.
     skip
         Whether a request may be declined, which is free and worth 0.
-    fills
-        Whether as many requests are to be answered as can be, before their worth counts. It is so where none may be
-        declined, unless the budget pays no arm throughout and costs are random, or there are several resources: then
-        nobody can promise how many it pays.
+    promised
+        How many requests are to be answered before their worth counts, as far as the budget goes: all of them where
+        none may be declined. Where costs are random and the budget may not pay the fallback throughout, as many as it
+        pays on average, see `promised_of`.
     """
 
     requests: float
     costs: Floats
     budgets: Floats
     skip: bool
-    fills: bool
+    promised: float
 
 
 class Allowance(NamedTuple):
@@ -94,11 +95,12 @@ def shares_of_scarcest(allowance: Allowance, further: Further) -> Floats:
 def allowance_of(arms: Arms, now: Now) -> Allowance:
     """Return what is left to spend on these arms, as an oracle sees it."""
     requested, resources = now.requested, arms.resources
+    costs = costs_to_oracles(arms, requested, resources)
     return Allowance(
-        costs_to_oracles(arms, requested, resources),
+        costs,
         budget_to_oracles(now, resources),
         arms.pulls_left,
-        further_of(arms, requested, resources),
+        further_of(arms, costs, requested, resources),
     )
 
 
@@ -107,7 +109,7 @@ def costs_to_oracles(arms: Arms, requested: Requested | None, resources: Resourc
     """Return what a pull of each arm is taken to cost, in the first resource."""
     if resources is None:
         return likely_costs(arms, requested)
-    return likely_row(arms, requested, resources, 0)
+    return likely_row(arms, requests_left_of(requested), resources, 0)
 
 
 @kernel
@@ -128,11 +130,11 @@ def likely_costs(arms: Arms, requested: Requested | None) -> Floats:
 
 
 @allocating
-def likely_row(arms: Arms, requested: Requested | None, resources: Resources, resource: int) -> Floats:
+def likely_row(arms: Arms, requests_left: float, resources: Resources, resource: int) -> Floats:
     """Return the same for one of several resources."""
     least: Floats = resources.costs_low[resource]
     costs: Floats = resources.mean_costs[resource].copy()
-    requests_left, left = requests_left_of(requested), float(resources.left[resource])
+    left = float(resources.left[resource])
     for arm in np.flatnonzero(least < resources.costs[resource]):
         costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.told[arm]), requests_left, left)
     return costs
@@ -164,14 +166,32 @@ def hopeful_cost(mean_cost: float, least: float, told: float, requests_left: flo
 
 
 @allocating
-def further_of(arms: Arms, requested: Requested | None, resources: Resources | None) -> Further | None:
-    """Return what limits pulls of these arms beside the money, or None."""
+def further_of(arms: Arms, likely: Floats, requested: Requested | None, resources: Resources | None) -> Further | None:
+    """Return what limits pulls of these arms, of such likely costs, beside the money; or None."""
     if requested is None:
         return None
     if resources is None:
         none = np.empty((0, len(arms.cost)))
-        return Further(requested.requests_left, none, np.empty(0), requested.skip, requested.fills)
+        promised = requested.requests_left
+        if not requested.fills:
+            promised = promised_of(requested, float((likely * (arms.cost <= requested.always_payable)).max()))
+        return Further(requested.requests_left, none, np.empty(0), requested.skip, promised)
     costs = np.empty((len(resources.left) - 1, len(arms.cost)))
     for resource in range(len(costs)):
-        copy_into(costs[resource], likely_row(arms, requested, resources, resource + 1))
-    return Further(requested.requests_left, costs, resources.left[1:], requested.skip, requested.fills)
+        copy_into(costs[resource], likely_row(arms, requested.requests_left, resources, resource + 1))
+    promised = requested.requests_left if requested.fills else 0.0
+    return Further(requested.requests_left, costs, resources.left[1:], requested.skip, promised)
+
+
+@kernel
+def promised_of(requested: Requested | None, dearest: float) -> float:
+    """Return how many requests are to be answered before their worth counts, where not all are (`Requested.fills`).
+
+    None may be declined, and nobody can say for certain how many the budget pays. What can be said is how many it pays
+    on average, whatever is chosen: `dearest` is the likely cost of the dearest of the arms that may always be pulled.
+    """
+    if requested is None or requested.skip or requested.always_payable <= 0.0:
+        return 0.0
+    if dearest * requested.requests_left <= requested.money_left:
+        return requested.requests_left
+    return requested.money_left / dearest

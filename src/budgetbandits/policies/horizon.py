@@ -1,81 +1,11 @@
-"""How far the money reaches: what may be spent on this pull, and how many pulls are still to come."""
+"""How far the money reaches: how many pulls are still to come, and what evidence that is worth."""
 
 import math
-from typing import Final
 
-import numpy as np
+from budgetbandits.core.compiled import kernel
+from budgetbandits.policies.state import FREE_SHARE, Now, Requested
 
-from budgetbandits.core.arrays import Floats
-from budgetbandits.core.compiled import allocating, kernel
-from budgetbandits.core.fallback import Fallback
-from budgetbandits.policies.resources import Resources
-from budgetbandits.policies.state import FREE_SHARE, Arms, Now, Requested
-
-__all__ = ["horizon_boundary", "horizon_spread", "note_what_is_left", "payable", "pulls_ahead", "pulls_in_all"]
-
-_FEW: Final = 30  # costs told
-
-
-@kernel
-def payable(
-    arms: Arms, prices: Floats, fallback: Fallback, money: float, requests_left: float, requested: Requested | None
-) -> float:
-    """Return how much of the money left a pull may cost, so that every request still to come can be answered.
-
-    For these the price of the fallback is kept. Where that cannot be promised, because the budget does not pay its
-    greatest cost throughout, less is kept once it is known what it costs; and the fallback itself may always be pulled.
-    """
-    if requested is None or fallback.arm < 0:
-        return money
-    price, later = float(prices[fallback.arm]), max(requests_left - 1.0, 0.0)
-    kept = price * later
-    if not fallback.is_certain and arms.told[fallback.arm] > 0:
-        kept = min(kept, likely_total(arms, fallback.arm, price, later))
-    return float(min(money, max(money - kept, price)))
-
-
-@kernel
-def likely_total(arms: Arms, arm: int, price: float, pulls: float) -> float:
-    """Return what so many more pulls of an arm cost at most, as far as those told so far say.
-
-    That is their mean, three standard errors of such a sum, since mean and sum both vary, and once the greatest cost. A
-    variance from few costs may be far too small: the greatest cost enters it like one more of them.
-    """
-    told, mean = arms.told[arm], arms.mean_cost[arm]
-    variance = max(arms.cost_squares[arm] / told - (arms.cost_sum[arm] / told) ** 2, 0.0)
-    if told < _FEW:
-        variance += price * price / told
-    return float(mean * pulls + 3.0 * math.sqrt(variance * pulls * (1.0 + pulls / told)) + price)
-
-
-@allocating
-def note_what_is_left(
-    arms: Arms, resources: Resources, shares: Floats, fallback: Fallback, requests_left: float
-) -> float:
-    """Let arms that cannot be paid cost more than all money, and return the share that is left to the others.
-
-    That is the share of the scarcest of those resources that some arm still needs, and enough for any arm that can be
-    paid. Of each resource the price of the fallback is kept for the requests still to come; it may itself always be
-    pulled, should a client's own choices have left less than that.
-    """
-    later = max(requests_left - 1.0, 0.0)
-    is_payable = arms.pulls_left > 0
-    for resource in range(len(resources.left)):
-        left = resources.left[resource]
-        payable = left
-        if fallback.arm >= 0:
-            price = resources.costs[resource, fallback.arm]
-            payable = min(left, max(left - price * later, price))
-        is_payable &= resources.costs[resource] <= payable
-    scarcest = 1.0
-    for resource in range(len(resources.left)):
-        if np.any(is_payable & (resources.costs[resource] > 0.0)):
-            scarcest = min(scarcest, resources.left[resource] / resources.budgets[resource])
-    more = np.zeros(len(shares))
-    more[~is_payable] = np.inf
-    np.add(shares, more, arms.cost)
-    # An arm may take more of another resource than is left of the scarcest, and can be paid all the same.
-    return max(scarcest, float((shares * is_payable).max()))
+__all__ = ["horizon_boundary", "horizon_spread", "pulls_ahead", "pulls_in_all"]
 
 
 @kernel

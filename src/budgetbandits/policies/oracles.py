@@ -23,7 +23,7 @@ from budgetbandits.errors import PolicyError
 from budgetbandits.policies.allowance import Allowance, Further, is_money_alone, shares_of_scarcest
 from budgetbandits.policies.hull import finite
 from budgetbandits.policies.knapsack import densest, exact_counts, greedy_counts, take, times
-from budgetbandits.policies.relaxation import mixture_of_two, relaxed_pulls, solved_programme
+from budgetbandits.policies.relaxation import mixture_of_two, relaxed_pulls, settled, solved_programme
 from budgetbandits.policies.whole_pulls import exact_pulls, greedy_pulls, most_of
 
 __all__ = [
@@ -165,7 +165,7 @@ class Fractional(BoundedOracle):
     A hundred requests and money for three each: half of them by an arm that costs 1, and half by one that costs 5.
 
     >>> import budgetbandits as bb
-    >>> further = bb.oracles.Further(100.0, costs=np.empty((0, 3)), budgets=np.empty(0), skip=False, fills=True)
+    >>> further = bb.oracles.Further(100.0, costs=np.empty((0, 3)), budgets=np.empty(0), skip=False, promised=100.0)
     >>> allowance = bb.oracles.Allowance(np.array([1.0, 4.0, 5.0]), 300.0, np.array([1000, 1000, 1000]), further)
     >>> bb.oracles.Fractional().solve_within(np.array([0.8, 0.85, 0.9]), allowance).tolist()
     [50.0, 0.0, 50.0]
@@ -232,6 +232,7 @@ def draw_fractional(values: Floats, allowance: Allowance, further: Further | Non
     # Numba leaves out what is behind `further is None`, or what is not.
     if further is None or is_money_alone(further):
         return int((values / allowance.costs).argmax())
+    further = settled(values, allowance, further)
     cheap, dear, share = mixture_of_two(values, allowance, further)
     if cheap < 0:
         pulls = something(solved_programme(values, allowance, further), values, allowance, further)

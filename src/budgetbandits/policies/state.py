@@ -112,7 +112,9 @@ class Requested(NamedTuple):
     skip
         Whether one may be declined. A policy does so by answering with one more than the number of the last arm.
     fills
-        Whether as many are to be answered as can be, see `Further`.
+        Whether as many are to be answered as can be, before their worth counts; see `Further.promised`.
+    always_payable
+        The price up to which an arm may be pulled however little is left: that of the fallback; 0 if there is none.
     """
 
     requests: float
@@ -120,6 +122,7 @@ class Requested(NamedTuple):
     money_left: float
     skip: bool
     fills: bool
+    always_payable: float
 
 
 class Now(NamedTuple):
@@ -231,11 +234,12 @@ def first_requested(
 ) -> Requested:
     """Return the requests of a run before the first.
 
-    Where the budget pays no arm throughout, as many as can be are answered only if it is clear how many: with one
-    resource and known costs.
+    As many as can be are answered, unless they may be declined. With a random cost in the only resource, and a budget
+    that does not pay the fallback throughout, it is not clear how many can be.
     """
-    is_clear = len(bills) == 1 and bills[0].least is None
-    return Requested(number, number, money, skip, not skip and (fallback.is_certain or is_clear))
+    is_clear = fallback.is_certain or len(bills) > 1 or bills[0].least is None
+    always_payable = float(bills[0].prices[fallback.arm]) if fallback.arm >= 0 and len(bills) == 1 else 0.0
+    return Requested(number, number, money, skip, not skip and is_clear, always_payable)
 
 
 @kernel
@@ -243,7 +247,7 @@ def requested_at(first: Requested | None, requests_left: float, money: float) ->
     """Return the same with so many requests and so much money left."""
     if first is None:
         return first  # not `None`: compiled, the result would be one or the other
-    return Requested(first.requests, requests_left, money, first.skip, first.fills)
+    return Requested(first.requests, requests_left, money, first.skip, first.fills, first.always_payable)
 
 
 @kernel

@@ -15,7 +15,7 @@ from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.hull import finite
 from budgetbandits.policies.knapsack import densest, take, times
-from budgetbandits.policies.relaxation import mixture_of_two, solved_programme
+from budgetbandits.policies.relaxation import fills, mixture_of_two, settled, solved_programme, total_of
 
 __all__ = ["best_pulls", "exact_pulls", "greedy_pulls"]
 
@@ -28,6 +28,7 @@ _TOLERANCE: Final = 1e-12  # of the total value: what sums of float64 and the si
 @allocating
 def greedy_pulls(values: Floats, allowance: Allowance, further: Further) -> Counts:
     """Solve by a greedy: step by step along the hull, or by rounding the relaxation down; see `DensityGreedy`."""
+    further = settled(values, allowance, further)
     cheap, _, _ = mixture_of_two(values, allowance, further)
     if cheap >= 0:
         counts = stepwise(finite(values), allowance, further, cheap)
@@ -150,12 +151,13 @@ def best_pulls(values: Floats, allowance: Allowance, further: Further) -> tuple[
     What was to be answered is answered then as far as that was settled.
     """
     worth = finite(values)
+    further = settled(worth, allowance, further)
     counts = greedy_pulls(worth, allowance, further)
-    if not further.fills or further.requests == math.inf:
+    if not fills(further):
         return best_branch(worth, allowance, further, counts)
     is_filled = True
     if counts.sum() < int(further.requests):
-        counts, is_filled = best_branch(np.ones(len(values)), allowance, further._replace(fills=False), counts)
+        counts, is_filled = best_branch(np.ones(len(values)), allowance, further._replace(promised=0.0), counts)
     counts, is_settled = best_branch(worth, allowance, further._replace(requests=float(counts.sum())), counts)
     return counts, is_filled and is_settled
 
@@ -218,7 +220,7 @@ def relaxed_between(
     if further_rest.requests < 1.0:
         return low.astype(np.float64), True
     pulls = solved_programme(values, rest, further_rest)
-    is_open = not further.fills or further.requests == math.inf or total_of(pulls) >= further_rest.requests - _ROUGHLY
+    is_open = not fills(further) or total_of(pulls) >= further_rest.requests - _ROUGHLY
     return pulls + low, is_open
 
 
@@ -229,15 +231,6 @@ def worth_of(values: Floats, counts: Counts | Floats) -> float:
     for arm in range(len(values)):
         worth += values[arm] * counts[arm]
     return worth
-
-
-@kernel
-def total_of(pulls: Floats) -> float:
-    """Return how many pulls these are."""
-    total = 0.0
-    for arm in range(len(pulls)):
-        total += pulls[arm]
-    return total
 
 
 @kernel

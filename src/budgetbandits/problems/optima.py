@@ -30,7 +30,15 @@ from budgetbandits.policies.relaxation import relaxed_pulls
 from budgetbandits.policies.whole_pulls import best_pulls
 from budgetbandits.problems.laws.changing import Schedules
 
-__all__ = ["Requests", "Solver", "best_optimum", "best_optimum_within", "changing_optimum", "upper_optimum"]
+__all__ = [
+    "Requests",
+    "Solver",
+    "best_optimum",
+    "best_optimum_within",
+    "changing_optimum",
+    "most_answers",
+    "upper_optimum",
+]
 
 Solver = Callable[[Floats, Floats, float, Counts], tuple[Counts, float]]
 """Solves a knapsack as `best_counts` does."""
@@ -48,15 +56,15 @@ class Requests(NamedTuple):
     ----------
     number
         How many there are.
-    is_answered
-        Whether every policy answers all of them or, where the budget is too small, as many as it can pay: then a policy
-        must not leave some out to have more money for the others.
+    promised
+        The share of them that every policy answers, as far as the budget goes: it must not leave these out to have more
+        money for the others. See `Further.promised`.
     may_wait
         Whether a request may be declined while there is money for it.
     """
 
     number: float
-    is_answered: bool
+    promised: float
     may_wait: bool
 
 
@@ -77,6 +85,13 @@ def best_optimum_within(
     value = float(counts @ means)
     bound = value if is_settled else _relaxed_optimum(means, costs, budgets, limits, requests)
     return value, max(bound - value, 0.0)
+
+
+def most_answers(costs: Floats, budgets: Floats, limits: Counts, count: int) -> float:
+    """Return how many of so many requests can be answered, in whole pulls or not."""
+    further = _further(Requests(float(count), promised=1.0, may_wait=False), costs, budgets)
+    allowance = Allowance(costs[0], float(budgets[0]), limits, further)
+    return float(relaxed_pulls(np.ones(len(limits)), allowance, further).sum())
 
 
 def upper_optimum(
@@ -119,8 +134,8 @@ def _relaxed_optimum(means: Floats, costs: Floats, budgets: Floats, limits: Coun
 
 def _further(requests: Requests | None, costs: Floats, budgets: Floats) -> Further:
     """Return requests and further resources as oracles see them; who need not answer may as well decline."""
-    number, is_answered = (math.inf, True) if requests is None else (requests.number, requests.is_answered)
-    return Further(number, costs[1:], budgets[1:], skip=not is_answered, fills=is_answered)
+    number, promised = (math.inf, 0.0) if requests is None else (requests.number, requests.promised * requests.number)
+    return Further(number, costs[1:], budgets[1:], skip=promised == 0.0, promised=promised)
 
 
 def changing_optimum(schedules: Schedules, costs: Floats, budget: float, pulls: float) -> float:

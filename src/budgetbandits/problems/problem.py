@@ -342,8 +342,9 @@ class Problem:
 
         With a number of requests T it is the value of a linear programme: max Σ x_a μ_a with Σ x_a c_a <= B,
         x_a <= limit_a and Σ x_a = T or, where requests may be declined, Σ x_a <= T. If the budget does not pay T pulls
-        of the cheapest arm, as many are answered as it pays. If in that case a policy may as well run out of money
-        sooner, because costs are random or the cheapest arm has a limit, the bound is the one with Σ x_a <= T.
+        of the cheapest arm, as many are answered as it pays: with several resources as many whole requests, with random
+        costs as many as it pays on average by the dearest arm that costs no more at worst than the cheapest. Where a
+        cheap arm has a limit, a policy may as well run out of money sooner, and the bound is the one with Σ x_a <= T.
 
         Parameters
         ----------

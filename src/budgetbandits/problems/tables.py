@@ -1,5 +1,6 @@
 """A problem as arrays: what the engine plays and what optima are computed from."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -14,7 +15,14 @@ from budgetbandits.errors import InvalidAmount, KnapsackTooHard
 from budgetbandits.policies.knapsack import best_counts
 from budgetbandits.problems.laws.changing import STEADY, Schedules
 from budgetbandits.problems.laws.table import LawTable, OtherLaws
-from budgetbandits.problems.optima import Requests, Solver, best_optimum, best_optimum_within, upper_optimum
+from budgetbandits.problems.optima import (
+    Requests,
+    Solver,
+    best_optimum,
+    best_optimum_within,
+    most_answers,
+    upper_optimum,
+)
 
 __all__ = [
     "ChargeTables",
@@ -30,6 +38,7 @@ __all__ = [
 
 
 _EXACT_POWER: Final = 22  # a float holds the powers of ten up to this one
+_WHOLE: Final = 1e-6  # a number of requests that is so near to a whole one is meant to be that
 
 
 class ChargeTables(NamedTuple):
@@ -146,21 +155,35 @@ class Tables(NamedTuple):
         return np.array([costs.means(prices) for costs, prices in zip(self.costs, price_lists(bill), strict=True)])
 
     def requests(self, bill: Bill, count: int, skip: bool) -> Requests:
-        """Return a number of requests as optima see it: whether every policy has to answer them.
+        """Return a number of requests as optima see it: how many of them every policy has to answer.
 
-        It has to where the budget pays the fallback for all of them: the arm that is kept affordable for the requests
-        to come. Where it does not, but costs are known and only arms as cheap as that one may be pulled then, it has to
-        answer as many as it can. Otherwise it may leave some out by running out of money, and no more than that can be
-        said.
+        All of them where the budget pays the fallback throughout: the arm that is kept affordable for the requests to
+        come. Otherwise see `_promised`.
         """
         if skip:
-            return Requests(float(count), is_answered=False, may_wait=True)
-        arm, is_certain = fallback_of(price_lists(bill), self.limits, count, skip=False)
-        if not is_certain and arm >= 0 and not self.has_random_costs:
-            [prices], [costs] = price_lists(bill), self.mean_costs(bill)
-            is_left = prices.prices <= prices.prices[arm]
-            is_certain = bool(np.all(costs[is_left] == costs.min()) and np.all(self.limits[is_left] >= count))
-        return Requests(float(count), is_answered=is_certain, may_wait=False)
+            return Requests(float(count), promised=0.0, may_wait=True)
+        fallback = fallback_of(price_lists(bill), self.limits, count, skip=False)
+        promised = float(count) if fallback.is_certain else self._promised(bill, count, fallback.arm)
+        return Requests(float(count), promised / count, may_wait=False)
+
+    def _promised(self, bill: Bill, count: int, arm: int) -> float:
+        """Return how many requests are answered whatever is chosen, where the budget may not pay the fallback's all.
+
+        With several resources no arm may be pulled that leaves fewer answers than another: so it is as many whole
+        requests as can be answered. With one resource it is as many as the money pays on average by the dearest of the
+        arms that may always be pulled, those as cheap as the fallback. Where one of these has a limit, some may be left
+        out by running out of money, and no more can be said.
+        """
+        if len(self.costs) > 1:
+            most = most_answers(self.mean_costs(bill), budgets_of(bill), self.limits, count)
+            return float(math.floor(most + _WHOLE))
+        [prices], [costs] = price_lists(bill), self.mean_costs(bill)
+        is_always_payable = prices.prices <= prices.prices[arm]
+        if arm < 0 or np.any(self.limits[is_always_payable] < count):
+            return 0.0
+        if not self.has_random_costs:
+            return float(count)  # as far as the budget goes
+        return min(float(count), float(budgets_of(bill)[0]) / float(costs[is_always_payable].max()))
 
     def fractional_optimum(
         self, bill: Bill, requests: Requests | None = None, budgets: Sequence[float] | None = None
@@ -201,10 +224,12 @@ class Tables(NamedTuple):
         costs = np.array([prices.prices for prices in bills])
         budgets = np.array([prices.unit.price(prices.budget) for prices in bills])
         arms = np.full(len(self.means), True)
+        if requests is not None and requests.promised > 0.0 and len(bills) > 1:
+            requests = requests._replace(promised=1.0)  # in whole pulls, none is lost
         if requests is not None and len(bills) == 1:
             cheapest = costs[0].min()
             # Where the money is short, nothing may be pulled that costs more than the cheapest arm.
-            if requests.is_answered and requests.number * cheapest > budgets[0]:
+            if requests.promised == 1.0 and requests.number * cheapest > budgets[0]:
                 arms = costs[0] == cheapest
         return best_optimum_within(self.means[arms], costs[:, arms], budgets, self.limits[arms], requests)
 

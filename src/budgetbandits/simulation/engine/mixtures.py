@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from budgetbandits.core.arrays import Counts, Floats, copy_into
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies import IndexPolicy
-from budgetbandits.policies.allowance import likely_cost, likely_costs
+from budgetbandits.policies.allowance import likely_cost, likely_costs, promised_of
 from budgetbandits.policies.hull import neighbours
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Memory
+from budgetbandits.policies.relaxation import is_kept
 from budgetbandits.policies.state import Arms, Now, Requested, money_left, requests_left_of
 from budgetbandits.simulation.engine.ceilings import is_news, worth
 from budgetbandits.simulation.engine.play import begin, choice_number, decline, finish, goes_on, moment, pull_arm
@@ -94,8 +95,7 @@ def play_mixtures(
                 screen(screening, policy, index, arms, now, not requested.fills)
             before = now
             count = evaluate(screening, policy, index, arms, now, values, costs, numbers)
-            money = money_left(now) / requests_left_of(now.requested)
-            arm = drawn(screening, values[:count], costs[:count], numbers, money, requested, number)
+            arm = drawn(screening, values[:count], costs[:count], numbers, arms, now, requested, number)
         if arm == _UNSURE:
             arm = int(policy.choose(arms, now, number))
             screening.ends[0] = 0.0
@@ -142,7 +142,8 @@ def drawn(
     values: Floats,
     costs: Floats,
     numbers: Counts,
-    money: float,
+    arms: Arms,
+    now: Now,
     requested: Requested,
     number: float,
 ) -> int:
@@ -150,7 +151,14 @@ def drawn(
     size = len(screening.arms)
     if len(values) == 0:
         return _UNSURE
+    requests_left = requests_left_of(now.requested)
+    money = money_left(now) / requests_left
     cheap, dear, share = neighbours(values, costs, money, not requested.fills)
+    if cheap == len(values) and not requested.skip:
+        promised = promised_now(arms, now, requested)
+        if not is_kept(promised, share * requests_left):
+            money = money_left(now) / promised
+            cheap, dear, share = neighbours(values, costs, money, False)
     if not is_sure(screening, values, costs, money, cheap, dear):
         return _UNSURE
     if cheap == len(values) and not requested.skip:
@@ -158,6 +166,16 @@ def drawn(
     first, second, first_share = (cheap, dear, 1.0 - share) if cheap < dear else (dear, cheap, share)
     chosen = first if number < first_share else second
     return int(numbers[chosen]) if chosen < len(values) else size
+
+
+@kernel
+def promised_now(arms: Arms, now: Now, requested: Requested) -> float:
+    """Return how many requests are to be answered before their worth counts, where not all are."""
+    dearest = 0.0
+    for arm in range(len(arms.cost)):
+        if arms.cost[arm] <= min(now.budget_left, requested.always_payable):
+            dearest = max(dearest, likely_cost(arms, arm, now.requested))
+    return promised_of(now.requested, dearest)
 
 
 @kernel

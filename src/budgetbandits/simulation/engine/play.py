@@ -13,8 +13,8 @@ from budgetbandits.core.money import pay, rounded_down
 from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
-from budgetbandits.policies.horizon import note_what_is_left, payable
 from budgetbandits.policies.memories import Memory, Past
+from budgetbandits.policies.reserve import note_what_is_left, payable
 from budgetbandits.policies.resources import Resources, another, learn_costs
 from budgetbandits.policies.state import (
     Arms,
