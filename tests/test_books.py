@@ -194,6 +194,12 @@ def test_answers_are_kept_by_their_keys() -> None:
         (["0.1", "0.2"], [UNLIMITED, UNLIMITED], "the cheapest arm, 'a', costs 0.1, and"),
         (["0.1", "0.2"], [3, UNLIMITED], "the cheapest arm whose limit allows so many, 'b', costs 0.2, and"),
         (["0.1", "0.1"], [3, UNLIMITED], "the cheapest arm, 'b', costs 0.1, and"),
+        (["0.1", "0.2"], [3, 16], "limits let the arms answer 19 of 20 requests, and"),
+        (
+            ["0.1", "0.2"],
+            [7, 13],
+            "pays 8 of 20 requests for certain within the limits of the arms, and",
+        ),
         ([1 / 7, 1 / 3], [UNLIMITED, UNLIMITED], f"a budget of 1.0 pays 7 .* 'a', costs {1 / 7}, and"),
     ],
 )

@@ -1,6 +1,7 @@
 """Budgets, arms, prices and limits that change on the way: of learners, and of the ledger that plays as they do."""
 
 import json
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from random import Random
@@ -17,6 +18,7 @@ from budgetbandits.errors import (
     JournalDamaged,
     KeyReused,
     PolicyError,
+    TightBudgetWarning,
     UnknownPull,
 )
 from budgetbandits.live.saving import to_json
@@ -127,6 +129,27 @@ def test_a_new_arm_is_tried(policy: bb.Policy) -> None:
     play([learner], 20, Random(1))
     learner.add_arm("d", "0.05")
     assert "d" in [pull.arm for pull in learner.ask(n=3)]
+
+
+def test_a_change_after_which_requests_may_go_unanswered_says_so_once() -> None:
+    learner = bb.Learner(bb.kube(), {"a": 1, "b": 2}, 10, (0, 1), seed=1, requests=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.withdraw(2)
+    with pytest.warns(TightBudgetWarning, match="from now on a budget of 7 pays 7 of 8 requests for certain: the"):
+        learner.withdraw(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.withdraw(1)
+        learner.deposit(6)
+        learner.set_limit("b", 5)
+    with pytest.warns(TightBudgetWarning, match="from now on limits let the arms answer 5 of 8 requests: so far, all"):
+        learner.retire("a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.set_limit("a", None)
+    with pytest.warns(TightBudgetWarning, match="pays 4 of 8 .* the cheapest arm whose limit allows so many, 'a'"):
+        learner.reprice("a", 3)
 
 
 def test_a_pull_keeps_the_price_at_which_it_was_asked_for() -> None:

@@ -249,6 +249,16 @@ class TestExpiry:
         assert (float(learner.money.spent), float(learner.money.reserved), float(learner.money.left)) == (4, 0, 46)
         assert (learner.pulls, learner.arms[0].mean, learner.reward_total) == (1, 0.5, 0.5)
 
+    def test_released_it_cannot_answer_one_request_more_where_overruns_are_refused(self) -> None:
+        learner = new_learner(requests=2, on_overrun="refuse")
+        first = learner.ask()
+        assert first is not None
+        learner.expire(first, release=True)
+        assert len(learner.ask(n=2)) == 2
+        with pytest.raises(PullError, match="all of 2 requests are taken by others since"):
+            learner.tell(first, 0.5)
+        assert (learner.pulls, learner.reward_total, len(learner.pending)) == (2, 0.0, 2)
+
     def test_released_it_counts_only_if_its_reward_comes_after_all(self) -> None:
         learner = new_learner()
         pull = asked(learner)

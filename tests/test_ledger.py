@@ -344,6 +344,45 @@ class TestRepeatedTells:
         ledger.expire(third, None if charged else 0)
         assert state(replay(ledger.settings, ledger.unsaved)) == before
 
+    def test_what_was_released_cannot_be_spent_twice_where_overruns_are_refused(self) -> None:
+        ledger = new_ledger(on_expire="release", costs={"a": 1}, budget=2, unit="0.01")
+        first, second = ledger.ask(2)
+        ledger.advance(99 * SECOND)
+        third, fourth = ledger.ask(2)
+        ledger.tell(third, 0.5, cost="0.75")
+        before = state(ledger)
+        message = r"cost of pull 1 is 0.30, and 0.00 was charged for it: the budget has 0.25 left to add to that"
+        with pytest.raises(InvalidAmount, match=message):
+            ledger.tell(first, 0.5, cost="0.30")
+        with pytest.raises(InvalidAmount, match="deposit more before, or charge overruns"):
+            ledger.adjust(second, "0.26", "the bill")
+        assert state(ledger) == before
+        ledger.tell(first, 0.5, cost="0.25")
+        ledger.tell(second, 0.5)  # without its cost it moves no money
+        assert (ledger.player.books.first.spent, ledger.player.books.first.left) == (100, 0)
+        ledger.tell(fourth, 0.5)
+        assert state(replay(ledger.settings, ledger.unsaved)) == state(ledger)
+
+    @pytest.mark.parametrize("on_overrun", ["refuse", "charge"])
+    def test_nor_answer_a_request_that_others_have_answered(self, on_overrun: str) -> None:
+        ledger = new_ledger(on_expire="release", on_overrun=on_overrun, requests=2)
+        first, second = ledger.ask(2)
+        ledger.advance(99 * SECOND)
+        assert len(ledger.ask(1)) == 1
+        ledger.tell(first, 0.5)
+        if on_overrun == "charge":
+            ledger.tell(second, 0.5, cost="0.05")
+            assert ledger.player.books.pulls == 3
+            return
+        before = state(ledger)
+        message = "pull 2 was released when it expired, and all of 2 requests are taken by others since"
+        with pytest.raises(PullError, match=message):
+            ledger.tell(second, 0.5)
+        with pytest.raises(PullError, match=message):
+            ledger.tell(second, 0.5, cost="0.05")
+        assert state(ledger) == before
+        assert ledger.player.books.pulls == 2
+
     def test_an_adjustment_keeps_its_reason_and_says_what_it_rounds(self) -> None:
         ledger = new_ledger()
         [pull] = ledger.ask()

@@ -28,7 +28,7 @@ from budgetbandits.core.notices import notice
 from budgetbandits.core.pulls import Pull, Reservation, check_wanted
 from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts, plain_costs
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import InvalidReward, RoundedCostWarning, UnknownPull
+from budgetbandits.errors import InvalidReward, RoundedCostWarning, TightBudgetWarning, UnknownPull
 from budgetbandits.live.learning import plain_reward
 from budgetbandits.live.views import ArmRow, Choice, arms_of, best_set_of
 from budgetbandits.policies import Policy
@@ -441,6 +441,9 @@ class BaseCampaign(ABC):
     def withdraw(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
         """Take money out of the budget: no more than is neither spent nor reserved. Parameters are those of `deposit`.
 
+        With a number of requests, a `TightBudgetWarning` says so if some of them may go unanswered from now on. So it
+        is with `reprice`, `set_limit` and `retire`.
+
         Raises
         ------
         InvalidAmount
@@ -448,7 +451,8 @@ class BaseCampaign(ABC):
         KeyReused
             If the key was used before, for something else.
         """
-        self._act(Ledger.withdraw, amount=plain_amounts(amount, "withdrawal"), key=key, reason=reason)
+        said = self._act(Ledger.withdraw, amount=plain_amounts(amount, "withdrawal"), key=key, reason=reason)
+        _warn_if_tight(said)
 
     def observe(self, observations: Iterable[Any], *, key: str) -> None:
         """Learn from pulls that were made elsewhere, before the campaign say: they teach, and cost nothing here.
@@ -510,7 +514,7 @@ class BaseCampaign(ABC):
         CampaignClosed
             If the campaign was closed.
         """
-        self._act(Ledger.reprice, arm=arm, cost=plain_costs(arm, cost))
+        _warn_if_tight(self._act(Ledger.reprice, arm=arm, cost=plain_costs(arm, cost)))
 
     def set_limit(self, arm: ArmName, limit: int | None) -> None:
         """Let an arm be pulled so often in all, pulls so far included; None for as often as there is money.
@@ -522,7 +526,7 @@ class BaseCampaign(ABC):
         CampaignClosed
             If the campaign was closed.
         """
-        self._act(Ledger.set_limit, arm=arm, limit=_plain_limit(arm, limit))
+        _warn_if_tight(self._act(Ledger.set_limit, arm=arm, limit=_plain_limit(arm, limit)))
 
     def retire(self, arm: ArmName) -> None:
         """Let an arm be pulled no more; pulls that are outstanding can be told. A new limit brings it back.
@@ -534,7 +538,7 @@ class BaseCampaign(ABC):
         CampaignClosed
             If the campaign was closed.
         """
-        self._act(Ledger.retire, arm=arm)
+        _warn_if_tight(self._act(Ledger.retire, arm=arm))
 
     def pause(self) -> None:
         """Hand out no pulls until `resume`; those outstanding can be settled, and their leases run on.
@@ -843,6 +847,11 @@ def _called(pull: Pull | int) -> str:
 def _warn_if_rounded(said: str | None) -> None:
     if said is not None:
         notice(said, RoundedCostWarning, stacklevel=3)
+
+
+def _warn_if_tight(said: str | None) -> None:
+    if said is not None:
+        notice(said, TightBudgetWarning, stacklevel=3)
 
 
 # What a clerk knows

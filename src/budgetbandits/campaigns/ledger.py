@@ -14,6 +14,7 @@ from budgetbandits.campaigns.fold import FUNDING, Fold
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Kind, Snapshot, written
 from budgetbandits.campaigns.pulls import TOLD_LATE, PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
+from budgetbandits.core.books import promise_lost
 from budgetbandits.core.changes import (
     money_given,
     new_arm,
@@ -195,6 +196,9 @@ class Ledger(Fold):
 
     def _tell_late(self, pull: Reservation, record: PullRecord, reward: float, cost: Amounts | None) -> None:
         prices = self._late_prices(pull, record, cost)
+        self._books.check_room(pull, record.charged, prices)
+        if self.settings.arrivals is None:  # an expected number is no limit
+            self._books.check_counts_again(pull)
         self._write(Kind.TOLD, pull=pull.number, arm=pull.arm, reward=reward, **written(self._nothing()))
         if prices != record.charged:
             self._write_adjusted(pull, record.charged, prices, TOLD_LATE)
@@ -246,6 +250,7 @@ class Ledger(Fold):
         after = self._books.adjusted_prices(reservation, record.charged, cost)
         if after == record.charged and reason == record.reason:
             return None
+        self._books.check_room(reservation, record.charged, after)
         self._write_adjusted(reservation, record.charged, after, reason)
         return self._books.rounding(reservation, cost)
 
@@ -279,9 +284,13 @@ class Ledger(Fold):
         """Add money to the budget. The same again, with the same key, changes nothing."""
         self._fund(Kind.DEPOSITED, amount, key, reason)
 
-    def withdraw(self, amount: Amounts, key: str, reason: str | None = None) -> None:
-        """Take money out of the budget that is neither spent nor reserved. The same again changes nothing."""
-        self._fund(Kind.WITHDRAWN, amount, key, reason)
+    def withdraw(self, amount: Amounts, key: str, reason: str | None = None) -> str | None:
+        """Take money out of the budget that is neither spent nor reserved. The same again changes nothing.
+
+        If from then on it is not certain that all requests are answered, that is said in return; so it is with prices,
+        limits and arms that are retired.
+        """
+        return promise_lost(self._books, lambda: self._fund(Kind.WITHDRAWN, amount, key, reason))
 
     def _fund(self, kind: Kind, amount: Amounts, key: str, reason: str | None) -> None:
         if reason is not None:
@@ -311,26 +320,34 @@ class Ledger(Fold):
             said = ArmTerms(name, limit, arm.terms.least).to_json()
             self._write(Kind.ADDED, arm=len(self._books.names), terms=said, **written(arm.terms.prices))
 
-    def reprice(self, arm: ArmName, cost: CostOrCosts) -> None:
+    def reprice(self, arm: ArmName, cost: CostOrCosts) -> str | None:
         """Let pulls of an arm cost something else from now on. The same again changes nothing."""
-        if new := new_terms(self._books, arm, cost):
-            number, terms = new
-            self._check_open("needs no prices")
-            said = ArmTerms(least=terms.least).to_json()
-            self._write(Kind.REPRICED, arm=number, terms=said, **written(terms.prices))
+        new = new_terms(self._books, arm, cost)
+        if new is None:
+            return None
+        number, terms = new
+        self._check_open("needs no prices")
+        said = ArmTerms(least=terms.least).to_json()
+        return self._change_arm(Kind.REPRICED, arm=number, terms=said, **written(terms.prices))
 
-    def set_limit(self, arm: ArmName, limit: int | None) -> None:
+    def set_limit(self, arm: ArmName, limit: int | None) -> str | None:
         """Let an arm be pulled so often in all, None for as often as there is money. The same again changes nothing."""
-        if new := new_limit(self._books, arm, limit):
-            self._check_open("needs no limits")
-            self._write(Kind.LIMITED, arm=new[0], terms=ArmTerms(limit=limit).to_json())
+        new = new_limit(self._books, arm, limit)
+        if new is None:
+            return None
+        self._check_open("needs no limits")
+        return self._change_arm(Kind.LIMITED, arm=new[0], terms=ArmTerms(limit=limit).to_json())
 
-    def retire(self, arm: ArmName) -> None:
+    def retire(self, arm: ArmName) -> str | None:
         """Let an arm be pulled no more. The same again changes nothing."""
         number = to_retire(self._books, arm)
-        if number is not None:
-            self._check_open("pulls no arm")
-            self._write(Kind.RETIRED, arm=number)
+        if number is None:
+            return None
+        self._check_open("pulls no arm")
+        return self._change_arm(Kind.RETIRED, arm=number)
+
+    def _change_arm(self, kind: Kind, **contents: Any) -> str | None:
+        return promise_lost(self._books, lambda: self._write(kind, **contents))
 
     def observe(self, observations: Iterable[Any], key: str) -> None:
         """Learn from pulls that were made elsewhere. The same again, with the same key, changes nothing."""

@@ -13,7 +13,7 @@ such a pull is of the arm `SKIP`, costs nothing and teaches nothing.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
@@ -33,11 +33,12 @@ from budgetbandits.errors import (
     InvalidInput,
     KeyReused,
     PullAlreadySettled,
+    PullError,
     TightBudgetWarning,
     UnknownPull,
 )
 
-__all__ = ["Books", "warn_if_tight"]
+__all__ = ["Books", "promise_lost", "warn_if_tight"]
 
 
 class Books:
@@ -428,6 +429,30 @@ class Books:
             )
         )
 
+    def check_room(self, reservation: Reservation, before: Sequence[int], after: Sequence[int]) -> None:
+        """Raise if a settled pull cannot have cost more after all: others have what was given back, and may keep it."""
+        if self.may_overrun_of(reservation.arm):
+            return
+        for account, old, new in zip(self.accounts, before, after, strict=True):
+            if new - old > account.room:
+                what = "" if account.name is None else f" of {account.name!r}"
+                shown, room = account.bill.unit.shown, max(account.room, 0)
+                raise InvalidAmount(
+                    f"cost of pull {reservation.number}{what} is {shown(new)}, and {shown(old)} was charged for it: "
+                    f"the budget has {shown(room)} left to add to that; deposit more before, or charge overruns "
+                    "(on_overrun='charge')"
+                )
+
+    def check_counts_again(self, reservation: Reservation) -> None:
+        """Raise if a pull that was released cannot count again: all requests were answered without it since."""
+        expired = self.expired.get(reservation.number)
+        if self.may_overrun or expired is None or not expired.is_released or self.requests_left >= 1:
+            return
+        raise PullError(
+            f"pull {reservation.number} was released when it expired, and all of {self.requests} requests are taken by "
+            "others since: its reward would answer one more; let it be, or allow that (on_overrun='charge')"
+        )
+
     def rounding(self, reservation: Reservation, cost: Amounts | None) -> str | None:
         """Say so if a cost that was checked is rounded up noticeably; None if it is not."""
         if cost is None:
@@ -557,28 +582,50 @@ class Books:
 
 
 def warn_if_tight(books: Books, stacklevel: int = 3) -> None:
-    """Warn if the budget does not pay even the cheapest arm for all requests; `stacklevel` is that of the warning."""
-    requests, (arm, is_certain) = books.requests, books.fallback
-    # Who sets limits that let no arm answer everything means it.
-    if requests is None or is_certain or not np.any(books.limits >= requests):
-        return
-    notice(
-        f"{_told_of_tightness(books, arm)}, and some requests may go unanswered; give a larger budget or fewer "
-        "requests, or let requests be declined (skip=True)",
-        TightBudgetWarning,
-        stacklevel=stacklevel,
-    )
+    """Warn if budget or limits may not let all requests be answered; `stacklevel` is that of the warning."""
+    if said := tightness(books):
+        notice(
+            f"{said}, and some requests may go unanswered; give a larger budget, higher limits or fewer requests, or "
+            "let requests be declined (skip=True)",
+            TightBudgetWarning,
+            stacklevel=stacklevel,
+        )
 
 
-def _told_of_tightness(books: Books, arm: int) -> str:
+def promise_lost(books: Books, change: Callable[[], None]) -> str | None:
+    """Make a change to arms, prices or budgets; say so if all requests were sure to be answered only before it."""
+    was_sure = tightness(books) is None
+    change()
+    said = tightness(books) if was_sure else None
+    return None if said is None else f"from now on {said}: so far, all were sure to be answered"
+
+
+def tightness(books: Books) -> str | None:
+    """Say why it is not certain that all requests left can be answered; None if it is, or there is no such number."""
+    if books.requests is None or books.skip:
+        return None
+    requests, (arm, is_certain) = int(books.requests_left), books.fallback
+    rooms = np.clip(books.pulls_left, 0, requests)
+    if rooms.sum() < requests:
+        return f"limits let the arms answer {rooms.sum()} of {requests} requests"
+    # With several resources, arms with limits may answer everything together or not: nobody looks.
+    if is_certain or (books.has_several and rooms.max() < requests):
+        return None
     if books.has_several:
         there_are = ", ".join(map(repr, books.resource_names))
-        return f"no arm by itself can answer all of {books.requests} requests within the budgets of {there_are}"
-    unit, budget, price = books.first.bill.unit, books.first.bill.budget, books.first.price(arm)
+        return f"no arm by itself can answer all of {requests} requests within the budgets of {there_are}"
+    unit, prices = books.first.bill.unit, books.first.bill.prices
+    paid, money = 0, max(books.first.left, 0)
+    for number in np.argsort(prices, kind="stable") if arm < 0 else [arm]:
+        price = books.first.price(int(number))
+        count = min(int(rooms[number]), requests - paid, money // price if price else requests)
+        paid, money = paid + count, money - count * price
+    if paid == requests:
+        return None
+    said = f"a budget of {unit.shown(max(books.first.left, 0))} pays {paid} of {requests} requests for certain"
+    if arm < 0:
+        return f"{said} within the limits of the arms"
     is_random = " at most" if books.has_random_cost(arm) else ""
-    prices = books.first.bill.prices
     lasting = " whose limit allows so many" if prices.min() < prices[arm] else ""
-    return (
-        f"a budget of {unit.shown(budget)} pays {budget // price} of {books.requests} requests for certain: the "
-        f"cheapest arm{lasting}, {books.name(arm)!r}, costs{is_random} {unit.shown(price)}"
-    )
+    price = books.first.price(arm)
+    return f"{said}: the cheapest arm{lasting}, {books.name(arm)!r}, costs{is_random} {unit.shown(price)}"

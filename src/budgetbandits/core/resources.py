@@ -119,6 +119,11 @@ class Account:
         return self.come - self.spent - self.reserved
 
     @property
+    def room(self) -> int:
+        """What of the whole budget is neither spent, but for overruns, nor reserved."""
+        return self.bill.budget - self.spent - self.reserved + self.overrun
+
+    @property
     def money(self) -> Money:
         """What became of the budget."""
         amounts = (self.bill.budget, self.spent, self.reserved, self.left, self.overrun)
@@ -137,7 +142,7 @@ class Account:
         What was given back may have been reserved again for other pulls: what there is no room for any more is an
         overrun, too.
         """
-        room = self.bill.budget - self.spent - self.reserved + self.overrun
+        room = self.room
         change = after - before
         above = max(after - reserved, 0) - max(before - reserved, 0)
         if change < 0:

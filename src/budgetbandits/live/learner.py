@@ -12,10 +12,11 @@ This is the front door, with names, Decimals and a lock. What is behind it works
 import secrets
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Self, overload
 
-from budgetbandits.core.books import warn_if_tight
+from budgetbandits.core.books import promise_lost, warn_if_tight
 from budgetbandits.core.changes import (
     money_given,
     new_arm,
@@ -29,7 +30,7 @@ from budgetbandits.core.checks import ArmName, CostOrCosts, Costs, Limits, OnOve
 from budgetbandits.core.pulls import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import BudgetBanditsError, InvalidInput, RoundedCostWarning
+from budgetbandits.errors import BudgetBanditsError, InvalidInput, RoundedCostWarning, TightBudgetWarning
 from budgetbandits.live.interrupts import Uninterrupted
 from budgetbandits.live.player import SEED_BITS, Player
 from budgetbandits.live.saving import from_json, to_json
@@ -337,6 +338,7 @@ class Learner:
         with self._lock:
             player, books = self._player, self._player.books
             found = books.find_told(pull)
+            books.check_counts_again(found)
             amount = player.learning.checked_reward(reward, found.arm)
             prices = books.told_prices(found, cost, is_late=found.number in books.expired)
             if cost is not None and (said := books.rounding(found, cost)):
@@ -431,7 +433,11 @@ class Learner:
         self._fund(amount, 1, key)
 
     def withdraw(self, amount: Amounts, *, key: str | None = None) -> None:
-        """Take money out of the budget that is neither spent nor reserved; parameters and errors as in `deposit`."""
+        """Take money out of the budget that is neither spent nor reserved; parameters and errors as in `deposit`.
+
+        With a number of requests, a `TightBudgetWarning` says so if some of them may go unanswered from now on. So it
+        is with `reprice`, `set_limit` and `retire`.
+        """
         self._fund(amount, -1, key)
 
     def _fund(self, amount: Amounts, sign: int, key: str | None) -> None:
@@ -442,9 +448,10 @@ class Learner:
             if key is not None and books.is_repeated(key, said):
                 return
             with Uninterrupted():
-                self._player.fund([sign * each for each in units])
+                lost = promise_lost(books, lambda: self._player.fund([sign * each for each in units]))
                 if key is not None:
                     books.changes[key] = said
+            _warn_if_tight(lost)
 
     def observe(self, observations: Iterable[Any], *, key: str | None = None) -> None:
         """Learn from pulls that were made elsewhere: they teach, and cost nothing here.
@@ -533,20 +540,23 @@ class Learner:
         """
         with self._lock:
             if new := new_terms(self._player.books, arm, cost):
-                self._player.reprice(*new)
+                self._change(partial(self._player.reprice, *new))
 
     def set_limit(self, arm: ArmName, limit: int | None) -> None:
         """Let an arm be pulled so often in all, pulls so far included; None for as often as there is money."""
         with self._lock:
             if new := new_limit(self._player.books, arm, limit):
-                self._player.limit(*new)
+                self._change(partial(self._player.limit, *new))
 
     def retire(self, arm: ArmName) -> None:
         """Let an arm be pulled no more; pulls that are outstanding can be told. A new limit brings it back."""
         with self._lock:
             number = to_retire(self._player.books, arm)
             if number is not None:
-                self._player.limit(number, 0)
+                self._change(partial(self._player.limit, number, 0))
+
+    def _change(self, change: Callable[[], None]) -> None:
+        _warn_if_tight(promise_lost(self._player.books, change))
 
     # What it shows
 
@@ -654,6 +664,11 @@ class Learner:
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return type(self).from_json, (self.to_json(),)
+
+
+def _warn_if_tight(said: str | None) -> None:
+    if said is not None:
+        warnings.warn(said, TightBudgetWarning, stacklevel=4)
 
 
 def new_seed() -> int:

@@ -395,6 +395,12 @@ class Renewed(BaseModel):
     until: str | None = Field(examples=[_MOMENT])
 
 
+class Changed(BaseModel):
+    """What there is to say about a change: whether requests may go unanswered from now on."""
+
+    warnings: list[str]
+
+
 class Done(BaseModel):
     """It was done, and there is no more to say."""
 

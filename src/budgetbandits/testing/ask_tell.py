@@ -365,6 +365,10 @@ class AskTellContract(ABC):
         assert [pull.arm for pull in arms.ask(n=9)] == ["a"] * 5
         assert arms.requests_left == 1
 
+    def test_limits_that_allow_too_few_pulls_are_told_at_once(self) -> None:
+        with pytest.warns(TightBudgetWarning, match="limits let the arms answer 5 of 6 requests, and some"):
+            self.start(kube(), COSTS, 100, requests=6, limits={"a": 2, "b": 2, "c": 1})
+
     def test_costs_that_come_cheaper_let_a_tight_budget_last(self) -> None:
         with pytest.warns(TightBudgetWarning, match="costs at most 0.2"):
             arms = self.start(kube(), {"a": ("0.05", "0.25"), "b": 1}, 2, requests=10)

@@ -1,6 +1,7 @@
 """What every store of campaigns does, wherever it is: `CampaignContract`, to be inherited by a test class."""
 
 import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,7 @@ from budgetbandits.errors import (
     KeyReused,
     NoSuchCampaign,
     PullAlreadySettled,
+    TightBudgetWarning,
     UnknownPull,
 )
 from budgetbandits.policies import epsilon_greedy, kube, thompson
@@ -513,6 +515,28 @@ class CampaignContract(ABC):
         assert (ads.on_overrun, amounts(ads)) == ("refuse", ("0.00", "0.10", "9.90"))
         with pytest.raises(InvalidInput, match="on_overrun is 'ignore': give 'charge', or 'refuse'"):
             new_campaign(store, "other", on_overrun="ignore")
+
+    def test_a_change_after_which_requests_may_go_unanswered_says_so_once(self, store: AnyStore) -> None:
+        ads = new_campaign(store, costs={"a": 1, "b": 2}, budget=10, requests=8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ads.withdraw(2, key="two")
+        with pytest.warns(TightBudgetWarning, match="from now on a budget of 7 pays 7 of 8 requests for certain: the"):
+            ads.withdraw(1, key="one")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ads.withdraw(1, key="again")
+            ads.deposit(6, key="six")
+            ads.set_limit("b", 5)
+        with pytest.warns(
+            TightBudgetWarning, match="from now on limits let the arms answer 5 of 8 requests: so far, all"
+        ):
+            ads.retire("a")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ads.set_limit("a", None)
+        with pytest.warns(TightBudgetWarning, match="pays 4 of 8 .* the cheapest arm whose limit allows so many, 'a'"):
+            ads.reprice("a", 3)
 
     def test_a_known_cost_without_a_reward(self, ads: BaseCampaign, clock: HandClock) -> None:
         first, second = ads.ask(n=2, arm="a")

@@ -6,6 +6,7 @@ from typing import ParamSpec
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from budgetbandits.core.notices import noticed
 from budgetbandits.service import shapes, views
 from budgetbandits.service.actions import ActionRoute
 from budgetbandits.service.api.described import CAMPAIGN, answers
@@ -16,6 +17,7 @@ __all__ = ["actions"]
 Given = ParamSpec("Given")
 
 actions = APIRouter(prefix=CAMPAIGN, tags=["changes"], route_class=ActionRoute)
+CHANGED = answers(shapes.Changed, body="needed")
 DONE = answers(shapes.Done, body="needed")
 DONE_WITHOUT = answers(shapes.Done, body="optional")
 
@@ -27,16 +29,24 @@ async def _done(
     return views.json_answer({})
 
 
+async def _changed(
+    call: CampaignCall, change: Callable[Given, None], *args: Given.args, **given: Given.kwargs
+) -> Response:
+    with noticed() as warnings:
+        await call.shared.in_thread(change, *args, **given)
+    return views.json_answer({"warnings": warnings})
+
+
 @actions.post("/deposit", **DONE)
 async def deposit(given: shapes.Funding, call: Funding) -> Response:
     """Add money to the budget. It needs a key."""
     return await _done(call, call.campaign.deposit, given.amount, key=call.key_needed, reason=given.reason)
 
 
-@actions.post("/withdraw", **DONE)
+@actions.post("/withdraw", **CHANGED)
 async def withdraw(given: shapes.Funding, call: Funding) -> Response:
     """Take money out of the budget that is neither spent nor reserved. It needs a key."""
-    return await _done(call, call.campaign.withdraw, given.amount, key=call.key_needed, reason=given.reason)
+    return await _changed(call, call.campaign.withdraw, given.amount, key=call.key_needed, reason=given.reason)
 
 
 @actions.post("/observe", **DONE)
@@ -51,22 +61,22 @@ async def add_arm(given: shapes.NewArm, call: Changing) -> Response:
     return await _done(call, call.campaign.add_arm, given.name, given.cost, limit=given.limit)
 
 
-@actions.post("/reprice", **DONE)
+@actions.post("/reprice", **CHANGED)
 async def reprice(given: shapes.NewPrice, call: Changing) -> Response:
     """Let pulls of an arm cost something else from now on."""
-    return await _done(call, call.campaign.reprice, given.arm, given.cost)
+    return await _changed(call, call.campaign.reprice, given.arm, given.cost)
 
 
-@actions.post("/limit", **DONE)
+@actions.post("/limit", **CHANGED)
 async def set_limit(given: shapes.NewLimit, call: Changing) -> Response:
     """Let an arm be pulled so often in all."""
-    return await _done(call, call.campaign.set_limit, given.arm, given.limit)
+    return await _changed(call, call.campaign.set_limit, given.arm, given.limit)
 
 
-@actions.post("/retire", **DONE)
+@actions.post("/retire", **CHANGED)
 async def retire(given: shapes.ArmNamed, call: Changing) -> Response:
     """Let an arm be pulled no more."""
-    return await _done(call, call.campaign.retire, given.arm)
+    return await _changed(call, call.campaign.retire, given.arm)
 
 
 @actions.post("/pause", **DONE_WITHOUT)
