@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from budgetbandits.campaigns import group
 from budgetbandits.campaigns.group import Group
 
 
@@ -90,6 +92,27 @@ def test_those_who_come_while_others_are_served_are_performed_together() -> None
     for thread in threads:
         thread.join(20)
     assert desk.batches == [[0], list(range(1, 16))]
+
+
+def test_threads_do_not_go_on_in_two_halves_that_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    # Whatever is performed takes long by this clock, so that those that may come back are waited for.
+    monkeypatch.setattr(group, "time", SimpleNamespace(perf_counter=lambda: 1000.0 * len(desk.batches)))
+    monkeypatch.setattr(group, "_LONGEST_WAIT", 30.0)
+    desk.is_open.clear()
+
+    def come_back(name: int, times: int) -> None:
+        for _ in range(times):
+            desk.submit(name)
+
+    threads = [threading.Thread(target=come_back, args=(name, 3 - name)) for name in range(2)]
+    for waiting, thread in enumerate(threads):  # the second comes while the first is served
+        thread.start()
+        desk.wait_for(begun=1, waiting=waiting)
+    desk.is_open.set()
+    for thread in threads:
+        thread.join(20)
+    assert [len(batch) for batch in desk.batches] == [1, 2, 2]
 
 
 def test_threads_that_meet_in_the_middle_of_things() -> None:

@@ -802,20 +802,21 @@ def _asking(n: int | None, key: str | None, arm: ArmName | None, wait: Duration 
 
 def _telling(pull: Pull | int, reward: float, cost: Amounts | None) -> _Telling:
     pull = _plain_pull(pull)
-    of = f"arm {pull.arm!r}" if isinstance(pull, Pull) else _called(pull)
-    return {"pull": pull, "reward": _plain_reward(reward, f"reward of {of}"), "cost": _plain_cost(pull, cost)}
+    amount = plain_reward(reward)
+    if not math.isfinite(amount):
+        raise _no_reward(reward, f"arm {pull.arm!r}" if isinstance(pull, Pull) else _called(pull))
+    return {"pull": pull, "reward": amount, "cost": _plain_cost(pull, cost)}
 
 
 def _plain_row(number: int, arm: ArmName, reward: float, cost: Amounts | None = None) -> tuple[Any, ...]:
-    amount = _plain_reward(reward, f"observation {number}: reward of arm {shown(arm)}")
+    amount = plain_reward(reward)
+    if not math.isfinite(amount):
+        raise _no_reward(reward, f"arm {shown(arm)}", f"observation {number}: ")
     return arm, amount, None if cost is None else plain_amounts(cost, f"observation {number}: cost")
 
 
-def _plain_reward(reward: float, what: str) -> float:
-    amount = plain_reward(reward)
-    if not math.isfinite(amount):
-        raise InvalidReward(f"{what} is {shown(reward)}: it must be a number in the reward range")
-    return amount
+def _no_reward(reward: float, of: str, where: str = "") -> InvalidReward:
+    return InvalidReward(f"{where}reward of {of} is {shown(reward)}: it must be a number in the reward range")
 
 
 def _plain_limit(arm: ArmName, limit: int | None) -> int | None:

@@ -11,10 +11,10 @@ knows a head can tell whether anything before it was changed, left out or put in
 in old entries, change no head.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from typing import Any, Final
 
 from budgetbandits.errors import InvalidInput
@@ -65,4 +65,4 @@ def checked_heads(given: str | Iterable[str]) -> list[str]:
 
 def digest(text: str) -> str:
     """Return the SHA-256 of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256(text.encode()).hexdigest()

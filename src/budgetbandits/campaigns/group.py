@@ -25,9 +25,11 @@ class Group(Generic[Request]):
     can end a wait, but never leave the others without someone who performs. The thread begins with the first request
     and ends when there have been none for a while.
 
-    After some were performed, it waits for as many to come again, but no longer than half of what that took: threads
-    whose requests were performed a moment ago are about to come back, and sharing their commit is worth more than being
-    early. It sleeps until the last of them wakes it: a switch between threads takes as long as a request does.
+    After some were performed, it waits for as many to come again, beside those that came meanwhile, but no longer than
+    half of what that took: threads whose requests were performed a moment ago are about to come back, and sharing their
+    commit is worth more than being early. Without those that came meanwhile, two halves of the threads could take turns
+    for ever, each with commits of its own. It sleeps until the last of them wakes it: a switch between threads takes as
+    long as a request does.
 
     Parameters
     ----------
@@ -105,8 +107,8 @@ class Group(Generic[Request]):
         while self._has_requests():
             places = self._taken()
             begin = time.perf_counter()
-            performed = self._perform_together(places)
-            self._gather(performed, min((time.perf_counter() - begin) / 2, _LONGEST_WAIT))
+            expected = self._perform_together(places)
+            self._gather(expected, min((time.perf_counter() - begin) / 2, _LONGEST_WAIT))
 
     def _taken(self) -> list["_Place[Request]"]:
         return [self._line.popleft() for _ in range(len(self._line))]
@@ -131,6 +133,7 @@ class Group(Generic[Request]):
             self._bell.acquire(timeout=left)  # it may ring for the requests before; then it is waited for again
 
     def _perform_together(self, places: Sequence["_Place[Request]"]) -> int:
+        """Perform requests, and return how many to expect next: those that came meanwhile, and as many as these."""
         wanted = [place for place in places if not place.is_abandoned]
         try:
             if wanted:
@@ -138,8 +141,9 @@ class Group(Generic[Request]):
         except BaseException as error:
             for place in wanted:
                 place.error = error
+        expected = len(self._line) + len(wanted)
         _let_go_on(places)
-        return len(wanted)
+        return expected
 
 
 def _let_go_on(places: Iterable["_Place[Request]"]) -> None:

@@ -20,8 +20,10 @@ from budgetbandits.errors import BudgetBanditsError, CampaignPaused
 __all__ = ["ask", "ask_async"]
 
 Answer = TypeVar("Answer")
-Steps = Generator[Callable[[Ledger], Any] | float, Any, Answer]
-"""Yields decisions, and is sent their answers; and pauses in seconds, and is sent the length of the journal then."""
+Step = Callable[[Ledger], Any] | float
+"""A decision, or a pause in seconds."""
+Steps = Generator[Step, Any, Answer]
+"""Yields decisions, and is sent their answers; and pauses, and is sent the length of the journal then."""
 
 _POLL: Final = 0.05  # seconds between two looks at whether others have written
 _RETRY: Final = 1.0  # seconds after which it asks again: leases end and refills come without an entry
@@ -84,7 +86,7 @@ def _until_changed(entries: int, end: float) -> Steps[None]:
 def ask(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
     """Ask for pulls in the thread that calls."""
 
-    def perform(step: Callable[[Ledger], Any] | float) -> Any:
+    def perform(step: Step) -> Any:
         if callable(step):
             return clerk.act(step, actor, asking.key)
         time.sleep(step)
@@ -96,7 +98,7 @@ def ask(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
 async def ask_async(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
     """Do the same in an event loop, which goes on meanwhile."""
 
-    async def perform(step: Callable[[Ledger], Any] | float) -> Any:
+    async def perform(step: Step) -> Any:
         if callable(step):
             return await clerk.act_async(step, actor, asking.key)
         await asyncio.sleep(step)
