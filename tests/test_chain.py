@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 import bit_flips
 import budgetbandits as bb
+from budgetbandits.campaigns.export import export
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.errors import HistoryLost, InvalidInput, InvalidState, JournalDamaged
@@ -184,7 +185,7 @@ def test_a_campaign_that_is_gone(store: bb.Store) -> None:
         'UPDATE campaigns SET settings = REPLACE(settings, \'expire": "charge"\', \'expire": "release"\')',
     ],
 )
-def test_what_was_changed_into_something_possible(store: bb.Store, url: str, change: str) -> None:
+def test_what_was_changed_into_something_possible(store: bb.Store, url: str, change: str, tmp_path: Path) -> None:
     ads = busy(store)
     before = list(ads.journal()), store.backend.find("ads")
     execute(store, change)
@@ -194,6 +195,18 @@ def test_what_was_changed_into_something_possible(store: bb.Store, url: str, cha
         for use in (ads.verify, lambda: ads.arms):
             with pytest.raises(JournalDamaged, match="does not add up: the campaign"):
                 use()
+        with pytest.raises(JournalDamaged, match="is not the one that was written"):
+            export(ads, tmp_path / "history.csv")
+        assert not list(tmp_path.glob("history*"))
+        assert len(list(ads.history(limit=8))) == 8  # to look into it
+
+
+def test_the_history_is_not_whole_without_its_end(store: bb.Store) -> None:
+    ads = busy(store)
+    assert len(list(ads.history())) == 8
+    execute(store, "DELETE FROM entries WHERE number = 8")
+    with pytest.raises(JournalDamaged, match="is not the one that was written"):
+        list(ads.history())
 
 
 @pytest.mark.parametrize(

@@ -264,6 +264,18 @@ def test_a_block_settles_its_pull(
     assert len(ads.pending) == 0
 
 
+def test_what_was_said_in_a_block_stands(store: bb.Store) -> None:
+    ads = new_campaign(store)
+    with ads.pull() as pull:
+        assert pull is not None
+        pull.tell(0.5)
+        with pytest.raises(
+            PullError, match="what came of pull 1 was said before in this block, and stands: say it once"
+        ):
+            pull.tell(0.7)
+    assert ads.reward_total == 0.5
+
+
 def test_a_block_without_a_pull_gets_none(store: bb.Store) -> None:
     ads = poor_campaign(store)
     ads.ask()

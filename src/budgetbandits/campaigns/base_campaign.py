@@ -702,12 +702,19 @@ class BaseCampaign(ABC):
     def history(self, after: int = 0, limit: int | None = None) -> Iterator[HistoryRow]:
         """Return the journal, entry by entry.
 
+        All of it, as it is by default and in an export, is compared with the head of its chain at the end.
+
         Parameters
         ----------
         after
             Begin with the entry that follows this one; by default with the first.
         limit
             Return so many entries at most.
+
+        Raises
+        ------
+        JournalDamaged
+            If an entry cannot be read; or, after the last one, if the journal is not the one that was written.
         """
         return self._history(after, limit)
 

@@ -9,6 +9,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from budgetbandits.campaigns.backend import PAGE, Backend, CampaignRecord, Totals, entries_after
 from budgetbandits.campaigns.base_campaign import Asking, BaseCampaign, HistoryRow, money_of
+from budgetbandits.campaigns.chain import linked
 from budgetbandits.campaigns.clerk import Clerk, Commit, HeldClerk, StillClerk, totals_of
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind, Snapshot
 from budgetbandits.campaigns.ledger import Ledger, replay
@@ -200,12 +201,27 @@ class Campaign(BaseCampaign):
 
     def _history(self, after: int, limit: int | None) -> Iterator[HistoryRow]:
         names, arms = self._arms_at(after)
-        for entry in self.journal(after, limit):
+        is_whole = after == 0 and limit is None
+        for entry in self._proved() if is_whole else self.journal(after, limit):
             if entry.kind is Kind.ADDED:
                 arms += 1
                 if arms > len(names):
                     names.append(_name_in(entry))
             yield self._history_row(entry, names, arms)
+
+    def _proved(self) -> Iterator[Entry]:
+        """Return the whole journal; raise at its end if it is not the one of which the chain has the head."""
+        record = self._backend.find(self.name)
+        entries, head = 0, record.origin
+        for entry in self.journal():
+            yield entry
+            if entries < record.totals.entries:  # others may append meanwhile
+                entries, head = entries + 1, linked(head, entry)
+        if (entries, head) != (record.totals.entries, record.totals.head):
+            raise JournalDamaged(
+                f"the journal of {self.name!r} is not the one that was written: its entries do not lead to the head of "
+                "its chain. Restore it from a copy"
+            )
 
     def _arms_at(self, entries: int) -> tuple[list[ArmName], int]:
         """Return the names of arms by their numbers, and how many there were after so many entries."""

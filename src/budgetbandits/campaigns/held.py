@@ -54,15 +54,20 @@ class PullInHand:
 
     def tell(self, reward: float, cost: Amounts | None = None) -> None:
         """Say what it paid, and what it cost if that is not what was reserved."""
-        self._outcome = lambda campaign: campaign.tell(self.pull, reward, cost)
+        self._say(lambda campaign: campaign.tell(self.pull, reward, cost))
 
     def expire(self, cost: Amounts | None = None) -> None:
         """Say that there is no reward, and what it cost, by default what was reserved."""
-        self._outcome = lambda campaign: campaign.expire(self.pull, cost)
+        self._say(lambda campaign: campaign.expire(self.pull, cost))
 
     def cancel(self) -> None:
         """Say that it was not made, and cost nothing."""
-        self._outcome = lambda campaign: campaign.cancel(self.pull)
+        self._say(lambda campaign: campaign.cancel(self.pull))
+
+    def _say(self, outcome: "Callable[[BaseCampaign], None]") -> None:
+        if self._outcome is not None:
+            raise PullError(f"what came of pull {self.id} was said before in this block, and stands: say it once")
+        self._outcome = outcome
 
     def settle(self, campaign: "BaseCampaign", on_error: OnError, *, is_error: bool) -> None:
         """Settle it as was said. If nothing was, or what cannot be, settle it as after an error, and raise."""
