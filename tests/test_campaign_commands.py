@@ -134,7 +134,7 @@ def test_refills_of_several_resources(url: str, capsys: pytest.CaptureFixture[st
     with bb.open_store(url) as store:
         new_campaign(store, "jobs", costs={"a": {"usd": 1, "s": 1}}, budget={"usd": 10, "s": 10}, skip=True, **settings)
     assert main(["campaign", "show", url, "jobs"]) == 0
-    assert "\nrefilled every 3 hours: 0 usd available\n" in capsys.readouterr().out
+    assert "\nrefilled every 3 hours: 0 usd, 0 s available\n" in capsys.readouterr().out
 
 
 def test_deposit_withdraw_pause_resume_and_close(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -602,7 +602,7 @@ class TestJournalsThatCannotBe:
         with pytest.raises(JournalDamaged, match=message):
             replay(new_settings(), [asked], with_choices=True)
         with pytest.raises(JournalDamaged, match="where the policy had to choose none"):
-            replay(new_settings(budget=0), [asked], with_choices=True)
+            replay(new_settings(budget="0.01"), [asked], with_choices=True)
 
 
 class TestSettings:

@@ -285,7 +285,6 @@ class TestBadProblems:
             ([1], [Bernoulli], "reward law of arm 0 is <class"),
             ([1], 0.5, "rewards are 0.5: give a reward law for each arm"),
             ([1], None, "rewards are None: give a reward law for each arm"),
-            ([0], [Bernoulli(0.5)], "cost of arm 0 is 0: a cost must be greater than 0"),
             ({"a": math.nan}, [Bernoulli(0.5)], "cost of arm 'a' is nan: give a number"),
             ([("a", 1), ("a", 1)], [Bernoulli(0.5)] * 2, "arm name 'a' is given 2 times: each arm needs a name of its"),
             ([1], [Uniform(-1, 1)], "reward_range is (-1.0, 1.0): give the least and the greatest possible reward"),

@@ -81,7 +81,8 @@ def test_parts_are_shown_alone(http: httpx.Client, jobs: str) -> None:
     assert http.get(f"{jobs}/arms").json() == {"arms": shown["arms"]}
     assert http.get(f"{jobs}/best-set").json() == {"best_set": shown["best_set"]}
     assert [row["id"] for row in http.get(f"{jobs}/pending").json()["pending"]] == [4, 5]
-    assert http.get(f"{jobs}/money").json() == {name: shown[name] for name in ("money", "resources", "available")}
+    parts = ("money", "resources", "available", "resources_available")
+    assert http.get(f"{jobs}/money").json() == {name: shown[name] for name in parts}
 
 
 def test_a_rate_of_requests_is_shown(http: httpx.Client) -> None:

@@ -280,7 +280,7 @@ MISTAKES = {
     "same name": (PLAIN + ARM + ARM, "arms[1].name is 'a', and so is arms[0].name: give each arm a name of its own"),
     "no cost": (arms(cost=""), "arms[0].cost is missing"),
     "cost of 0": (arms(cost="0"), "arms['a'].cost is 0: a cost must be greater than 0"),
-    "negative cost": (arms(cost='"-2.5"'), "arms['a'].cost is -2.5: a cost must be greater than 0"),
+    "negative cost": (arms(cost='"-2.5"'), "arms['a'].cost is -2.5: a cost must be 0 or more"),
     "text cost": (arms(cost='"free"'), "arms['a'].cost is 'free': give a number, or text such as '2.50'"),
     "list cost": (arms(cost="[1]"), "arms['a'].cost is [1]: give a number, or text such as '2.50'"),
     "date cost": (arms(cost="2024-05-01"), "arms['a'].cost is datetime.date(2024, 5, 1): give a number"),

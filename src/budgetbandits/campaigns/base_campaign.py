@@ -656,9 +656,14 @@ class BaseCampaign(ABC):
     def available(self) -> Decimal:
         """What of the money left has come so far: all of it, but for a budget that is refilled.
 
-        With several resources, of the first.
+        With several resources, of the first; `resources_available` has all of them.
         """
         return self._look("available", _available)
+
+    @property
+    def resources_available(self) -> dict[str, Decimal]:
+        """The same of each resource by its name; empty where the budget is a plain number."""
+        return self._look("resources_available", _resources_available)
 
     @property
     def skip(self) -> bool:
@@ -915,6 +920,11 @@ def _pending(ledger: Ledger) -> Table[Pull]:
 def _available(ledger: Ledger) -> Decimal:
     account = ledger.player.books.first
     return account.bill.unit.decimal(account.left)
+
+
+def _resources_available(ledger: Ledger) -> dict[str, Decimal]:
+    accounts = ledger.player.books.accounts
+    return {each.name: each.bill.unit.decimal(each.left) for each in accounts if each.name is not None}
 
 
 def _retired(ledger: Ledger) -> tuple[ArmName, ...]:

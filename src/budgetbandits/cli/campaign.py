@@ -346,8 +346,8 @@ def _show(options: argparse.Namespace) -> int:
         if (rate := ads.requests_rate) is not None:
             print(f"requests until {rate.until:%Y-%m-%d %H:%M:%S} UTC{skip}: {rate}")
         if ads.refill is not None:
-            of = "".join(f" {name}" for name in list(ads.resources)[:1])
-            print(f"refilled every {in_words(ads.refill)}: {ads.available}{of} available")
+            come = [f"{amount} {name}" for name, amount in ads.resources_available.items()] or [str(ads.available)]
+            print(f"refilled every {in_words(ads.refill)}: {', '.join(come)} available")
         print(f"{ads.pulls} pulls, rewards of {ads.reward_total:g}\n\n{ads.arms}\n")
         if ads.retired:
             print(f"retired: {', '.join(map(cell_text, ads.retired))}")

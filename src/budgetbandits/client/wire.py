@@ -152,6 +152,7 @@ _SHOWN: Final[Mapping[str, Callable[[Any], Any]]] = {
     "lease": lambda data: value_of(timedelta, data),
     "refill": lambda data: value_of(timedelta, data),
     "available": Decimal,
+    "resources_available": lambda data: {name: Decimal(each) for name, each in data.items()},
     "money": lambda data: value_of(Money, data),
     "resources": lambda data: {name: value_of(Money, each) for name, each in data.items()},
     "requests_rate": lambda data: value_of(RequestRate, data),

@@ -330,6 +330,7 @@ def price_list(
         if not 0 < float(cost) < math.inf and not (may_be_free and cost == 0):
             least = "0 or more" if may_be_free else "greater than 0"
             rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else least
+            rule += "; with a number of requests it may be 0" if cost == 0 else ""
             raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be {rule}")
     lows = None if least == amounts else least
     details = [plain_amount(amount, "amount") for amount in also]
@@ -340,12 +341,12 @@ def price_list(
     return _decimal_prices(amounts, whole, least_digits, lows, details)
 
 
-def price_lists_of(costs: NDArray[np.float64], budget: Amount) -> list[PriceList]:
+def price_lists_of(costs: NDArray[np.float64], budget: Amount, *, may_be_free: bool = False) -> list[PriceList]:
     """Return the price lists of several problems, a row of known costs each: `price_list`, many at a time."""
     whole = plain_amount(budget, "budget")
     are_valid = 0 <= whole < math.inf and np.all((costs > 0) & (costs < math.inf))
     if not are_valid or not all(any(map(looks_real, row)) for row in costs.tolist()):
-        return [price_list(row, range(len(row)), budget) for row in costs]
+        return [price_list(row, range(len(row)), budget, may_be_free=may_be_free) for row in costs]
     scales = np.frexp(costs.min(axis=1))[1].tolist()
     # The least cost decides on the unit: those of one size have the same.
     like = {scale: _real_prices(costs[np.array(scales) == scale].ravel(), whole) for scale in set(scales)}

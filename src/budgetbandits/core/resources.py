@@ -5,6 +5,7 @@ A budget is a plain amount, of one resource that needs no name, or an amount of 
 the budget; the first one is what is meant by *the money* where there is room for one amount only.
 """
 
+import math
 from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -282,6 +283,8 @@ def bill_of(
         _check_plain(names, amounts)
         if isinstance(unit, Mapping):
             raise InvalidInput(f"unit is {unit!r} with a plain budget: give a plain unit such as '0.01'")
+        if not 0 < plain_amount(budget, "budget") < math.inf:
+            raise InvalidAmount(f"budget is {budget}: a budget must be greater than 0, and finite")
         return names, price_list(amounts, names, budget, unit, for_tells=True, may_be_free=may_be_free)
     _check_resources(budget, unit)
     by_resource = [costs_by_resource(name, cost, list(budget)) for name, cost in zip(names, amounts, strict=True)]

@@ -195,7 +195,7 @@ class Learner:
         True
         """
         seed = new_seed() if seed is None else seed
-        bill = problem.bill(budget)
+        bill = problem.bill(budget, may_be_free=requests is not None)
         names, limits = problem.names, problem.limits
         return cls._with(
             Player(policy, names, bill, limits, problem.reward_range, seed, run, requests=requests, skip=skip)

@@ -72,11 +72,7 @@ def costs_in_resources(given: Sequence[Any] | Floats, names: Sequence[ArmName]) 
         return (_costs_in(None, given, names),)
     resources = list(first)
     by_resource = [costs_by_resource(name, cost, resources) for name, cost in zip(names, given, strict=True)]
-    costs = tuple(_costs_in(resource, [each[resource] for each in by_resource], names) for resource in resources)
-    for arm, name in enumerate(names):
-        if not any(each.means[arm] > 0 for each in costs):
-            raise InvalidAmount(f"arm {name!r} costs nothing in any resource: give it a cost in one of them")
-    return costs
+    return tuple(_costs_in(resource, [each[resource] for each in by_resource], names) for resource in resources)
 
 
 def _costs_in(resource: str | None, given: Sequence[Any] | Floats, names: Sequence[ArmName]) -> ResourceCosts:
@@ -86,7 +82,7 @@ def _costs_in(resource: str | None, given: Sequence[Any] | Floats, names: Sequen
         pairs = zip(given, laws, strict=True)
         amounts = [amount if law is None else CostRange(*law.support) for amount, law in pairs]
     is_real = any(law is not None and law.values_drawn is None for law in laws)
-    bill = price_list(amounts, names, 0, is_real=is_real, may_be_free=resource is not None)
+    bill = price_list(amounts, names, 0, is_real=is_real, may_be_free=True)
     greatest = [bill.unit.amount(bill.unit.units(price)) for price in bill.prices.tolist()]
     means = np.array([cost if law is None else law.true_mean for cost, law in zip(greatest, laws, strict=True)])
     means.flags.writeable = False

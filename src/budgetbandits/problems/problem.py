@@ -225,6 +225,11 @@ class Problem:
         """
         if len(self.costs_in_resources) > 1:
             raise InvalidInput("there are several resources, and no density: take fractional_optimum(budget)")
+        if len(free := np.flatnonzero(self.costs == 0)) > 0:
+            raise InvalidInput(
+                f"arm {self.names[int(free[0])]!r} costs nothing, and has no density: take fractional_optimum(budget, "
+                "requests=...)"
+            )
         densities: Floats = self.means / self.costs
         densities.flags.writeable = False
         return densities
@@ -288,9 +293,12 @@ class Problem:
         """
         return self.tables.costs[0].price_list(budget, self.names)
 
-    def bill(self, budget: Amounts) -> Bill:
-        """Return the same for each resource, if they have names; a plain number means so much of each."""
-        return self.tables.bill(budget, self.names)
+    def bill(self, budget: Amounts, *, may_be_free: bool = False) -> Bill:
+        """Return the same for each resource, if they have names; a plain number means so much of each.
+
+        An arm that costs nothing is an error, unless that is allowed: it may be where there is a number of requests.
+        """
+        return self.tables.bill(budget, self.names, may_be_free=may_be_free)
 
     def optimum(self, budget: Amounts, *, requests: int | None = None, skip: bool = False) -> float:
         """Return what the best policy earns on average that knows all means: the exact knapsack on the means.
@@ -328,7 +336,7 @@ class Problem:
                 f"{what}, and there is no exact optimum: take fractional_optimum(budget), which no policy "
                 "exceeds on average"
             )
-        bill = self.bill(budget)
+        bill = self.bill(budget, may_be_free=count is not None)
         return self.tables.exact_optimum(bill, None if count is None else self.tables.requests(bill, count, skip))
 
     def fractional_optimum(self, budget: Amounts, *, requests: int | None = None, skip: bool = False) -> float:
@@ -364,7 +372,7 @@ class Problem:
         5.4
         """
         count = check_requests(requests, skip, self.names)
-        bill = self.bill(budget)
+        bill = self.bill(budget, may_be_free=count is not None)
         wanted = None if count is None else self.tables.requests(bill, count, skip)
         return self.tables.fractional_optimum(bill, wanted)
 

@@ -10,7 +10,7 @@ from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.fallback import fallback_of
 from budgetbandits.core.money import Amount, CostRange, PriceList, price_list, price_lists_of
-from budgetbandits.core.resources import Amounts, Bill, price_lists
+from budgetbandits.core.resources import Amounts, Bill, check_none_is_free, price_lists
 from budgetbandits.errors import InvalidAmount, KnapsackTooHard
 from budgetbandits.policies.knapsack import best_counts
 from budgetbandits.problems.laws.changing import STEADY, Schedules
@@ -76,9 +76,11 @@ class CostTables(NamedTuple):
     amounts: Sequence[Amount | CostRange] | Floats
     charges: ChargeTables | None
 
-    def price_list(self, budget: Amount, names: Sequence[ArmName] | None = None) -> PriceList:
+    def price_list(
+        self, budget: Amount, names: Sequence[ArmName] | None = None, *, may_be_free: bool = True
+    ) -> PriceList:
         """Return the costs and a budget in one exact unit; errors say the names of arms, or their numbers."""
-        names, may_be_free = range(len(self.amounts)) if names is None else names, self.name is not None
+        names = range(len(self.amounts)) if names is None else names
         if self.charges is None:
             return price_list(self.amounts, names, budget, may_be_free=may_be_free)
         values = self.charges.values
@@ -129,15 +131,16 @@ class Tables(NamedTuple):
         """Whether the cost of any arm is random, in any resource."""
         return any(costs.charges is not None for costs in self.costs)
 
-    def bill(self, budget: Amounts, names: Sequence[ArmName] | None = None) -> Bill:
-        """Return the costs and a budget in exact units.
+    def bill(self, budget: Amounts, names: Sequence[ArmName] | None = None, *, may_be_free: bool = False) -> Bill:
+        """Return the costs and a budget in exact units, or raise.
 
-        Where resources have names, a plain number means so much of each.
+        Where resources have names, a plain number means so much of each. Unless `may_be_free`, no arm may cost nothing:
+        only with a number of requests would it not be pulled for ever.
         """
         if self.costs[0].name is None:
             if isinstance(budget, Mapping):
                 raise InvalidAmount(f"budget is {budget!r}, and costs have no resources: give a plain number")
-            return self.costs[0].price_list(budget, names)
+            return self.costs[0].price_list(budget, names, may_be_free=may_be_free)
         resources = {str(costs.name): costs for costs in self.costs}
         if not isinstance(budget, Mapping):
             budget = dict.fromkeys(resources, budget)
@@ -148,6 +151,8 @@ class Tables(NamedTuple):
         for name, prices in bill.items():
             if prices.budget == 0:
                 raise InvalidAmount(f"budget of {name!r} is {budget[name]}: it must be greater than 0")
+        if not may_be_free:
+            check_none_is_free(range(len(self.means)) if names is None else names, bill)
         return bill
 
     def mean_costs(self, bill: Bill) -> Floats:
@@ -250,13 +255,13 @@ def _is_plain(tables: Tables) -> bool:
     return has_known_costs and type(tables.rewards.others) is OtherLaws and not is_changing(tables)
 
 
-def bills_of(tables: Sequence[Tables], budget: Amounts) -> list[Bill]:
+def bills_of(tables: Sequence[Tables], budget: Amounts, *, may_be_free: bool = False) -> list[Bill]:
     """Return the bills of problems that are alike: `Tables.bill`, many at a time."""
     amounts = [each.costs[0].amounts for each in tables]
     are_arrays = all(isinstance(costs, np.ndarray) and costs.dtype == np.float64 for costs in amounts)
     if len(tables) == 1 or isinstance(budget, Mapping) or not are_arrays:
-        return [each.bill(budget) for each in tables]
-    return list(price_lists_of(np.array(amounts), budget))
+        return [each.bill(budget, may_be_free=may_be_free) for each in tables]
+    return list(price_lists_of(np.array(amounts), budget, may_be_free=may_be_free))
 
 
 def fractional_optima(

@@ -421,6 +421,7 @@ class MoneyShown(BaseModel):
     money: Money
     resources: dict[str, Money]
     available: str
+    resources_available: dict[str, str]
 
 
 class RequestRate(BaseModel):
@@ -520,6 +521,7 @@ class Campaign(BaseModel):
     requests_rate: RequestRate | None
     refill: float | None = Field(description="In seconds.")
     available: str
+    resources_available: dict[str, str]
     money: Money
     resources: dict[str, Money]
     pulls: int

@@ -137,6 +137,7 @@ def money_shown(ads: Campaign) -> Data:
         "money": money(ads.money),
         "resources": {name: money(each) for name, each in ads.resources.items()},
         "available": amount(ads.available),
+        "resources_available": {name: amount(each) for name, each in ads.resources_available.items()},
     }
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from budgetbandits.core.checks import ArmName, check_requests, check_whole
-from budgetbandits.core.resources import Amounts
-from budgetbandits.errors import InvalidInput
+from budgetbandits.core.resources import Amounts, price_lists
+from budgetbandits.errors import InvalidAmount, InvalidInput
 from budgetbandits.policies import Policy
 from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
@@ -153,7 +153,10 @@ def _requests_of(
 def check_budgets(plan: Plan) -> None:
     """Raise unless the problem of the first run can be played with each budget."""
     tables = plan.tables(plan.runs[0])
-    bills = [tables.bill(budget) for budget in plan.budgets]
+    bills = [tables.bill(budget, may_be_free=plan.requests is not None) for budget in plan.budgets]
+    for bill in bills:
+        if price_lists(bill)[0].budget == 0:
+            raise InvalidAmount("budget is 0: a budget must be greater than 0, and finite; leave it out")
     # Runs are told apart by the first resource.
     if len({budgets_of(bill)[0] for bill in bills}) < len(bills):
         raise InvalidInput(f"budgets are {plan.budgets!r}: one of them is there twice")

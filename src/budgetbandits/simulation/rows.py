@@ -120,7 +120,7 @@ def _play_alike(plan: Plan, runs: range, tables: list[Tables], stop: Counts, pla
 
 
 def _stake(plan: Plan, tables: Sequence[Tables], budget: Amounts, count: int | None) -> Stake:
-    bills = bills_of(tables, budget)
+    bills = bills_of(tables, budget, may_be_free=count is not None)
     pairs = list(zip(tables, bills, strict=True))
     requests = [None if count is None else each.requests(bill, count, plan.skip) for each, bill in pairs]
     return Stake(

@@ -65,8 +65,10 @@ def reward_range_of(value: object, where: str) -> tuple[float, float]:
         return check_range((low, high))
 
 
-def problem_of_arms(entries: object, reward_range: object, where: str = "") -> Problem:
+def problem_of_arms(entries: object, reward_range: object, where: str = "", *, may_be_free: bool = True) -> Problem:
     """Make a problem of arms that a file describes one by one, with the reward range if one is declared.
+
+    An arm may cost nothing only if the file says how many requests there are.
 
     >>> arm = {"name": "a", "cost": 2, "reward": {"law": "bernoulli", "probability": 0.5}}
     >>> problem_of_arms([arm], None)
@@ -78,7 +80,7 @@ def problem_of_arms(entries: object, reward_range: object, where: str = "") -> P
     tables = [_arm_table(entry, f"{place}[{position}]") for position, entry in enumerate(entries)]
     names = _arm_names(tables, place)
     arms = [(name, f"{place}[{name!r}]", table) for name, table in zip(names, tables, strict=True)]
-    costs = {name: _cost(table, name, where) for name, where, table in arms}
+    costs = {name: _cost(table, name, where, may_be_free=may_be_free) for name, where, table in arms}
     laws = [_reward(table["reward"], f"{where}.reward") for _, where, table in arms]
     limits = {name: _limit(table["limit"], f"{where}.limit") for name, where, table in arms if "limit" in table}
     range_place = inside(where, "reward_range")
@@ -112,7 +114,7 @@ def _arm_names(tables: Sequence[Mapping[str, Any]], place: str) -> list[str]:
     return names
 
 
-def _cost(table: Mapping[str, Any], name: str, where: str) -> Any:
+def _cost(table: Mapping[str, Any], name: str, where: str, *, may_be_free: bool) -> Any:
     """Return a cost, or `costs` by the names of resources."""
     if "costs" in table:
         where, given = f"{where}.costs", subtable(table["costs"], f"{where}.costs", "{ usd = 0.02, gpu_s = 1 }")
@@ -120,7 +122,7 @@ def _cost(table: Mapping[str, Any], name: str, where: str) -> Any:
     else:
         where, cost = f"{where}.cost", _amount(table["cost"], f"{where}.cost")
     with told_as(f"cost of arm {name!r}", where):
-        Problem({name: cost}, [Bernoulli(0.5)])  # for its checks
+        Problem({name: cost}, [Bernoulli(0.5)]).bill(1, may_be_free=may_be_free)  # for its checks
     return cost
 
 

@@ -860,6 +860,18 @@ class CampaignContract(ABC):
             assert len(other.ask(n=9)) == 9
         ads.verify()
 
+    def test_what_has_come_of_each_resource(self, store: AnyStore, clock: HandClock) -> None:
+        budget, costs = {"usd": 10, "gpu_s": 30}, {"a": {"usd": 1, "gpu_s": 2}}
+        jobs = new_campaign(
+            store, costs=costs, budget=budget, lease=None, requests_rate="1 per day", until=LATER, refill="1 day"
+        )
+        assert jobs.resources_available == {"usd": Decimal(1), "gpu_s": Decimal(3)}
+        assert jobs.ask() is not None
+        assert (jobs.available, jobs.resources_available["gpu_s"]) == (Decimal(0), Decimal(1))
+        clock.advance(86_400)
+        assert jobs.resources_available == {"usd": Decimal(1), "gpu_s": Decimal(4)}
+        assert new_campaign(store, "plain").resources_available == {}
+
     def test_what_has_come_of_a_refilled_budget_does_not_decide_what_an_overrun_is(
         self, store: AnyStore, tmp_path: Path, clock: HandClock
     ) -> None:

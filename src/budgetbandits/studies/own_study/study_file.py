@@ -203,7 +203,7 @@ def _source(table: Mapping[str, Any], folder: Path) -> Problem | Family:
         raise InvalidInput(f"problem and arms are {found}: give either {_PROBLEM_EXAMPLE}, or {ARMS_EXAMPLE}")
     reward_range = table.get("reward_range")
     if "arms" in table:
-        return problem_of_arms(table["arms"], reward_range)
+        return problem_of_arms(table["arms"], reward_range, may_be_free="requests" in table)
     if reward_range is not None:
         raise InvalidInput(
             f"reward_range is {shown(reward_range)}: it goes with [[arms]]; a family has its own, and that of "
