@@ -196,8 +196,20 @@ class Model:
         return "told" if pull.state == "told late" else pull.state
 
     def can_have_cost(self, pull: ModelPull, cost: Units) -> bool:
-        may_overrun = self.terms.on_overrun == "charge" and pull.arm != bb.SKIP
-        return may_overrun or all(amount <= price for amount, price in zip(cost, pull.price, strict=True))
+        return self._may_overrun(pull) or all(amount <= price for amount, price in zip(cost, pull.price, strict=True))
+
+    def has_room_for(self, pull: ModelPull, cost: Units) -> bool:
+        """Tell whether a settled pull can have cost so much after all: others may have what was given back."""
+        rows = zip(cost, pull.held, self.left(), self.overrun, strict=True)
+        return self._may_overrun(pull) or all(new - old <= left + overrun for new, old, left, overrun in rows)
+
+    def can_count_again(self, pull: ModelPull) -> bool:
+        """Tell whether the reward of a pull can be told, or would be the answer to one request too many."""
+        is_refused = self.terms.on_overrun == "refuse" and self.terms.arrivals is None and self._is_given_back(pull)
+        return not is_refused or self.requests_left(1, self.time) != 0
+
+    def _may_overrun(self, pull: ModelPull) -> bool:
+        return self.terms.on_overrun == "charge" and pull.arm != bb.SKIP
 
     def can_pull(self, arm: str, asked: int, time: int, *, by_name: bool = False) -> bool:
         """Tell whether an arm can be pulled, by the policy or by its name, if so many pulls are asked for now."""
@@ -349,6 +361,7 @@ class Model:
         after = tuple(held + change for held, change in zip(pull.held, entry.amounts, strict=True))
         check(pull.state != "open", entry, "adjusts a pull that is open")
         check(min(after) >= 0 and self.can_have_cost(pull, after), entry, "makes a pull cost", after)
+        check(self.has_room_for(pull, after), entry, "makes a pull cost", after, "with", self.left(), "left")
         check(entry.note and (after, entry.note) != (pull.held, pull.reason), entry, "gives no reason, or no new one")
         # A refund takes back overruns first. What is added is an overrun above the price, or where nothing is left.
         for place, (old, new, price) in enumerate(zip(pull.held, after, pull.price, strict=True)):

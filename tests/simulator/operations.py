@@ -212,8 +212,11 @@ class Tell(OfPull):
             return None if is_same else PullAlreadySettled
         if pull.state == "cancelled":
             return PullAlreadySettled
-        check(not is_possible, self, "was not taken, and the pull is still", pull)
-        return InvalidAmount
+        is_late = pull.state == "expired"
+        if not is_possible or (is_late and self.cost is not None and not model.has_room_for(pull, cost)):
+            return InvalidAmount
+        check(is_late and not model.can_count_again(pull), self, "was not taken, and the pull is still", pull)
+        return PullError
 
 
 @dataclass(frozen=True)
@@ -248,7 +251,7 @@ class Adjust(OfPull):
     def expected(self, pull: ModelPull, model: Model) -> type[Exception] | None:
         if pull.state == "open":
             return PullError
-        if not model.can_have_cost(pull, self.cost):
+        if not (model.can_have_cost(pull, self.cost) and model.has_room_for(pull, self.cost)):
             return InvalidAmount
         check(pull.held == self.cost, self, "was not taken, and the pull is still", pull)
         return None
