@@ -214,7 +214,11 @@ def live() -> None:
 
 def requests() -> None:
     print("\nWith requests against without, K = 100")
-    for policy, name in ((bb.fractional_kube(), "fractional_kube()"), (bb.recommended(), "recommended()")):
+    for policy, name in (
+        (bb.fractional_kube(), "fractional_kube()"),
+        (bb.kube(), "kube()"),
+        (bb.recommended(), "recommended()"),
+    ):
         with_requests, without = live_pair(policy, 100, requests=10**6), live_pair(policy, 100)
         slower(f"live ask + tell, {name}", with_requests, without, 1.5, 1e6, "us")
     print("fractional_kube(1/40) in simulate with requests, 5 each, moderate family:")

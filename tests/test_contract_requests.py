@@ -29,7 +29,7 @@ def situations(draw: st.DrawFn) -> Situation:
     """Whole costs, which may be 0, and anything from too little money to plenty."""
     costs = draw(st.lists(st.integers(0, 9), min_size=1, max_size=5))
     requests = draw(st.integers(1, 20))
-    budget = draw(st.integers(0, requests * max(costs)))
+    budget = draw(st.integers(1, max(requests * max(costs), 1)))
     return Situation(
         list(costs), budget, (0.0, 1.0), draw(st.integers(0, 99)), [None] * len(costs), requests, draw(st.booleans())
     )

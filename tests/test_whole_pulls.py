@@ -1,5 +1,6 @@
 """The greedy and the exact solution in whole numbers, with requests and several resources."""
 
+import math
 import random
 
 import numpy as np
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 import budgetbandits as bb
 from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.policies import whole_pulls
+from budgetbandits.policies.oracles import draw
 from budgetbandits.policies.relaxation import relaxed_pulls
-from budgetbandits.policies.whole_pulls import exact_pulls, greedy_pulls
+from budgetbandits.policies.whole_pulls import drawn_surely, exact_pulls, greedy_pulls
 from errands import errands, seen_by_oracle, with_requests
 from reference import Errand, stepwise_greedy
 
@@ -46,6 +48,25 @@ def test_the_greedy_exceeds_nothing_and_leaves_nothing_that_fits(errand: Errand)
 @given(errands(whole=True))
 def test_whole_prices_are_exact(errand: Errand) -> None:
     assert errand.is_allowed(greedy_pulls(*seen_by_oracle(errand)).tolist())
+
+
+def test_an_arm_that_is_drawn_surely_is_the_greedys() -> None:
+    chance = random.Random(1985)
+    sure = 0
+    for _ in range(1500):
+        arms, requests = chance.randint(1, 9), chance.choice([1, 7, 60, 1000, 10**6])
+        is_whole = chance.random() < 0.5
+        costs = [float(chance.randint(1, 9)) if is_whole else chance.uniform(1, 9) for _ in range(arms)]
+        odd = [chance.choice([1.0, 2.0, math.inf, -math.inf]) for _ in costs]
+        values = [value if chance.random() < 0.1 else chance.random() for value in odd]
+        limits = [chance.choice([None, chance.randint(1, requests)]) if chance.random() < 0.2 else None for _ in costs]
+        errand = Errand(values, [costs], [max(costs) + requests * chance.uniform(0.5, 9)], limits, requests, False)
+        worth, allowance, further = seen_by_oracle(errand)
+        for uniform in (0.0, chance.random(), chance.random(), 1 - 1e-12):
+            arm = drawn_surely(worth, allowance, further, uniform)
+            sure += arm >= 0
+            assert arm in (-1, draw(greedy_pulls(worth, allowance, further), uniform))
+    assert sure > 200
 
 
 @pytest.mark.parametrize("skip", [False, True])

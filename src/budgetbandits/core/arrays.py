@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from budgetbandits.core.compiled import kernel
 
-__all__ = ["UNLIMITED", "Counts", "Flags", "Floats", "copy_into", "greatest", "least", "put"]
+__all__ = ["UNLIMITED", "Counts", "Flags", "Floats", "copy_into", "greatest", "is_any", "least", "put"]
 
 UNLIMITED: Final = 2**62
 """How often an arm may be pulled that has no limit."""
@@ -41,6 +41,12 @@ def copy_into(array: Floats | Counts, numbers: Floats | Counts) -> None:
 def least(array: Floats | Counts) -> float:
     """Return the least number of an array; NaN if there is one."""
     return float(array[array.argmin()])
+
+
+@kernel
+def is_any(flags: Flags) -> bool:
+    """Tell whether any of them is true."""
+    return bool(flags[flags.argmax()])
 
 
 @kernel

@@ -176,12 +176,11 @@ class Learning:
         money = self._books.first
         return 1.0 if self._books.has_several else money.bill.unit.price(money.come)
 
-    def payable(self, money: float, requested: Requested) -> float:
+    def payable(self, money: float, requests_left: float, requested: Requested) -> float:
         """Return how much of the money left a pull may cost; with several resources, arms say so themselves."""
         if self.arms.resources is not None:
             return money
-        books = self._books
-        return payable(self.arms, self.greatest_costs, books.fallback, money, books.requests_left, requested)
+        return payable(self.arms, self.greatest_costs, self._books.fallback, money, requests_left, requested)
 
     def money_left(self) -> float:
         """Return the price of what is left; with several resources, let arms that cannot be paid be known."""

@@ -173,13 +173,13 @@ class Player:
     def now(self) -> Now:
         """Return what the policy is told of the moment."""
         learning, books, requested = self.learning, self.books, self._first.requested
-        money = learning.money_left()
+        money, requests_left = learning.money_left(), math.inf if requested is None else books.requests_left
         return moment_at(
             self._first,
             pull=learning.memory.next_pull(learning.past, books.pulls + learning.observed_in_all + 1),
-            budget_left=money if requested is None else learning.payable(money, requested),
+            budget_left=money if requested is None else learning.payable(money, requests_left, requested),
             money=money,
-            requests_left=math.inf if requested is None else books.requests_left,
+            requests_left=requests_left,
             arms_tried=learning.tried,
             reward_seen=learning.reward_seen,
             first_tries=learning.first_tries,
@@ -197,7 +197,7 @@ class Player:
 
     def _choose(self, now: Now, draw: float) -> int | None:
         books = self.books
-        if books.requests is not None and books.requests_left < 1:
+        if now.requested is not None and now.requested.requests_left < 1:
             return None
         if self.learning.cost_min > now.budget_left or books.is_overdrawn:
             return books.skip_arm if books.skip else None

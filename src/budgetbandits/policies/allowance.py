@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats, copy_into
+from budgetbandits.core.arrays import Counts, Floats, copy_into, is_any
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies.horizon import horizon_boundary
 from budgetbandits.policies.resources import Resources
@@ -123,6 +123,8 @@ def likely_costs(arms: Arms, requested: Requested | None) -> Floats:
     """Return what a pull of each arm is taken to cost: without requests the mean cost, with them see `likely_cost`."""
     if requested is None:
         return arms.mean_cost
+    if not is_any(arms.cost_low != arms.cost):  # known, and more than nothing
+        return arms.cost
     costs: Floats = np.minimum(arms.mean_cost, arms.cost)
     for arm in np.flatnonzero(arms.cost_low < arms.cost):
         costs[arm] = likely_cost(arms, int(arm), requested)

@@ -72,8 +72,9 @@ def neighbours(values: Floats, costs: Floats, money: float, skip: bool) -> tuple
             break
         heights = values - slope * costs
         top = int(heights.argmax())
+        height = float(heights[top])
         # Rounding may put the one or the other end of the line a little above it.
-        if float(heights[top]) <= max(dear_value - slope * dear_cost, cheap_value - slope * cheap_cost):
+        if height <= dear_value - slope * dear_cost or height <= cheap_value - slope * cheap_cost:
             break
         top_cost = float(costs[top])
         if top_cost <= money:

@@ -24,7 +24,7 @@ from budgetbandits.policies.allowance import Allowance, Further, is_money_alone,
 from budgetbandits.policies.hull import finite
 from budgetbandits.policies.knapsack import densest, exact_counts, greedy_counts, take, times
 from budgetbandits.policies.relaxation import mixture_of_two, relaxed_pulls, settled, solved_programme
-from budgetbandits.policies.whole_pulls import exact_pulls, greedy_pulls, most_of
+from budgetbandits.policies.whole_pulls import drawn_surely, exact_pulls, greedy_pulls, most_of
 
 __all__ = [
     "ORACLES",
@@ -293,6 +293,9 @@ def draw_by_density(values: Floats, allowance: Allowance, further: Further | Non
     and they need not be found.
     """
     if further is not None and not is_money_alone(further):
+        arm = drawn_surely(values, allowance, further, uniform)
+        if arm >= 0:
+            return arm
         return draw_or_decline(counts_by_density(values, allowance, further), further, uniform)
     costs, limits = allowance.costs, allowance.limits
     densities = values / costs

@@ -108,17 +108,14 @@ def mixture_of_two(values: Floats, allowance: Allowance, further: Further) -> tu
     """Return the two arms of the relaxation and the share of the latter, or -1 if it takes more than the hull."""
     if len(further.budgets) > 0 or further.requests == math.inf:
         return -1, -1, 0.0
-    money = allowance.budget / further.requests
-    cheap, dear, share = neighbours(values, allowance.costs, money, not fills(further))
-    if is_within_limit(cheap, 1.0 - share, allowance, further) and is_within_limit(dear, share, allowance, further):
+    requests, limits = further.requests, allowance.limits
+    cheap, dear, share = neighbours(values, allowance.costs, allowance.budget / requests, not fills(further))
+    # Anyone can be declined.
+    if (cheap == len(limits) or (1.0 - share) * requests <= int(limits[cheap])) and (
+        dear == len(limits) or share * requests <= int(limits[dear])
+    ):
         return cheap, dear, share
     return -1, -1, 0.0
-
-
-@kernel
-def is_within_limit(arm: int, share: float, allowance: Allowance, further: Further) -> bool:
-    """Tell whether an arm can answer a share of the requests; anyone can be declined."""
-    return arm == len(allowance.limits) or share * further.requests <= int(allowance.limits[arm])
 
 
 @allocating

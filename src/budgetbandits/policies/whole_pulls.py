@@ -8,20 +8,21 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, greatest, least
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import pay_often, rounded_down
 from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.policies.allowance import Allowance, Further
-from budgetbandits.policies.hull import finite
+from budgetbandits.policies.hull import finite, neighbours
 from budgetbandits.policies.knapsack import densest, take, times
 from budgetbandits.policies.relaxation import fills, mixture_of_two, settled, solved_programme, total_of
 
-__all__ = ["best_pulls", "exact_pulls", "greedy_pulls"]
+__all__ = ["best_pulls", "drawn_surely", "exact_pulls", "greedy_pulls"]
 
 _NODES_MAX: Final = 20_000
 _WHOLE: Final = 1e-9  # a number of pulls that is so near to a whole one is meant to be that
 _ROUGHLY: Final = 1e-6  # so near to a whole number may be what adds up to one
+_SURELY: Final = 1e-12  # relative: sums and products of a few numbers are computed to within less
 _TOLERANCE: Final = 1e-12  # of the total value: what sums of float64 and the simplex resolve
 
 
@@ -35,6 +36,59 @@ def greedy_pulls(values: Floats, allowance: Allowance, further: Further) -> Coun
         if np.all(counts <= allowance.limits):
             return counts
     return rounded_and_filled(values, allowance, further)
+
+
+@allocating
+def drawn_surely(values: Floats, allowance: Allowance, further: Further, uniform: float) -> int:
+    """Return the arm that is drawn from the greedy's set whatever fills it up in the end, or -1 if that matters.
+
+    Nearly all of the set are pulls of the two arms of the relaxation: the corner of the hull at which the money ends,
+    and the first that is exchanged for it. The others number at most what that leaves over the least exchange.
+    """
+    if not fills(further) or len(further.budgets) > 0:
+        return -1
+    costs, limits, budget, requests = allowance.costs, allowance.limits, allowance.budget, int(further.requests)
+    base, dear, _ = neighbours(values, costs, budget / requests, False)
+    if base == dear:
+        return -1
+    value, cost, dear_value = float(values[base]), float(costs[base]), float(values[dear])
+    step = float(costs[dear]) - cost
+    slope = (dear_value - value) / step
+    if not math.isfinite(slope):
+        return -1
+    # Is it the first exchange for certain?
+    heights = values - slope * costs
+    heights[base] = heights[dear] = -math.inf
+    gap = value - slope * cost - greatest(heights)
+    if not gap > _SURELY * (abs(value) + abs(dear_value) + slope * budget):
+        return -1
+    # How often at least and at most? What is left was rounded.
+    pulls, slack = (budget - requests * cost) / step, 2.0 + _SURELY * budget / step
+    if pulls + slack > int(limits[dear]) or requests - pulls + slack > int(limits[base]):
+        return -1
+    place = uniform * requests
+    # Another exchange costs more than the gap over the slope, or it brings nothing. If that says too little, look.
+    arm = arm_at(place, base, dear, requests, pulls, slack, (dear_value - value) / gap + 2.0)
+    if arm < 0:
+        steps = costs - cost
+        steps[steps <= 0.0] = math.inf
+        arm = arm_at(place, base, dear, requests, pulls, slack, step / least(steps) + 2.0)
+    return arm
+
+
+@kernel
+def arm_at(place: float, base: int, dear: int, requests: int, pulls: float, slack: float, others: float) -> int:
+    """Return the arm at a place of the set, where they stand by their numbers, or -1 if that is not sure.
+
+    Of the dear one there are so many pulls, up to the slack, so many at most of others, and the rest are of the base.
+    """
+    if dear < base:
+        if others <= place < pulls - slack:
+            return dear
+        return base if pulls + slack + others <= place < requests - others else -1
+    if others <= place < requests - pulls - slack - others:
+        return base
+    return dear if requests - pulls + slack <= place < requests - others else -1
 
 
 @allocating
