@@ -12,9 +12,17 @@ from budgetbandits.simulation.engine.cuda.batches import (
     obstacle_in,
     obstacle_to,
 )
-from budgetbandits.simulation.engine.cuda.gpu import Launch, bytes_free, check_gpu, gpu_name, play_batch
+from budgetbandits.simulation.engine.cuda.gpu import (
+    CudaDriverError,
+    Launch,
+    bytes_free,
+    check_gpu,
+    gpu_name,
+    play_batch,
+)
 
 __all__ = [
+    "CudaDriverError",
     "Game",
     "Kernel",
     "Launch",

@@ -9,6 +9,7 @@ import numpy as np
 from numba import cuda
 from numba.core import types
 from numba.cuda.core.errors import NumbaPerformanceWarning
+from numba.cuda.cudadrv.error import CudaDriverError
 
 from budgetbandits.errors import InvalidInput
 from budgetbandits.simulation.engine.compiler import SpecType
@@ -16,7 +17,7 @@ from budgetbandits.simulation.engine.cuda.batches import Kernel, results_for
 from budgetbandits.simulation.engine.cuda.registration import as_on_the_cpu
 from budgetbandits.simulation.engine.cuda.warp import LANES, WARPS, Batch, Results
 
-__all__ = ["Launch", "bytes_free", "check_gpu", "gpu_name", "play_batch"]
+__all__ = ["CudaDriverError", "Launch", "bytes_free", "check_gpu", "gpu_name", "play_batch"]
 
 _REGISTERS: Final = 64  # of a thread: with more, fewer warps are at work at a time
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 from numba.core import types
+from numba.core.datamodel import models
 from numba.cuda import ufuncs
 from numba.cuda.core.imputils import builtin_registry as lowering
 from numba.cuda.core.imputils import impl_ret_borrowed
@@ -19,6 +20,7 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.extending import overload_method, register_jitable
 from numba.cuda.mathimpl import get_binary_impl_for_fn_and_ty, get_unary_impl_for_fn_and_ty
+from numba.cuda.models import cuda_data_manager
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, builtin_registry, signature
 
 from budgetbandits.core.compiled import MARKED
@@ -100,6 +102,11 @@ def _let_kernels_call(name: str, arguments: int) -> str:
 
 
 # Named tuples
+
+# To a kernel they are handed number by number: numba-cuda launches it with as many arguments. It would otherwise take
+# over how the CPU's functions are handed them, as one value.
+cuda_data_manager.register(types.NamedTuple, models.TupleModel)
+cuda_data_manager.register(SpecType, models.TupleModel)
 
 
 class _Replace(AbstractTemplate):
