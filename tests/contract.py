@@ -208,13 +208,13 @@ def spelled(number: int) -> Given:
 
 def whole_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
     costs = draw(st.lists(st.integers(1, 12), min_size=1, max_size=MOST_ARMS))
-    return list(costs), draw(st.integers(0, MOST_PULLS * min(costs)))
+    return list(costs), draw(st.integers(1, MOST_PULLS * min(costs)))
 
 
 def decimal_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
     drawn = draw(st.lists(st.integers(3, 902), min_size=1, max_size=MOST_ARMS))
     most = MOST_PULLS * (min(drawn) // 3)
-    return [spelled(number) for number in drawn], spelled(draw(st.integers(0, 3 * most + 2)))
+    return [spelled(number) for number in drawn], spelled(draw(st.integers(3, 3 * most + 2)))
 
 
 def real_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
@@ -230,10 +230,10 @@ def real_money(draw: st.DrawFn) -> tuple[list[Given], Given]:
     ]
     least = min(map(float, costs))
     if draw(st.booleans()):
-        return costs, draw(st.floats(0, MOST_PULLS * least))
+        return costs, draw(st.floats(1e-9, MOST_PULLS * least))
     most = int(MOST_PULLS * least / max(map(float, costs))) // len(costs)
     counts = draw(numbers(0, max(most, 1), len(costs)))
-    return costs, sum(count * float(cost) for count, cost in zip(counts, costs, strict=True))
+    return costs, sum(count * float(cost) for count, cost in zip(counts, costs, strict=True)) or least / 2
 
 
 def limited(draw: st.DrawFn, arms: int) -> list[int | None]:
@@ -457,7 +457,7 @@ class PolicyContract:
             best_set = learner.best_set()
 
     @contract_settings
-    @given(situations, st.integers(0, 99))
+    @given(situations, st.integers(1, 99))
     @unless_too_hard
     def test_asks_for_nothing_when_the_budget_is_less_than_every_cost(
         self, case: Case, situation: Situation, percent: int
