@@ -10,13 +10,15 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.core.arrays import Floats
+from budgetbandits.core.specs import classes_of
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Arms, Now
 from budgetbandits.policies.memories import Everything
+from budgetbandits.policies.promises import has_ceilings, has_floor
 from budgetbandits.policies.state import arm_of
 from budgetbandits.simulation.engine.ceilings import play_ceilings
-from budgetbandits.simulation.engine.compiler import classes_of, compile_entry
-from budgetbandits.simulation.engine.dispatch import has_ceilings, has_floor, play_run
+from budgetbandits.simulation.engine.compiler import compile_entry
+from budgetbandits.simulation.engine.dispatch import play_run
 from states import arms_of, now_of
 from test_play import (
     GO_ON,

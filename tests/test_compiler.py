@@ -17,14 +17,15 @@ from budgetbandits.simulation.engine.dispatch import COMPILE_TIME
 
 PACKAGE = Path(bb.__file__).parent
 OWN_KERNEL = (
-    "from budgetbandits.simulation.engine.ceilings import surely_drawn\n"
+    "from budgetbandits.policies.ceilings import surely_drawn\n"
     "from budgetbandits.simulation.engine.compiler import compile_entry\n"
     "entry = compile_entry(surely_drawn, frozenset())\n"
     "print(entry(10.0, 3.0, 5, 2.0, 1.0), sum(entry.stats.cache_hits.values()))\n"
 )
 USERS_INDEX = (
     "import mine, numpy as np\n"
-    "from budgetbandits.simulation.engine.compiler import classes_of, compile_entry\n"
+    "from budgetbandits.core.specs import classes_of\n"
+    "from budgetbandits.simulation.engine.compiler import compile_entry\n"
     "entry = compile_entry(mine.slope_of, frozenset(classes_of(mine.Steep())))\n"
     "print(entry(mine.Steep(), 4), sum(entry.stats.cache_hits.values()))\n"
 )

@@ -8,8 +8,8 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Everything
+from budgetbandits.policies.promises import is_mixed
 from budgetbandits.simulation.engine import mixtures
-from budgetbandits.simulation.engine.dispatch import is_mixed
 from budgetbandits.simulation.engine.mixtures import play_mixtures, upper_hull
 from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.world import world_of

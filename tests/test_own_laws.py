@@ -14,12 +14,13 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.core.registry import Registry
+from budgetbandits.core.specs import classes_of
 from budgetbandits.core.streams import CHARGE, REWARD, uniform
 from budgetbandits.errors import InvalidInput, OutputError, SlowLawWarning
 from budgetbandits.problems.laws import SteadyLaw
 from budgetbandits.problems.laws.table import draw_from, tabulate
 from budgetbandits.simulation.engine import laws as engine_laws
-from budgetbandits.simulation.engine.compiler import classes_of, compile_entry
+from budgetbandits.simulation.engine.compiler import compile_entry
 from budgetbandits.simulation.engine.laws import compiled, laws_in
 from budgetbandits.studies.leaderboard.suite import read_suite
 from budgetbandits.studies.own_study.run import run_study

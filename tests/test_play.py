@@ -1,9 +1,12 @@
 """A compiled run makes the decisions of the live learner, and the tournament those of the plain scan."""
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from random import Random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,10 +14,11 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import Amount, PriceList
+from budgetbandits.live.ceilings import LiveCeilings
 from budgetbandits.policies.memories import Everything
 from budgetbandits.problems.laws.changing import Law
 from budgetbandits.simulation.engine import world
-from budgetbandits.simulation.engine.dispatch import call, play_run
+from budgetbandits.simulation.engine.dispatch import SteadyCall, call, play_run
 from budgetbandits.simulation.engine.lines import play_lines
 from budgetbandits.simulation.engine.live import CompiledChoice
 from budgetbandits.simulation.engine.play import play_any
@@ -78,11 +82,13 @@ def some_problems(seed: int, count: int, most_arms: int) -> list[tuple[bb.Proble
 
 
 def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int, run: int) -> bb.Learner:
+    """Return a learner that has played to the end, and has looked at every arm at each pull."""
     learner = bb.Learner(policy, problem.tables.costs[0].amounts, budget, problem.reward_range, seed, run=run)
     done = Counter[str | int]()
-    while pull := learner.ask():
-        learner.tell(pull, problem.reward(pull.arm, done[pull.arm], seed=seed, run=run))
-        done[pull.arm] += 1
+    with patch("budgetbandits.live.choosing.CEILING_ARMS", math.inf):
+        while pull := learner.ask():
+            learner.tell(pull, problem.reward(pull.arm, done[pull.arm], seed=seed, run=run))
+            done[pull.arm] += 1
     return learner
 
 
@@ -176,7 +182,7 @@ def test_the_tournament_is_the_same_in_plain_python() -> None:
 
 
 def live_story(policy: bb.Policy) -> list[object]:
-    """Return what a learner says who is told late, cancelled, restored and changed."""
+    """Return what a learner says who is told late or of lesser costs, cancelled, restored and changed."""
     chance = Random(5)
     learner = bb.Learner(policy, bb.paper_problem("moderate", arms=60, seed=4).costs, 1500, (0, 1), seed=2)
     told: list[object] = []
@@ -186,7 +192,7 @@ def live_story(policy: bb.Policy) -> list[object]:
             if chance.random() < 0.1:
                 learner.cancel(pull)
             else:
-                learner.tell(pull, chance.random())
+                learner.tell(pull, chance.random(), cost=0 if chance.random() < 0.1 else None)
         else:
             told.append(learner.ask())
         if step == 200:
@@ -208,6 +214,56 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
 
 
 @pytest.mark.parametrize(
+    "oracle", [bb.oracles.Fractional(), bb.oracles.DensityGreedy(), bb.oracles.CostBlind()], ids=repr
+)
+@pytest.mark.parametrize(
+    ("index", "options"),
+    [
+        (bb.indices.HorizonKLUCB(), {"lazy": True}),
+        (bb.indices.HorizonKLUCB(untold=0.5), {"clip": True, "lazy": True}),
+        (bb.indices.LearnedRangeKLUCB(), {}),
+        (bb.indices.KLUCB(), {"clip": True}),
+        (bb.indices.OmegaUCB(), {"lazy": True}),
+        (bb.indices.BayesUCB(), {}),
+        (bb.indices.MOSS(), {"lazy": True}),
+    ],
+    ids=repr,
+)
+def test_a_learner_with_ceilings_goes_on_as_one_without(
+    index: bb.indices.Index, options: Mapping[str, bool], oracle: bb.oracles.Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = bb.IndexPolicy(index, oracle, **options)
+    monkeypatch.setattr("budgetbandits.live.choosing.CEILING_ARMS", math.inf)
+    plain = live_story(policy)
+    led = count_calls(monkeypatch, LiveCeilings, "choose")
+    monkeypatch.setattr("budgetbandits.live.choosing.CEILING_ARMS", 1)
+    assert live_story(policy) == plain
+    assert len(led) > 100
+
+
+def test_so_does_one_with_compiled_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("budgetbandits.live.choosing.CEILING_ARMS", math.inf)
+    plain = live_story(bb.recommended())
+    led = count_calls(monkeypatch, SteadyCall, "__call__")
+    monkeypatch.setattr("budgetbandits.live.choosing.CEILING_ARMS", 1)
+    monkeypatch.setattr("budgetbandits.live.choosing.COMPILED_ARMS", 1)
+    assert live_story(bb.recommended()) == plain
+    assert len(led) > 100
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, cls: type, name: str) -> list[object]:
+    """Return a list that gets longer with each call of a method."""
+    method, calls = getattr(cls, name), list[object]()
+
+    def counted(self: object, *given: object) -> object:
+        calls.append(self)
+        return method(self, *given)
+
+    monkeypatch.setattr(cls, name, counted)
+    return calls
+
+
+@pytest.mark.parametrize(
     "policy",
     [
         bb.recommended(),
@@ -225,6 +281,7 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
 def test_a_learner_who_decides_compiled_goes_on_as_one_in_python(
     policy: bb.Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("budgetbandits.live.choosing.CEILING_ARMS", math.inf)
     plain = live_story(policy)
     asked = []
 

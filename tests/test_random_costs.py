@@ -15,9 +15,11 @@ import pytest
 from scipy import stats
 
 import budgetbandits as bb
+from budgetbandits.core.specs import classes_of
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState, RoundedCostWarning
-from budgetbandits.simulation.engine.compiler import classes_of, compile_entry
-from budgetbandits.simulation.engine.dispatch import has_ceilings, play_run
+from budgetbandits.policies.promises import has_ceilings
+from budgetbandits.simulation.engine.compiler import compile_entry
+from budgetbandits.simulation.engine.dispatch import play_run
 from shared_policies import BY_CEILINGS, BY_SCAN, KUBE, WITH_A_PLAN
 from states import arms_of, asked, now_of
 from test_play import GO_ON, NO_MARKS, assert_equal, scanned, world_of

@@ -6,12 +6,12 @@ all it is, it compares by value, goes into JSON and back without running any cod
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from budgetbandits.errors import InvalidInput, InvalidState
 
-__all__ = ["Spec", "require", "require_flag", "require_spec"]
+__all__ = ["Spec", "classes_of", "is_packaged_throughout", "require", "require_flag", "require_spec"]
 
 _LARGEST = 1e100  # squares of parameters stay finite
 _PACKAGE = __name__.partition(".")[0]
@@ -73,6 +73,20 @@ class Spec:
             return found(**values)
         except TypeError as error:
             raise InvalidState(f"{name!r} cannot be restored from {dict(data)!r}: {error}") from error
+
+
+def classes_of(spec: Spec) -> Iterator[type[Spec]]:
+    """Return the class of a spec and of all specs in its fields, with what these classes inherit from."""
+    yield from (cls for cls in type(spec).__mro__ if issubclass(cls, Spec))
+    for field in dataclasses.fields(spec):
+        value = getattr(spec, field.name)
+        if isinstance(value, Spec):
+            yield from classes_of(value)
+
+
+def is_packaged_throughout(spec: Spec) -> bool:
+    """Tell whether all parts of a spec are of this package: a user's may read variables that change."""
+    return all(cls.is_packaged() for cls in classes_of(spec))
 
 
 _CLASSES: dict[str, type[Spec]] = {}

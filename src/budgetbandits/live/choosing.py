@@ -1,7 +1,8 @@
-"""How a live policy is asked for its choice: by a tournament, compiled, or in plain Python. The answer is the same."""
+"""How a live policy is asked for its choice: by ceilings or a tournament, compiled or not. The answer is the same."""
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -9,17 +10,30 @@ from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.books import Books
 from budgetbandits.core.optional import is_installed
 from budgetbandits.errors import PolicyError
+from budgetbandits.live.ceilings import LiveCeilings
 from budgetbandits.live.learning import Learning
 from budgetbandits.policies import Policy
-from budgetbandits.policies.state import Now
+from budgetbandits.policies.indices import LinearIndex
+from budgetbandits.policies.state import Arms, Now
 
 if TYPE_CHECKING:
-    from budgetbandits.simulation.engine import CompiledChoice, LiveTournament
+    from budgetbandits.simulation.engine import CompiledChoice
 
 __all__ = ["Chooser"]
 
+CEILING_ARMS: Final = 5  # fewer are looked at all together in less time
 COMPILED_ARMS: Final = 500  # from so many arms on, most policies would take milliseconds in Python
 TOURNAMENT_ARMS: Final = 2_000  # from so many on, NumPy's scan takes longer than the compiled tournament
+
+
+class Shortcut(Protocol):
+    """Chooses as a policy does, without a look at every arm."""
+
+    def choose(self, now: Now, uniform: float) -> int | None:
+        """Return the arm to pull, or None if that takes a look at every arm."""
+
+    def change(self, arms: Arms, arm: int, moment: Callable[[], Now]) -> None:
+        """Take note that an arm was pulled, or one of its rewards told; the function returns the moment."""
 
 
 class Chooser:
@@ -41,15 +55,15 @@ class Chooser:
         self._policy = policy
         self._books = books
         self._learning = learning
-        # A tournament knows neither random costs nor limits nor requests nor several resources.
+        # No shortcut knows random costs, limits, requests or several resources.
         is_simple = books.first.bill.least is None and books.requests is None and not books.has_several
         self._is_plain = is_simple and not np.any(books.limits < UNLIMITED)
         self._has_few = len(books.names) < COMPILED_ARMS
-        self._tournament: LiveTournament | None = None
+        self._shortcut: Shortcut | None = None
 
     def choose(self, now: Now, uniform: float) -> int:
         """Return the arm that the policy chooses, which can be pulled, or raise."""
-        arm = self._policy.choose(self._learning.shown, now, uniform) if self._has_few else self._choice(now, uniform)
+        arm = self._choice(now, uniform)
         self._check(arm, now)
         return int(arm)
 
@@ -58,39 +72,54 @@ class Chooser:
         """Whether there are so many arms that machine code chooses, which may have to be compiled first."""
         return not self._has_few and self._has_numba
 
-    @property
-    def has_tournament(self) -> bool:
-        """Whether a tournament is under way, and has to be told of all that happens."""
-        return self._tournament is not None
-
-    def note_change(self, arm: int, now: Now) -> None:
-        """Let the tournament know that an arm was pulled, or one of its rewards told."""
-        if self._tournament is not None:
-            self._tournament.change(self._learning.arms, arm, now)
+    def note_change(self, arm: int, moment: Callable[[], Now]) -> None:
+        """Take note that an arm was pulled, or one of its rewards told; the function returns the moment."""
+        if self._shortcut is not None:
+            self._shortcut.change(self._learning.arms, arm, moment)
 
     def start_over(self) -> None:
-        """Take note that a pull no longer counts: the clock of a tournament cannot be turned back."""
-        self._tournament = None
+        """Take note that a pull no longer counts: the clock of a shortcut cannot be turned back."""
+        self._shortcut = None
 
     def _choice(self, now: Now, uniform: float) -> int:
-        self._tournament = self._tournament or self._new_tournament(now)
-        if self._tournament is not None:
-            try:
-                return self._tournament.choose(now, uniform)
-            except BaseException:  # such as Ctrl-C, in the midst of a round
-                self.start_over()
-                raise
+        arm = self._choice_by_shortcut(now, uniform)
+        if arm is not None:
+            return arm
         if self._compiled is not None:
             return self._compiled.choose(self._learning.past.arms, now, uniform)
         return self._policy.choose(self._learning.shown, now, uniform)
 
-    def _new_tournament(self, now: Now) -> "LiveTournament | None":
-        if len(self._books.names) < TOURNAMENT_ARMS or not self._is_plain or not self._has_numba:
+    def _choice_by_shortcut(self, now: Now, uniform: float) -> int | None:
+        if self._new_shortcut is None:
             return None
-        from budgetbandits.simulation.engine import LiveTournament
+        try:
+            if self._shortcut is None:
+                self._shortcut = self._new_shortcut(now)
+            return self._shortcut.choose(now, uniform)
+        except BaseException:  # such as Ctrl-C, in the midst of a round
+            self.start_over()
+            raise
 
-        policy = self._policy
-        return LiveTournament(policy, self._learning.arms, now) if LiveTournament.serves(policy) else None
+    @cached_property
+    def _new_shortcut(self) -> Callable[[Now], Shortcut] | None:
+        """What makes a shortcut, if there is one for this policy with these arms."""
+        arms, policy, known = len(self._books.names), self._policy, self._learning.past.arms
+        if not self._is_plain:
+            return None
+        if arms >= TOURNAMENT_ARMS and self._has_numba:
+            from budgetbandits.simulation.engine import LiveTournament
+
+            if LiveTournament.serves(policy):
+                return partial(LiveTournament, policy, self._learning.arms)
+        if arms < CEILING_ARMS or not LiveCeilings.serves(policy):
+            return None
+        if self._has_few:  # lines are evaluated all together in less time
+            return None if isinstance(policy.index, LinearIndex) else partial(LiveCeilings, policy, known)
+        if not self._has_numba:
+            return None
+        from budgetbandits.simulation.engine import compiled_lead
+
+        return partial(LiveCeilings, policy, known, lead=compiled_lead(policy))
 
     @cached_property
     def _compiled(self) -> "CompiledChoice | None":

@@ -272,8 +272,7 @@ class Player:
         self._chooser.start_over()
 
     def _note_change(self, arm: int) -> None:
-        if self._chooser.has_tournament:
-            self._chooser.note_change(arm, self.now())
+        self._chooser.note_change(arm, self.now)
 
     def draw_of(self, number: int) -> float:
         """Return the uniform number by which a pull was drawn."""

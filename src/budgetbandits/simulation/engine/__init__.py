@@ -4,13 +4,14 @@ Importing this package imports Numba, so nothing imports it before a simulation 
 """
 
 from budgetbandits.simulation.engine.dispatch import numbered, play_run, play_runs, solve_freely, solver_for
-from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament
+from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament, compiled_lead
 from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, world_of
 
 __all__ = [
     "NO_ARM",
     "CompiledChoice",
     "LiveTournament",
+    "compiled_lead",
     "numbered",
     "outcomes_of",
     "play_run",

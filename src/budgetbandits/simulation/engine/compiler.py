@@ -18,7 +18,7 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
@@ -50,7 +50,6 @@ from budgetbandits.simulation.engine.tournament import Tree
 __all__ = [
     "are_importable",
     "arose_in_compiler",
-    "classes_of",
     "compile_entry",
     "digest_of_sources",
     "finder_of",
@@ -390,15 +389,6 @@ def _source_of(module: str) -> Path | None:
     """Return the file of a module of this package, or None if there is no such module."""
     stem = _PACKAGE.parent.joinpath(*module.split("."))
     return next((file for file in (stem.with_suffix(".py"), stem / "__init__.py") if file.is_file()), None)
-
-
-def classes_of(spec: Spec) -> Iterator[type[Spec]]:
-    """Return the class of a spec and of all specs in its fields, with what these classes inherit from."""
-    yield from (cls for cls in type(spec).__mro__ if issubclass(cls, Spec))
-    for field in dataclasses.fields(spec):
-        value = getattr(spec, field.name)
-        if isinstance(value, Spec):
-            yield from classes_of(value)
 
 
 def are_importable(classes: Iterable[type[Spec]]) -> bool:

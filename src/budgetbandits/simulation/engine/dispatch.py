@@ -4,12 +4,11 @@ import contextlib
 import functools
 import itertools
 import logging
-import math
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple, TypeGuard
+from typing import Any, Final, NamedTuple
 
 import numba
 import numpy as np
@@ -18,14 +17,21 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.resources import Bill
-from budgetbandits.core.specs import Spec
+from budgetbandits.core.specs import Spec, classes_of
 from budgetbandits.errors import SlowPolicyWarning
-from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
-from budgetbandits.policies.indices import UCB1, Index, LinearIndex, ScalarIndex
+from budgetbandits.policies import EpsilonFirst, Forgetful, Policy
+from budgetbandits.policies.indices import UCB1, Index
 from budgetbandits.policies.knapsack import SETS_MOST, best_counts, unbounded_counts
 from budgetbandits.policies.memories import Discount, Everything, Memory
-from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
-from budgetbandits.policies.state import Arm, Now, first_moment, moment_at
+from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Oracle
+from budgetbandits.policies.promises import (
+    has_ceilings,
+    has_floor,
+    is_best_first,
+    is_mixed,
+    is_tournament,
+    takes_best_first,
+)
 from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.optima import Solver
 from budgetbandits.problems.tables import Tables
@@ -33,7 +39,6 @@ from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import (
     are_importable,
     arose_in_compiler,
-    classes_of,
     compile_entry,
     reason_of,
     shortened,
@@ -50,7 +55,6 @@ __all__ = [
     "COMPILE_TIME",
     "SteadyCall",
     "call",
-    "is_tournament",
     "numbered",
     "play_run",
     "play_runs",
@@ -70,7 +74,6 @@ _AS_MANY_ARMS: Final = 20  # take as much time in Python as a knapsack does with
 _ARMS_TO_COMPILE: Final = 300_000  # in all knapsacks: in Python they take a second, each time
 _SETS_IN_PYTHON: Final = 10_000
 _TREES: Final = 64  # grown together; more of them would outlive what Python first looks at for garbage
-_PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
 
 class Loop(NamedTuple):
@@ -227,118 +230,6 @@ def _is_on_disk() -> bool:
     types = tuple(map(numba.typeof, (np.ones(1), np.ones(1), 1.0, SETS_MOST)))
     with global_compiler_lock:  # to load is to change what Numba knows of types, while another thread may compile
         return entry._cache.load_overload(types, entry.targetctx) is not None
-
-
-def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
-    """Tell whether a tournament makes the decisions of a policy."""
-    return is_best_first(policy) and not policy.clip and not policy.lazy and has_lines(policy.index)
-
-
-def is_best_first(policy: Policy) -> TypeGuard[IndexPolicy]:
-    """Tell whether a policy has an index, and an oracle that begins with the best arm by it."""
-    # Exactly this class: a user's subclass may do anything.
-    return type(policy) is IndexPolicy and takes_best_first(policy.oracle)
-
-
-def is_mixed(policy: Policy) -> TypeGuard[IndexPolicy]:
-    """Tell whether a policy mixes arms by an index of single arms."""
-    return type(policy) is IndexPolicy and type(policy.oracle) is Fractional and has_ceilings(policy.index)
-
-
-@functools.cache
-def has_lines(index: Index) -> bool:
-    """Tell whether an index is nothing but lines in a clock, and keeps what `LinearIndex` promises.
-
-    The promises are tried out at a few points. An index that breaks them is played without the tournament.
-    """
-    if not isinstance(index, LinearIndex) or type(index).bounds is not LinearIndex.bounds:
-        return False
-    slopes = [float(index.slope(pulls, 1.0)) for pulls in _PROBES]
-    clocks = [float(index.clock(pull)) for pull in _PROBES]
-    return all(0 <= value < math.inf for value in slopes + clocks) and (
-        slopes == sorted(slopes, reverse=True) and clocks == sorted(clocks)
-    )
-
-
-@functools.cache
-def has_ceilings(index: Index) -> bool:
-    """Tell whether an index evaluates single arms and, as far as some probes show, keeps what that promises."""
-    if not isinstance(index, ScalarIndex) or type(index).bounds not in (ScalarIndex.bounds, LinearIndex.bounds):
-        return False
-    return all(
-        _never_falls([_tried(index, pulls, mean, pull, 1e4) for pull in _PROBES if pull > pulls])
-        and _never_falls([_tried(index, pulls, mean, 2 * pulls, float(left)) for left in _PROBES])
-        and _never_falls([_tried(index, pulls, mean, 2 * pulls, 1e4, arms_tried) for arms_tried in (10, 4, 1)])
-        for pulls in _PROBES[:-1]
-        for mean in (0.0, 0.3, 0.9, 1.0)
-    ) and all(
-        _never_falls([_untried(index, cost, pull, 1e4) for pull in _PROBES])
-        and _never_falls([_untried(index, cost, 100, float(left)) for left in _PROBES])
-        and _never_falls([_untried(index, cost, 100, 1e4, arms_tried) for arms_tried in (10, 4, 1)])
-        for cost in (0.5, 2.0)
-    )
-
-
-@functools.cache
-def has_floor(index: ScalarIndex, clip: bool) -> bool:
-    """Tell whether no value of an index, cut or not, is below the mean, as far as some probes show; costs are known."""
-    top = index.top(1.2, 1.2, _moment(100, 1e4, 4)) if clip else math.inf
-    return all(
-        min(_tried(index, pulls, mean, pull, left, is_random=False), top) >= mean - 1e-12
-        for pulls in _PROBES[:-1]
-        for pull in _PROBES
-        for mean in (0.0, 0.3, 0.9)  # no more than the greatest reward seen
-        for left in (1.0, 100.0, 1e4)
-        if pull > pulls
-    )
-
-
-def _tried(
-    index: ScalarIndex,
-    pulls: int,
-    mean: float,
-    pull: int,
-    left: float,
-    arms_tried: int = 4,
-    *,
-    is_random: bool = True,
-) -> float:
-    """Return the value of an arm whose rewards are 0 or 1 about half as often as its mean allows."""
-    squares = mean * mean + 0.5 * mean * (1.0 - mean)
-    arm = Arm(
-        cost=2.0,
-        pulls=pulls,
-        told=pulls,
-        mean=mean,
-        reward_sum=pulls * mean,
-        reward_squares=pulls * squares,
-        cost_low=0.5,
-        mean_cost=1.2,
-        cost_sum=pulls * 1.2,
-        cost_squares=pulls * 1.6,
-    )
-    if not is_random:
-        arm = arm._replace(cost=1.2, cost_low=1.2, cost_sum=0.0, cost_squares=0.0)
-    return float(index.value(arm, _moment(pull, left, arms_tried)))
-
-
-def _untried(index: ScalarIndex, cost: float, pull: int, left: float, arms_tried: int = 4) -> float:
-    return float(index.untried(cost, _moment(pull, left, arms_tried)))
-
-
-def _moment(pull: int, left: float, arms_tried: int) -> Now:
-    first = first_moment(np.full(10, 3.0), float(_PROBES[-1]), 0.0, 1.0)
-    first_tries = np.array([0.6, 3.0 * arms_tried, 3.0, 1.0, 1.0])
-    return moment_at(first, pull, left, left, math.inf, arms_tried, 0.9, first_tries)
-
-
-def _never_falls(values: list[float]) -> bool:
-    return all(later >= earlier - 1e-9 * abs(earlier) for earlier, later in itertools.pairwise(values))
-
-
-def takes_best_first(oracle: Oracle) -> bool:
-    """Tell whether an oracle begins with the densest arm, or the most valuable one."""
-    return type(oracle) in (DensityGreedy, Fractional, CostBlind)
 
 
 def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any) -> Any:

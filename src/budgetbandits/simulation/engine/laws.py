@@ -24,11 +24,11 @@ from numba.extending import intrinsic, overload
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import kernel
-from budgetbandits.core.specs import Spec
+from budgetbandits.core.specs import Spec, classes_of
 from budgetbandits.errors import SlowLawWarning
 from budgetbandits.problems.laws.base import SLACK, SteadyLaw, check_uniform, within
 from budgetbandits.problems.laws.table import BUILT_IN, LawsInPython, LawTable, OtherLaws
-from budgetbandits.simulation.engine.compiler import arose_in_compiler, classes_of, compile_entry, reason_of, shortened
+from budgetbandits.simulation.engine.compiler import arose_in_compiler, compile_entry, reason_of, shortened
 
 __all__ = ["CompiledLaws", "compiled", "laws_in"]
 

@@ -1,18 +1,21 @@
 """Decisions of a live learner with many arms: by a tournament, which does not look at every arm, or compiled."""
 
 import math
+from collections.abc import Callable
 from typing import TypeGuard
 
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.compiled import allocating
+from budgetbandits.core.specs import is_packaged_throughout
 from budgetbandits.policies import IndexPolicy, Policy
-from budgetbandits.policies.indices import LinearIndex
+from budgetbandits.policies.ceilings import Ceilings, lead
+from budgetbandits.policies.indices import LinearIndex, ScalarIndex
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
+from budgetbandits.policies.promises import is_tournament
 from budgetbandits.policies.state import Arms, Now
-from budgetbandits.simulation.engine.compiler import classes_of
-from budgetbandits.simulation.engine.dispatch import SteadyCall, call, is_tournament
+from budgetbandits.simulation.engine.dispatch import SteadyCall, call
 from budgetbandits.simulation.engine.lines import draw_leaf
 from budgetbandits.simulation.engine.tournament import (
     Tree,
@@ -25,7 +28,7 @@ from budgetbandits.simulation.engine.tournament import (
     play_path,
 )
 
-__all__ = ["CompiledChoice", "LiveTournament"]
+__all__ = ["CompiledChoice", "LiveTournament", "compiled_lead"]
 
 
 class LiveTournament:
@@ -63,10 +66,10 @@ class LiveTournament:
         """Return the arm to pull."""
         return int(self._choose(self._index, self._tree, now.pull, now.budget_left, uniform, self._is_greedy))
 
-    def change(self, arms: Arms, arm: int, now: Now) -> None:
+    def change(self, arms: Arms, arm: int, moment: Callable[[], Now]) -> None:
         """Update an arm that was pulled, or whose reward was told; the pull number must not have fallen since."""
         pulls, mean = int(arms.pulls[arm]), float(arms.mean[arm])
-        self._change(self._index, self._tree, int(self._place[arm]), pulls, mean, self._span, now.pull)
+        self._change(self._index, self._tree, int(self._place[arm]), pulls, mean, self._span, moment().pull)
 
 
 class CompiledChoice:
@@ -80,8 +83,8 @@ class CompiledChoice:
 
     @staticmethod
     def serves(policy: Policy) -> bool:
-        """Tell whether all parts of a policy are from this package: a user's may read variables that change."""
-        return all(cls.is_packaged() for cls in classes_of(policy))
+        """Tell whether a policy can be compiled and still decide the same."""
+        return is_packaged_throughout(policy)
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -90,6 +93,19 @@ class CompiledChoice:
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm to pull."""
         return int(self._choose(self._policy, arms, now, uniform))
+
+
+def compiled_lead(policy: IndexPolicy) -> Callable[..., tuple[int, float]]:
+    """Return `lead` of ceilings, compiled for a policy."""
+    return SteadyCall(lead_in, policy)
+
+
+@allocating
+def lead_in(
+    policy: IndexPolicy, index: ScalarIndex, arms: Arms, now: Now, ceilings: Ceilings, last: int, rival: float
+) -> tuple[int, float]:
+    """Return the arm that is worth most for its weight, and its rival."""
+    return lead(policy, index, arms, now, ceilings, last, rival)
 
 
 @allocating

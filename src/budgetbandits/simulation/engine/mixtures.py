@@ -18,12 +18,12 @@ from budgetbandits.core.arrays import Counts, Floats, copy_into
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies import IndexPolicy
 from budgetbandits.policies.allowance import likely_cost, likely_costs, promised_of
+from budgetbandits.policies.ceilings import is_news, worth
 from budgetbandits.policies.hull import neighbours
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Memory
 from budgetbandits.policies.relaxation import is_kept
 from budgetbandits.policies.state import Arms, Now, Requested, money_left, requests_left_of
-from budgetbandits.simulation.engine.ceilings import is_news, worth
 from budgetbandits.simulation.engine.play import begin, choice_number, decline, finish, goes_on, moment, pull_arm
 from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World
 

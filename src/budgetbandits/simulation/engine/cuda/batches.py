@@ -9,13 +9,13 @@ from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.money import PriceList
 from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
+from budgetbandits.policies.promises import has_ceilings, has_floor, is_best_first, is_tournament
 from budgetbandits.problems.laws.table import BUILT_IN, LawsInPython, stacked
 from budgetbandits.problems.laws.truncated_gaussian import TruncatedGaussian
 from budgetbandits.problems.tables import Tables, is_changing
 from budgetbandits.simulation.engine.cuda.lines import READY, Lines, play_lines
 from budgetbandits.simulation.engine.cuda.scalar import Notes, play_scalar
 from budgetbandits.simulation.engine.cuda.warp import Batch, Gaussians, Laws, Results, Rules
-from budgetbandits.simulation.engine.dispatch import has_ceilings, has_floor, is_best_first, is_tournament
 from budgetbandits.simulation.engine.laws import compiled
 
 __all__ = ["Game", "Kernel", "batch_of", "bytes_of_run", "kernel_of", "obstacle_in", "obstacle_to", "results_for"]
