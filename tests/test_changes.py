@@ -179,6 +179,26 @@ def test_a_pull_keeps_the_price_at_which_it_was_asked_for() -> None:
         each.tell(new, 0.5)
 
 
+@pytest.mark.parametrize("price", ["0.20", "0.05"])
+@pytest.mark.parametrize("become", ["cancelled", "released", "released and told", "told cheaper", "charged"])
+def test_a_pull_from_before_a_new_price_adds_up_whatever_becomes_of_it(become: str, price: str) -> None:
+    learner = bb.Learner(bb.kube(), {"a": "0.10", "b": "0.30"}, 10, (0, 1), seed=1, unit="0.01")
+    pull = learner.ask(arm="a")
+    assert pull is not None
+    learner.reprice("a", price)
+    if become == "cancelled":
+        learner.cancel(pull)
+    elif become == "told cheaper":
+        learner.tell(pull, 0.5, cost="0.01")
+    else:
+        learner._player.expire(learner._player.books.find(pull), release=become != "charged")
+        if become == "released and told":
+            learner.tell(pull, 0.5)
+    learner.ask()
+    restored = bb.Learner.from_json(learner.to_json())
+    assert (restored.money, restored.to_json()) == (learner.money, learner.to_json())
+
+
 @pytest.mark.parametrize("memory", [None, bb.memories.Window(9), bb.memories.Discount(0.5)])
 def test_where_prices_are_doubled_so_is_what_was_learned_of_them(memory: bb.memories.Memory | None) -> None:
     policy = bb.kube() if memory is None else bb.Forgetful(bb.kube(), memory)

@@ -70,7 +70,7 @@ def some_problem(chance: Random, most_arms: int) -> bb.Problem:
 
 def some_budget(chance: Random, problem: bb.Problem) -> float:
     most = chance.choice([0.5, 3.0, float(problem.costs.sum()), 30.0 * len(problem), 3000.0])
-    return round(chance.uniform(0, most), chance.choice([0, 2]))
+    return round(chance.uniform(0, most), chance.choice([0, 2])) or 0.01
 
 
 @cache

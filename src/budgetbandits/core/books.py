@@ -334,8 +334,8 @@ class Books:
         is_released = self.expired.pop(reservation.number).is_released
         if is_released:  # it was pulled after all, and its cost was given back
             self._count(reservation.arm, 1)
-            for account, price in zip(self.accounts, reservation.prices, strict=True):
-                account.saved += price
+            for account in self.accounts:
+                account.saved += account.price(reservation.arm)
         return is_released
 
     def restore_pulls(self, arm: int, pulls: int) -> None:
@@ -359,6 +359,7 @@ class Books:
         self._handed_out.pop(reservation.number, None)
         for account, price in zip(self.accounts, reservation.prices, strict=True):
             account.reserved -= price
+            account.saved -= account.price(reservation.arm) - price  # the arm may have another price by now
 
     def expect(self, requests_left: int, budgets: Sequence[int]) -> None:
         """Expect so many more requests, for so much: numbers that may change, and with which nothing is certain."""

@@ -105,8 +105,9 @@ def _let_kernels_call(name: str, arguments: int) -> str:
 
 # To a kernel they are handed number by number: numba-cuda launches it with as many arguments. It would otherwise take
 # over how the CPU's functions are handed them, as one value.
-cuda_data_manager.register(types.NamedTuple, models.TupleModel)
-cuda_data_manager.register(SpecType, models.TupleModel)
+_kernel_models: Any = cuda_data_manager
+_kernel_models.register(types.NamedTuple, models.TupleModel)
+_kernel_models.register(SpecType, models.TupleModel)
 
 
 class _Replace(AbstractTemplate):
