@@ -400,6 +400,28 @@ def test_more_runs_are_added_and_a_changed_list_is_another_study(
     assert outputs(out) == before
 
 
+def test_of_a_slow_policy_fewer_runs_are_played_and_it_is_compared_in_these(
+    file: Path, tmp_path: Path, whole: Leaderboard
+) -> None:
+    file.write_text(LIST.replace("epsilon = 0.1\n", "epsilon = 0.1\nruns = 2\n"), encoding="utf-8")
+    out = tmp_path / "out"
+    bb.compare(file, out=out, runs=4, progress=False)
+    board = bb.compare(file, out=out, progress=False)
+    for mine, all_runs in zip(board.cells, whole.cells, strict=True):
+        if mine.policy != "eps-first":
+            assert mine == all_runs
+            continue
+        first, kube = (sample(whole, mine.problem, policy, mine.budget)[:2] for policy in (mine.policy, "KUBE"))
+        assert mine.runs == 2
+        assert (mine.mean, mine.median, mine.p95, mine.worst) == pytest.approx(reference.beside_kube(first, kube))
+    for duel in board.duels:
+        if duel.rival == "eps-first":
+            both = (sample(whole, duel.problem, policy, duel.budget)[:2] for policy in (duel.policy, duel.rival))
+            mean, rival = map(reference.total, both)
+            assert duel.ratio == pytest.approx(mean / rival)
+    assert "5 runs of each (of slow ones fewer: 2 of eps-first), from seed 11." in (out / "report.md").read_text()
+
+
 # What is played
 
 

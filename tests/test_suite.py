@@ -19,6 +19,9 @@ EARLIER_SEEDS = {  # of the reproduction, of earlier leaderboards, and of what `
     *range(281_700, 281_820),
     *range(282_700, 282_820),
     *range(290_000, 290_200),
+    *range(295_800, 295_820),
+    *range(296_800, 296_820),
+    *range(321_000, 321_060),
 }
 POLICIES = '[policies.mine]\npolicy = "kube"\nwidth = 0.5\n'
 PROBLEMS = '[problems.coins]\nfamily = "bernoulli"\narms = 3\n'
@@ -175,12 +178,13 @@ def test_problems_on_different_terms_are_played_and_told_of(tmp_path: Path) -> N
         (
             POLICIES + "widht = 3",
             "policies.mine.widht is 3, but there is no such key: did you mean 'width'? "
-            "allowed are policy, width, memory, origin",
+            "allowed are policy, width, memory, origin, runs",
         ),
         (
             POLICIES + 'origen = "own"',
             "policies.mine.origen is 'own', but there is no such key: did you mean 'origin'?",
         ),
+        (POLICIES + "runs = 0", "policies.mine.runs is 0: give a whole number from 1"),
         (POLICIES + 'origin = "bought"', "policies.mine.origin is 'bought': it must be one of published, own"),
         ('[problems.a]\nfamily = "beto"', "problems.a.family is 'beto': did you mean 'beta'?"),
         (PROBLEMS + "concentration = 3", "problems.coins.concentration is 3, but there is no such key"),

@@ -164,6 +164,10 @@ class Runs:
         columns = {name: array[chosen] for name, array in self._columns.items()}
         return Runs(columns, self.policies, self.seed, self.source)
 
+    def among(self, policies: Mapping[str, Policy]) -> "Runs":
+        """Return the same rows as a part of those of more policies, of which some have none here."""
+        return Runs(self._columns, policies, self.seed, self.source)
+
     # Figures
 
     def plot(self, *, against: "Against" = "optimum", per_log: bool = False, title: str | None = None) -> "ShownFigure":

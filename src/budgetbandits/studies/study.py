@@ -7,7 +7,7 @@ however the work was cut, and a start that asks for more runs adds the missing o
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -124,6 +124,8 @@ class Study:
         Whether to keep the pulls of each arm.
     exact_optimum
         Whether to solve for the exact optimum; without, regret is against the fractional one.
+    fewer_runs
+        Of some policies, not all of them, only so many runs are played: the first ones.
     """
 
     cases: Mapping[str, Case]
@@ -132,10 +134,11 @@ class Study:
     seed: int
     arm_pulls: bool = False
     exact_optimum: bool = True
+    fewer_runs: Mapping[str, int] = field(default_factory=dict)
 
     def identity(self) -> dict[str, Any]:
         """Return what decides the rows, as JSON can hold it."""
-        return {
+        told = {
             "package": __version__,
             "cases": {name: case.identity() for name, case in self.cases.items()},
             "policies": {name: policy.to_data() for name, policy in self.policies.items()},
@@ -144,6 +147,7 @@ class Study:
             "arm_pulls": self.arm_pulls,
             "exact_optimum": self.exact_optimum,
         }
+        return told | {"fewer_runs": dict(self.fewer_runs)} if self.fewer_runs else told
 
 
 @dataclass(frozen=True)
@@ -190,12 +194,14 @@ def _next_step(step: int, seconds: float) -> int:
 def _simulated(
     study: Study, name: str, first_run: int, runs: int, machine: Machine, advance: Callable[[int], object]
 ) -> Runs:
+    """Play the next runs, so many at most, of the policies that have not had enough."""
     case = study.cases[name]
-    return simulate(
+    ends = {policy: end for policy, end in study.fewer_runs.items() if end > first_run}
+    played = simulate(
         case.source,
-        study.policies,
+        {policy: each for policy, each in study.policies.items() if policy in ends or policy not in study.fewer_runs},
         study.budgets if case.budgets is None else case.budgets,
-        runs=runs,
+        runs=min([first_run + runs, *ends.values()]) - first_run,
         seed=study.seed + case.seed_offset,
         workers=machine.workers,
         engine=machine.engine,
@@ -208,6 +214,7 @@ def _simulated(
         batch=case.batch,
         delay=case.delay,
     )
+    return played.among(study.policies)
 
 
 class _Shelf:

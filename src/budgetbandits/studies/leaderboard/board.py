@@ -2,7 +2,8 @@
 
 A cell is a problem with a budget. All figures of a cell are shares of the mean regret of KUBE with width 1 on the same
 instances and rewards, against the fractional optimum. Intervals are 95% intervals of one cell, and of the ratio of
-two means of paired runs; with many cells, some of them miss.
+two means of paired runs; with many cells, some of them miss. Of a slow policy fewer runs may be played: its shares are
+of KUBE's regret in these same runs, and policies are compared by their shares.
 """
 
 import html
@@ -168,12 +169,12 @@ class Leaderboard:
         for problem, runs in self.runs.items():
             for budget in runs.budgets:
                 kube = self._regrets(problem, self.reference, budget)
-                optimum = float(runs.of("fractional_optimum", self.reference, budget).mean())
-                has_regret = kube.mean() > _ROUNDING * optimum
+                optima = runs.of("fractional_optimum", self.reference, budget)
+                has_regret = kube.mean() > _ROUNDING * optima.mean()
                 for policy in runs.policy_names:
                     sample = self._regrets(problem, policy, budget)
-                    shares = _beside(sample, kube) if has_regret else [math.nan] * 7
-                    regret = float(sample.mean())
+                    shares = _beside(sample, kube[: len(sample)]) if has_regret else [math.nan] * 7
+                    regret, optimum = float(sample.mean()), float(optima[: len(sample)].mean())
                     told = (self.origins[policy], len(sample), regret, ratio_of(regret, optimum))
                     yield Cell(problem, budget, policy, *told, *shares)
 
@@ -206,8 +207,9 @@ class Leaderboard:
             rivals = [cell for cell in cells.values() if cell.origin == PUBLISHED]
             if policy not in cells or not rivals:
                 continue
-            mine, rival = cells[policy], min(rivals, key=lambda cell: cell.regret)
-            regret, theirs = (self._regrets(problem, name, budget) for name in (policy, rival.policy))
+            mine, rival = cells[policy], min(rivals, key=lambda cell: cell.mean)
+            runs = min(mine.runs, rival.runs)
+            regret, theirs = (self._regrets(problem, name, budget)[:runs] for name in (policy, rival.policy))
             ratio, low, high = ratio_interval(regret, theirs)
             verdict = _verdict(regret, theirs, low, high)
             of_rival = (rival.policy, rival.mean, rival.p95)
@@ -293,7 +295,7 @@ def standings(cells: Sequence[Cell]) -> Table[Standing]:
     least: dict[tuple[str, float], float] = {}
     for cell in cells:
         key = (cell.problem, cell.budget)
-        least[key] = min(cell.regret, least.get(key, math.inf))
+        least[key] = min(cell.mean, least.get(key, math.inf))
     found = []
     for policy in dict.fromkeys(cell.policy for cell in cells):
         mine = [cell for cell in cells if cell.policy == policy]
@@ -307,7 +309,7 @@ def standings(cells: Sequence[Cell]) -> Table[Standing]:
                 p99=_geometric_mean([cell.p99 for cell in mine]),
                 cell_max=max(cell.mean for cell in mine),
                 worst=max(cell.worst for cell in mine),
-                best_in=sum(cell.regret == least[cell.problem, cell.budget] for cell in mine),
+                best_in=sum(cell.mean == least[cell.problem, cell.budget] for cell in mine),
             )
         )
     return Table(sorted(found, key=lambda standing: standing.mean))
@@ -316,10 +318,10 @@ def standings(cells: Sequence[Cell]) -> Table[Standing]:
 def against_published(cells: Sequence[Cell], policy: str) -> Table[AgainstPublished]:
     """Return a policy beside every published one, the strongest first."""
     cells = comparable(cells)
-    mine = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == policy}
+    mine = {(cell.problem, cell.budget): cell.mean for cell in cells if cell.policy == policy}
     found = []
     for rival in dict.fromkeys(cell.policy for cell in cells if cell.origin == PUBLISHED):
-        theirs = {(cell.problem, cell.budget): cell.regret for cell in cells if cell.policy == rival}
+        theirs = {(cell.problem, cell.budget): cell.mean for cell in cells if cell.policy == rival}
         both = [(mine[key], theirs[key]) for key in mine if key in theirs]
         ratio = _geometric_mean([ratio_of(first, second) for first, second in both])
         found.append(AgainstPublished(policy, rival, ratio, sum(first < second for first, second in both), len(both)))

@@ -83,12 +83,30 @@ def _list_blocks(board: Leaderboard, suite: Suite | None) -> list[Block]:
 
 def _overview(board: Leaderboard, seed: int) -> str:
     first = next(iter(board.runs.values()))
-    runs = board.cells[0].runs
+    runs = max(cell.runs for cell in board.cells)
+    fewer = {cell.policy: cell.runs for cell in board.cells if cell.runs < runs}
+    of_slow = f" (of slow ones fewer: {_listed(fewer)})" if fewer else ""
     problems = "problem" if len(board.runs) == 1 else "problems"
     return (
         f"{len(first.policies)} policies on {len(board.runs)} {problems} with {_told_of_budgets(board)}: "
-        f"{runs} runs of each, from seed {seed}."
+        f"{runs} runs of each{of_slow}, from seed {seed}."
     )
+
+
+def _listed(runs: Mapping[str, int]) -> str:
+    """Say of which policies there are how many runs.
+
+    >>> _listed({"BTS": 100, "IMED": 100, "KDE": 20})
+    '100 of BTS and IMED, 20 of KDE'
+    """
+    by_count: dict[int, list[str]] = {}
+    for policy, count in runs.items():
+        by_count.setdefault(count, []).append(policy)
+    return ", ".join(f"{count} of {_enumerated(policies)}" for count, policies in by_count.items())
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, ["; ".join(names[:-1]), names[-1]]))
 
 
 def _told_of_budgets(board: Leaderboard) -> str:

@@ -201,12 +201,18 @@ def contest(
             budgets=amounts,
             seed=first_seed,
             exact_optimum=False,
+            fewer_runs=_fewer_runs(suite, reference) if policies is None else {},
         ),
         run_total,
         {name: _origin(name, policy, suite) for name, policy in played.items()},
         reference,
         suite if policies is None else None,
     )
+
+
+def _fewer_runs(suite: Suite, reference: str) -> dict[str, int]:
+    """Return of which policies not all runs are played; of the one that the others are compared with, they are."""
+    return {name: each.runs for name, each in suite.policies.items() if each.runs is not None and name != reference}
 
 
 def _cases(sources: Mapping[str, Problem | Family], suite: Suite) -> dict[str, Case]:

@@ -85,13 +85,13 @@ def _best(cells: Sequence[Cell]) -> dict[Place, Cell]:
     best: dict[Place, Cell] = {}
     for cell in comparable(cells):
         place = (cell.problem, cell.budget)
-        if place not in best or cell.regret < best[place].regret:
+        if place not in best or cell.mean < best[place].mean:
             best[place] = cell
     return best
 
 
 def _shortfall(cell: Cell, best: Cell) -> Shortfall:
-    ratio = ratio_of(cell.regret, best.regret)
+    ratio = ratio_of(cell.mean, best.mean)
     is_blind = ratio > _TWICE and cell.loss - best.loss > _MUCH
     return Shortfall(cell.policy, cell.problem, cell.budget, cell.loss, best.policy, best.loss, ratio, is_blind)
 
@@ -106,7 +106,7 @@ def ratios(cells: Sequence[Cell]) -> dict[str, list[float]]:
     best = _best(cells)
     found: dict[str, list[float]] = {}
     for cell in comparable(cells):
-        found.setdefault(cell.policy, []).append(ratio_of(cell.regret, best[cell.problem, cell.budget].regret))
+        found.setdefault(cell.policy, []).append(ratio_of(cell.mean, best[cell.problem, cell.budget].mean))
     return {policy: sorted(values) for policy, values in found.items()}
 
 

@@ -46,16 +46,28 @@ _ORIGINS: Final[Mapping[str, Origin]] = {PUBLISHED: PUBLISHED, OWN: OWN}
 
 _TABLES: Final = ("presets", "problems", "policies")
 _REQUESTS: Final = ("requests", "per_request", "skip")
+_OF_ENTRANTS: Final = ("origin", "runs")
 _TERMS: Final = ("budgets", "passes", "batch", "delay", *_REQUESTS)
 _OUTSTANDING_MOST: Final = 2**24 - 1
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """A policy on a list, and whether it was published or is the own idea of who wrote the list."""
+    """A policy on a list.
+
+    Attributes
+    ----------
+    policy
+        Which.
+    origin
+        Whether it was published or is the own idea of who wrote the list.
+    runs
+        So many runs are played of it at most, the first ones, since it is slow; None for all of them.
+    """
 
     policy: Policy
     origin: Origin
+    runs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -194,10 +206,11 @@ def _policies(tables: Mapping[str, Any]) -> dict[str, Entrant]:
     found = {}
     for name, entry in _entries(tables, "policies", '[policies.KUBE] with policy = "kube"').items():
         where = inside("policies", name)
-        parameters = {key: entry[key] for key in entry if key not in ("policy", "origin")}
-        policy = make_policy(entry.get("policy"), parameters, where, also=["origin"])
+        parameters = {key: entry[key] for key in entry if key not in ("policy", *_OF_ENTRANTS)}
+        policy = make_policy(entry.get("policy"), parameters, where, also=_OF_ENTRANTS)
         origin = choice(entry.get("origin", origin_of(policy)), _ORIGINS, inside(where, "origin"))
-        found[name] = Entrant(policy, origin)
+        runs = run_count(entry["runs"], inside(where, "runs")) if "runs" in entry else None
+        found[name] = Entrant(policy, origin, runs)
     return found
 
 
