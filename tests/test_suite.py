@@ -20,7 +20,6 @@ EARLIER_SEEDS = {  # of the reproduction, of earlier leaderboards, and of what `
     *range(282_700, 282_820),
     *range(290_000, 290_200),
     *range(295_800, 295_820),
-    *range(296_800, 296_820),
     *range(321_000, 321_060),
 }
 POLICIES = '[policies.mine]\npolicy = "kube"\nwidth = 0.5\n'

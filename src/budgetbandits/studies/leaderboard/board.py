@@ -82,7 +82,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """A policy beside that published one which has the smallest mean regret in the cell.
+    """A policy beside that published one which has the smallest mean regret in the cell, in the runs of both.
 
     Since the rival is chosen by its result in the same runs, the comparison favours it a little.
 
@@ -207,13 +207,22 @@ class Leaderboard:
             rivals = [cell for cell in cells.values() if cell.origin == PUBLISHED]
             if policy not in cells or not rivals:
                 continue
-            mine, rival = cells[policy], min(rivals, key=lambda cell: cell.mean)
-            runs = min(mine.runs, rival.runs)
-            regret, theirs = (self._regrets(problem, name, budget)[:runs] for name in (policy, rival.policy))
+            paired = {rival.policy: self._in_the_same_runs(problem, budget, policy, rival.policy) for rival in rivals}
+            mine, rival = (
+                cells[policy],
+                max(rivals, key=lambda cell: ratio_of(*(float(each.mean()) for each in paired[cell.policy]))),
+            )
+            regret, theirs = paired[rival.policy]
             ratio, low, high = ratio_interval(regret, theirs)
             verdict = _verdict(regret, theirs, low, high)
             of_rival = (rival.policy, rival.mean, rival.p95)
             yield Duel(policy, problem, budget, mine.mean, mine.p95, *of_rival, ratio, low, high, verdict)
+
+    def _in_the_same_runs(self, problem: str, budget: float, first: str, second: str) -> tuple[Floats, Floats]:
+        """Return the regrets of two policies in the runs that were played of both."""
+        both = self._regrets(problem, first, budget), self._regrets(problem, second, budget)
+        runs = min(map(len, both))
+        return both[0][:runs], both[1][:runs]
 
     def plot(self) -> "ShownFigure":
         """Draw the means of all cells as a heat map, the policies in the order of the standings.

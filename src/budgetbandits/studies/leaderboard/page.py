@@ -325,10 +325,11 @@ _ON_RECORDS = (
     "many cells it is the smaller."
 )
 _ON_DUELS = (
-    "In each cell the rival is the published policy with the smallest mean, chosen by the same runs, which favours it "
-    "a little. Ahead, level and behind say where the 95% interval of the ratio lies: below 1, around it, above it. "
-    "Intervals are for one cell each: of many, one in twenty is expected to miss. The budgets of a problem share "
-    "instances and rewards, so their cells are not independent; different problems share nothing."
+    "In each cell the rival is the published policy with the smallest mean, in the runs that were played of both, and "
+    "chosen by the same runs, which favours it a little. Ahead, level and behind say where the 95% interval of the "
+    "ratio lies: below 1, around it, above it. Intervals are for one cell each: of many, one in twenty is expected to "
+    "miss. The budgets of a problem share instances and rewards, so their cells are not independent; different "
+    "problems share nothing."
 )
 _ON_PROFILES = (
     "In what share of the cells the regret of a policy is at most so many times that of the best policy there, "

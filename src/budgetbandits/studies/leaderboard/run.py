@@ -84,7 +84,7 @@ def compare(
     budgets, runs, seed
         By default those of the preset.
     preset
-        "quick" takes a minute or two, "full" about half an hour on two cores, or an hour where costs are random.
+        "quick" takes a minute or two, "full" two hours on two cores, or an hour where costs are random.
     suite
         Which of the package's lists: "known" or "random" costs, "requests", or "worlds" with problems of many kinds.
     out
