@@ -16,6 +16,7 @@ from budgetbandits.studies.kube_paper.page import summary
 from budgetbandits.studies.leaderboard.board import Duel, against_published, standings, standings_table
 from budgetbandits.studies.leaderboard.cells import Cell
 from budgetbandits.studies.leaderboard.page import against_published_table, cell_tables, duel_table, tally, worst_cells
+from budgetbandits.studies.leaderboard.shortfalls import shortfalls
 from budgetbandits.studies.leaderboard.suite import read_suite
 from budgetbandits.studies.own_study.study_file import read
 from budgetbandits.studies.report import Document, Rows, to_markdown
@@ -173,6 +174,20 @@ def test_the_committed_leaderboard_with_requests_is_that_of_its_list() -> None:
         assert [*map(int, figures)] == [*(round(100 * each) for each in (row.mean, row.p95, row.cell_max)), row.best_in]
     assert 2 * rows["recommended"].best_in > len(mine)
     assert f"the smallest mean in {rows['recommended'].best_in} of {len(mine)} cells" in " ".join(section.split())
+
+
+def test_the_committed_leaderboard_of_the_worlds_is_that_of_its_list() -> None:
+    suite = read_suite(name="worlds")
+    report = (BOARD / "worlds" / "report.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")
+    cells: list[Cell] = committed("worlds/leaderboard.csv", Cell)
+    places = {(cell.problem, cell.budget) for cell in cells}
+    blind = sum(row.is_blind for row in shortfalls(cells, "recommended"))
+    assert f"SHA-256 of the file: {suite.digest}" in report
+    assert f"Seed {suite.presets['full'].seed}." in report
+    assert markdown(standings_table(standings(cells))) in report
+    assert f"{len({problem for problem, _ in places})} of the {len(suite.problems)} worlds, {len(places)} cells" in page
+    assert f"blind spot in {blind} of {len(places)}" in " ".join(page.split())
 
 
 def test_the_powers_of_the_requests_are_those_of_the_committed_study() -> None:
