@@ -65,8 +65,8 @@ def test_the_sensor_node_repeats_itself_with_the_same_seed_only() -> None:
     assert first != other
 
 
-def test_an_empty_battery_is_no_error() -> None:
-    output = output_of("sensor_node.py", "--battery", "0")
+def test_a_battery_that_is_nearly_empty_is_no_error() -> None:
+    output = output_of("sensor_node.py", "--battery", "0.01")
     assert "the battery pays for no task" in output
     assert all(row["done"] == 0 for row in sensor_rows(output).values())
 
@@ -74,9 +74,10 @@ def test_an_empty_battery_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--battery", "-5"], "argument --battery: budget is -5: a budget must be 0 or more"),
+        (["--battery", "-5"], "argument --battery: budget is -5: a budget must be greater than 0"),
+        (["--battery", "0"], "argument --battery: budget is 0: a budget must be greater than 0"),
         (["--battery", "nan"], "argument --battery: budget is NaN: give a number"),
-        (["--battery", "inf"], "argument --battery: budget is inf: a budget must be 0 or more, and finite"),
+        (["--battery", "inf"], "argument --battery: budget is inf: a budget must be greater than 0, and finite"),
         (["--battery", "full"], "argument --battery: budget is 'full': give a number"),
         (["--battery", "1e15"], "argument --battery: "),
         (["--seed", "-1"], "argument --seed: seed is -1: give a whole number"),

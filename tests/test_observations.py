@@ -52,7 +52,6 @@ def test_an_arm_that_costs_now_this_and_now_that_has_a_random_cost(file: Path) -
         ("arm,cost,reward\na,1,-0.5\n", "line 2: reward is -0.5: give a finite number of 0 or more"),
         ("arm,cost,reward\na,1,inf\n", "line 2: reward is Infinity: give a finite number of 0 or more"),
         ("arm,cost,reward\na,cheap,1\n", "line 2: cost is 'cheap': give a number"),
-        ("arm,cost,reward\na,0,1\na,0,0\n", "cost of arm 'a' is 0: a cost must be greater than 0"),
         ("arm,cost,reward\na,1,1\na,-2,1\n", "line 3: cost is -2: give a finite number of 0 or more"),
         ("arm,cost,reward\na,1,1\nb,1,1\n", "all arms pay 1.0 and nothing else: declare a wider reward_range"),
         (
@@ -69,6 +68,17 @@ def test_a_mistake_is_named_with_file_and_line(text: str, message: str, file: Pa
     with pytest.raises(InvalidInput) as caught:
         bb.problem_from_csv(file)
     assert str(caught.value).startswith(f"{file}: {message}")
+
+
+def test_an_arm_that_was_free_is_for_requests_only(file: Path) -> None:
+    file.write_text("arm,cost,reward\na,0,1\na,0,0\n", encoding="utf-8")
+    problem = bb.problem_from_csv(file)
+    with pytest.raises(
+        InvalidInput, match="cost of arm 0 is 0: a cost must be greater than 0; with a number of requests it"
+    ):
+        bb.simulate(problem, bb.kube(), 10, runs=1)
+    learner = bb.Learner.for_problem(problem, bb.kube(), 10, requests=3)
+    assert len(list(iter(learner.ask, None))) == 3
 
 
 def test_a_file_that_cannot_be_read(file: Path) -> None:

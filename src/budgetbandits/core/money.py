@@ -280,7 +280,7 @@ def price_list(
     also: Sequence[Amount] = (),
     is_real: bool = False,
     for_tells: bool = False,
-    may_be_free: bool = False,
+    may_be_free: bool | None = False,
 ) -> PriceList:
     """Find the unit that holds every cost and the budget exactly; it is no coarser than the one given.
 
@@ -298,7 +298,8 @@ def price_list(
         Where costs are random and no unit is given, take one that is fine enough for what pulls will turn out to cost:
         about a hundred-thousandth of the least of the greatest costs, if the budget can be counted in it.
     may_be_free
-        Whether a cost may be 0: only where there is a number of requests, since the budget would never end.
+        Whether a cost may be 0: only where there is a number of requests, since the budget would never end. None where
+        there can be no such number.
 
     Examples
     --------
@@ -330,7 +331,7 @@ def price_list(
         if not 0 < float(cost) < math.inf and not (may_be_free and cost == 0):
             least = "0 or more" if may_be_free else "greater than 0"
             rule = "finite" if cost > 1 else "at least 5e-324, the smallest float" if cost > 0 else least
-            rule += "; with a number of requests it may be 0" if cost == 0 else ""
+            rule += "; with a number of requests it may be 0" if cost == 0 and may_be_free is not None else ""
             raise InvalidAmount(f"cost of arm {name!r} is {cost}: a cost must be {rule}")
     lows = None if least == amounts else least
     details = [plain_amount(amount, "amount") for amount in also]

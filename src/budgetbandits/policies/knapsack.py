@@ -131,7 +131,7 @@ def relaxation(
     20.666667
     """
     worth, costs = _checked(values, costs)
-    bill = price_list(costs, range(len(costs)), budget)
+    bill = price_list(costs, range(len(costs)), budget, may_be_free=None)
     return relaxed_value(worth, bill.prices, bill.unit.price(bill.budget), limits_of(limits, range(len(costs))))
 
 
@@ -158,7 +158,7 @@ def _solve(
     limits: Limits | None,
 ) -> Solution:
     worth, costs = _checked(values, costs)
-    bill = price_list(costs, range(len(costs)), budget)
+    bill = price_list(costs, range(len(costs)), budget, may_be_free=None)
     counts = kernel(worth, bill.prices, bill.unit.price(bill.budget), limits_of(limits, range(len(costs))))
     units = sum(int(counts[arm]) * bill.unit.units(float(bill.prices[arm])) for arm in np.flatnonzero(counts))
     return Solution(counts, float(counts @ worth), bill.unit.amount(units))

@@ -15,7 +15,7 @@ from budgetbandits.problems.tables import Tables, alike, bills_of
 from budgetbandits.simulation.engine import NO_ARM
 from budgetbandits.simulation.engine.compiler import arose_in_compiler, reason_of
 from budgetbandits.simulation.engine.cuda import (
-    CudaDriverError,
+    CARD_ERRORS,
     Game,
     batch_of,
     bytes_free,
@@ -100,7 +100,7 @@ def _outcomes(plan: Plan, name: str, policy: Policy, games: Sequence[Game], runs
     batch = batch_of(games, marks, plan.seed, runs[0])
     try:
         pulls, ends, trace = play_batch(kernel_of(policy), batch)
-    except CudaDriverError:  # it was compiled, and the card cannot be used any more
+    except CARD_ERRORS:  # it was compiled, and the card cannot be used any more
         raise
     except Exception as error:
         if not arose_in_compiler(error):

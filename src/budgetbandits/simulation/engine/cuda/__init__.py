@@ -13,7 +13,7 @@ from budgetbandits.simulation.engine.cuda.batches import (
     obstacle_to,
 )
 from budgetbandits.simulation.engine.cuda.gpu import (
-    CudaDriverError,
+    CARD_ERRORS,
     Launch,
     bytes_free,
     check_gpu,
@@ -22,7 +22,7 @@ from budgetbandits.simulation.engine.cuda.gpu import (
 )
 
 __all__ = [
-    "CudaDriverError",
+    "CARD_ERRORS",
     "Game",
     "Kernel",
     "Launch",

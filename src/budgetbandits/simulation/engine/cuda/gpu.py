@@ -17,7 +17,10 @@ from budgetbandits.simulation.engine.cuda.batches import Kernel, results_for
 from budgetbandits.simulation.engine.cuda.registration import as_on_the_cpu
 from budgetbandits.simulation.engine.cuda.warp import LANES, WARPS, Batch, Results
 
-__all__ = ["CudaDriverError", "Launch", "bytes_free", "check_gpu", "gpu_name", "play_batch"]
+__all__ = ["CARD_ERRORS", "Launch", "bytes_free", "check_gpu", "gpu_name", "play_batch"]
+
+CARD_ERRORS: Final = (CudaDriverError,)
+"""After these the card cannot be used any more in this process."""
 
 _REGISTERS: Final = 64  # of a thread: with more, fewer warps are at work at a time
 
