@@ -14,8 +14,7 @@ import heapq
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, Self, TypeVar
 
 from budgetbandits.campaigns.chain import canonical, linked
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind, Snapshot
@@ -45,6 +44,7 @@ from budgetbandits.live.saving import restore_state, saved_state
 __all__ = ["FUNDING", "Fold", "Lease"]
 
 Answer = TypeVar("Answer")
+Given = ParamSpec("Given")
 Least = tuple[int | None, ...] | None
 
 FUNDING: Final = {Kind.DEPOSITED: "deposit", Kind.WITHDRAWN: "withdrawal"}
@@ -205,7 +205,7 @@ class Fold:
             raise JournalDamaged("its amount or its lease is not what the settings say")
         self._check_part(entry)
         self.expect(entry.time, entry.wanted - entry.part)
-        pull = self._policy_says(partial(self.player.ask, arm))
+        pull = self._policy_says(self.player.ask, arm)
         if pull is None:
             raise JournalDamaged(
                 "the budget left does not pay this arm, or it or the requests have reached their limit or end"
@@ -232,12 +232,12 @@ class Fold:
         pull = self._books.find_told(_present(entry.pull))
         self._check_arm(entry, pull)
         reward = self.player.learning.checked_reward(entry.reward, pull.arm)
-        is_late = pull.number in self._books.expired
-        if is_late and entry.amounts != self._nothing():
+        is_late, amounts = pull.number in self._books.expired, entry.amounts
+        if is_late and amounts != self._nothing():
             raise JournalDamaged("the pull was not outstanding, and no more money can be spent on it")
-        if not is_late and not self._books.can_have_cost(pull, entry.amounts):
+        if not is_late and not self._books.can_have_cost(pull, amounts):
             raise JournalDamaged("its amount is not what the pull can have cost")
-        self._policy_says(partial(self.player.tell, pull, reward, entry.amounts))
+        self._policy_says(self.player.tell, pull, reward, amounts)
         self._leases.pop(pull.number, None)
 
     def _fold_cancelled(self, entry: Entry) -> None:
@@ -361,7 +361,7 @@ class Fold:
             raise JournalDamaged(f"it should be pull {number}, with a reward, at what a pull of its arm can cost")
         observation = Observation(arm, self.player.learning.checked_reward(entry.reward, arm), entry.amounts)
         self._check_observed_part(entry)
-        self._policy_says(partial(self.player.observe, observation))
+        self._policy_says(self.player.observe, observation)
         digest = observed_digest(self._books, "" if entry.part == 0 else self._observed.digest, observation)
         is_last = entry.part + 1 == entry.wanted
         self._observed = _NONE_OBSERVED if is_last else _Observed(key, entry.wanted, entry.part + 1, digest)
@@ -423,10 +423,10 @@ class Fold:
             heapq.heappop(self._ends)  # settled, or renewed
         return None
 
-    def _policy_says(self, call: Callable[[], Answer]) -> Answer:
+    def _policy_says(self, call: Callable[Given, Answer], *args: Given.args, **named: Given.kwargs) -> Answer:
         """Return what a policy says; whatever it raises, if it is a user's own, is its own fault."""
         try:
-            return call()
+            return call(*args, **named)
         except BudgetBanditsError:
             raise
         except Exception as error:

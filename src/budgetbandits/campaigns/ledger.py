@@ -7,7 +7,6 @@ in, so that a ledger restored from a journal is the one that wrote it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from budgetbandits.campaigns.fold import FUNDING, Fold
@@ -356,7 +355,7 @@ class Ledger(Fold):
         if self._books.is_repeated(key, said_of_observations(self._books, seen)):
             return
         self._check_open("learns nothing more")
-        self._policy_says(partial(self.player.check_lessons, seen))  # before the first of them is written
+        self._policy_says(self.player.check_lessons, seen)  # before the first of them is written
         for part, (arm, reward, prices) in enumerate(seen):
             contents = {"arm": arm, "reward": reward, "key": key, "part": part, "wanted": len(seen)}
             self._write(Kind.OBSERVED, pull=self._books.asked + 1, **contents, **written(prices))
@@ -411,7 +410,7 @@ class Ledger(Fold):
     def _identify(self, pull: Pull | int) -> int:
         number = pull.id if isinstance(pull, Pull) else pull
         is_known = is_whole(number) and 1 <= number <= self._books.asked
-        if not is_known or not self._books.is_own(pull, self._reservation(number)):
+        if not is_known or not (self._books.is_at_hand(pull) or self._books.is_own(pull, self._reservation(number))):
             raise self._books.unknown(pull)
         if self._record(number).state is State.OBSERVED:
             raise UnknownPull(f"pull {number} was made elsewhere and observed: it has nothing to tell or to pay here")

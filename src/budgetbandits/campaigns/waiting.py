@@ -6,13 +6,11 @@ What is to be done is said once, by a generator that yields decisions and pauses
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from budgetbandits.campaigns.base_campaign import Asking
 from budgetbandits.campaigns.clerk import Clerk
 from budgetbandits.campaigns.ledger import Answered, Ledger
-from budgetbandits.core.checks import ArmName
 from budgetbandits.core.pulls import Pull
 from budgetbandits.core.steps import drive, drive_async
 from budgetbandits.errors import BudgetBanditsError, CampaignPaused
@@ -37,32 +35,19 @@ class _Tried(NamedTuple):
     entries: int
 
 
-def _steps(wanted: int, key: str | None, arm: ArmName | None, wait: float) -> Steps[list[Pull]]:
-    """Ask for so many pulls; if there is none, wait so many seconds for money that comes back."""
-    if wait > 0.0:
-        pulls, is_cut = yield from _waiting(wanted, key, arm, time.monotonic() + wait)
-    else:
-        pulls, is_cut = yield lambda ledger: ledger.ask_some(wanted, key, arm)
-    while is_cut:
-        try:
-            more, is_cut = yield partial(Ledger.ask_some, wanted=wanted, key=key, arm=arm, begun=len(pulls))
-        except BudgetBanditsError:  # what was handed out before stands, and is the answer
-            break
-        pulls += more
-    return pulls
-
-
-def _waiting(wanted: int, key: str | None, arm: ArmName | None, end: float) -> Steps[Answered]:
-    tried: _Tried = yield from _tried(wanted, key, arm, end)
+def _waiting(asking: Asking) -> Steps[Answered]:
+    """Ask for pulls; if there is none, wait for money that comes back."""
+    end = time.monotonic() + asking.wait
+    tried: _Tried = yield from _tried(asking, end)
     while not tried.answered.pulls and tried.may_come and time.monotonic() < end:
         yield from _until_changed(tried.entries, end)
-        tried = yield from _tried(wanted, key, arm, end)
+        tried = yield from _tried(asking, end)
     return tried.answered
 
 
-def _tried(wanted: int, key: str | None, arm: ArmName | None, end: float) -> Steps[_Tried]:
+def _tried(asking: Asking, end: float) -> Steps[_Tried]:
     def decide(ledger: Ledger) -> _Tried:
-        return _Tried(ledger.ask_some(wanted, key, arm), ledger.may_pay_later(), ledger.entries)
+        return _Tried(_once(asking)(ledger), ledger.may_pay_later(), ledger.entries)
 
     try:
         tried: _Tried = yield decide
@@ -83,6 +68,23 @@ def _until_changed(entries: int, end: float) -> Steps[None]:
             return
 
 
+def _rest(asking: Asking, pulls: list[Pull]) -> Steps[list[Pull]]:
+    """Ask for the rest of an answer that was cut: it takes several transactions."""
+    is_cut = True
+    while is_cut:
+        try:
+            more, is_cut = yield _once(asking, len(pulls))
+        except BudgetBanditsError:  # what was handed out before stands, and is the answer
+            break
+        pulls += more
+    return pulls
+
+
+def _once(asking: Asking, begun: int = 0) -> Callable[[Ledger], Answered]:
+    wanted, key, arm, _ = asking
+    return lambda ledger: ledger.ask_some(wanted, key, arm, begun)
+
+
 def ask(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
     """Ask for pulls in the thread that calls."""
 
@@ -92,7 +94,9 @@ def ask(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
         time.sleep(step)
         return clerk.entries_now()
 
-    return drive(_steps(*asking), perform)
+    # Mostly it is one step, which the way by a generator would double.
+    pulls, is_cut = drive(_waiting(asking), perform) if asking.wait > 0.0 else perform(_once(asking))
+    return drive(_rest(asking, pulls), perform) if is_cut else pulls
 
 
 async def ask_async(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
@@ -104,4 +108,5 @@ async def ask_async(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pul
         await asyncio.sleep(step)
         return await asyncio.to_thread(clerk.entries_now)
 
-    return await drive_async(_steps(*asking), perform)
+    pulls, is_cut = await (drive_async(_waiting(asking), perform) if asking.wait > 0.0 else perform(_once(asking)))
+    return await drive_async(_rest(asking, pulls), perform) if is_cut else pulls

@@ -512,11 +512,13 @@ class Books:
 
     def is_own(self, pull: Pull | int, reservation: Reservation) -> bool:
         """Tell whether a pull that is known by its id was handed out here, and is what it was."""
-        return (
-            not isinstance(pull, Pull)
-            or pull is self._handed_out.get(reservation.number)
-            or (pull.campaign == self.owner and pull == self.pull(reservation))
+        return self.is_at_hand(pull) or (
+            isinstance(pull, Pull) and pull.campaign == self.owner and pull == self.pull(reservation)
         )
+
+    def is_at_hand(self, pull: Pull | int) -> bool:
+        """Tell whether this is an id, or the very object that was handed out and is outstanding."""
+        return not isinstance(pull, Pull) or pull is self._handed_out.get(pull.id)
 
     def unknown(self, pull: object) -> UnknownPull:
         """Return the error for a pull that was not handed out here."""

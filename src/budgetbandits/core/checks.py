@@ -223,7 +223,7 @@ def check_on_overrun(on_overrun: OnOverrun) -> OnOverrun:
 
 def is_whole(number: object) -> TypeGuard[int]:
     """Tell whether this is a whole number; True and False are none."""
-    return isinstance(number, int | np.integer) and not isinstance(number, bool)
+    return type(number) is int or (isinstance(number, int | np.integer) and not isinstance(number, bool))
 
 
 def shown(value: object) -> str:

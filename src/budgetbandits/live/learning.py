@@ -1,7 +1,7 @@
 """What a live policy knows of its arms, and how that grows with every pull and reward."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from budgetbandits.core.money import PriceList
 from budgetbandits.core.pulls import Reservation
 from budgetbandits.errors import InvalidReward, PolicyError
 from budgetbandits.policies import Forgetful, Policy
-from budgetbandits.policies.forgetful import takes_notes
+from budgetbandits.policies.forgetful import learns_always, takes_notes
 from budgetbandits.policies.memories import Everything
 from budgetbandits.policies.reserve import note_what_is_left, payable
 from budgetbandits.policies.resources import Resources, learn_costs, resources_in, share_taken, shares_of
@@ -97,7 +97,7 @@ class Learning:
         self.past = self.memory.fresh(self.arms, _PULLS_MOST, reward_low, is_random)
         self.shown = read_only(self.past.arms)
         self._to_note = self.shown._replace(notes=self.arms.notes)
-        self._takes_notes = takes_notes(policy)
+        self._takes_notes, self._learns_always = takes_notes(policy), learns_always(policy)
         self.reward_seen = reward_low
         self.tried = 0
         self.first_tries = no_first_tries()
@@ -193,14 +193,20 @@ class Learning:
         self.cost_min = float(self.arms.cost.min())
         return left
 
-    def take_note(self, now: Now, arm: int) -> None:
+    def learns_from(self, arm: int, moment: Callable[[], Now]) -> bool:
+        """Return whether the policy will learn from the pull about to be made; the function returns the moment."""
+        if arm == self._books.skip_arm:
+            return False
+        return self._learns_always or bool(self._policy.learns(self.shown, moment()))
+
+    def take_note(self, arm: int, moment: Callable[[], Now]) -> None:
         """Let the policy take its notes of a pull about to be made; if it fails to, none of them stand."""
         if not self._takes_notes or arm == self._books.skip_arm:  # a million notes take a while to copy
             return
         notes = self.arms.notes
         before = notes.copy()
         try:
-            self._policy.take_note(self._to_note, now, arm)
+            self._policy.take_note(self._to_note, moment(), arm)
             wrong = np.flatnonzero(~np.isfinite(notes))
             if len(wrong) > 0:
                 noted = f"noted {notes[wrong[0]]} of arm {self._books.names[int(wrong[0])]!r}"
@@ -213,7 +219,7 @@ class Learning:
 
     def checked_reward(self, reward: float, arm: int) -> float:
         """Return a reward as a float, or raise unless it is one in the range."""
-        amount = reward if type(reward) is float else plain_reward(reward)
+        amount = plain_reward(reward)
         is_nothing = amount == 0 and arm == self._books.skip_arm  # what a declined request is worth
         if not self.reward_low <= amount <= self._reward_high and not is_nothing:
             raise InvalidReward(
@@ -294,6 +300,8 @@ class Learning:
 
 def plain_reward(reward: Any) -> float:
     """Return a reward as a float, whatever it is that was given; NaN if it is no number."""
+    if type(reward) is float:
+        return reward
     try:
         # A text is no reward, although float() would read it.
         return math.nan if isinstance(reward, str | bytes | bytearray) else float(reward)

@@ -205,14 +205,13 @@ class Player:
 
     def ask(self, arm: int | None = None) -> Reservation | None:
         """Reserve a pull of the arm that the policy chooses, or of the one given; None if it cannot be paid."""
-        now, books, learning = self.now(), self.books, self.learning
-        draw = self._draws[books.asked]
-        chosen = self._choose(now, draw) if arm is None else arm if books.can_pull(arm) else None
+        books, learning, draw = self.books, self.learning, self._draws[self.books.asked]
+        chosen = self.choose() if arm is None else arm if books.can_pull(arm) else None
         if chosen is None:
             return None
-        learns = chosen != books.skip_arm and bool(self.policy.learns(learning.shown, now))
+        learns = learning.learns_from(chosen, self.now)
         with Uninterrupted():
-            learning.take_note(now, chosen)
+            learning.take_note(chosen, self.now)
             pull = books.reserve(chosen)
             learning.begin(pull)
             self.decisions[pull.number] = Decision(learns, draw)

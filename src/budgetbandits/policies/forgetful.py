@@ -87,3 +87,10 @@ def takes_notes(policy: Policy) -> bool:
     if type(policy) is Forgetful:
         return takes_notes(policy.policy)
     return type(policy).take_note is not Policy.take_note
+
+
+def learns_always(policy: Policy) -> bool:
+    """Tell whether a policy learns from every pull, whatever the moment."""
+    if type(policy) is Forgetful:
+        return learns_always(policy.policy)
+    return type(policy).learns is Policy.learns

@@ -3,7 +3,7 @@
 import contextlib
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -95,12 +95,12 @@ class SqlBackend(Backend):
         self.where = where
         self._read_only = read_only
         # For `run`: all that a request needs in the usual case.
-        self.append_statement = self._plain(insert(entries))
         self.totals_statement = self._plain(_TOTALS)
         self.set_totals_statement = self._plain(_SET_TOTALS)
         self.page_statement = self._plain(_PAGE)
         self.key_statement = self._plain(_NUMBERS.where(entries.c.key == bindparam("key")))
         self.keys_statement = self._plain(_KEYS)
+        self._append_statements: dict[int, str] = {}
         self._driver_error: Any = engine.dialect.loaded_dbapi.Error
         self._process = os.getpid()
         self._is_closed = False
@@ -108,6 +108,15 @@ class SqlBackend(Backend):
     def _plain(self, statement: ClauseElement) -> str:
         """Return a statement as the driver takes it, with the values in the order in which they are written."""
         return str(statement.compile(dialect=self.engine.dialect))
+
+    def append_statement(self, width: int) -> str:
+        """Return the statement that appends entries by their first fields, so many; the others are null."""
+        statement = self._append_statements.get(width)
+        if statement is None:
+            columns = entries.c.keys()[: 1 + width]  # the campaign comes first
+            statement = str(insert(entries).compile(dialect=self.engine.dialect, column_keys=columns))
+            self._append_statements[width] = statement
+        return statement
 
     def run(self, connection: Connection, statement: str, values: Sequence[Any], *, is_for_each: bool = False) -> Ran:
         """Let the driver run a statement, once or for each of several values.
@@ -182,7 +191,7 @@ class SqlBackend(Backend):
     @undisturbed
     def find(self, name: str) -> CampaignRecord:
         """Return the campaign of that name."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             row = connection.execute(_RECORD.where(campaigns.c.name == name)).one_or_none()
         if row is None:
             raise NoSuchCampaign(
@@ -193,12 +202,12 @@ class SqlBackend(Backend):
     @undisturbed
     def list(self) -> Sequence[CampaignRecord]:
         """Return all campaigns."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return [self._record(row) for row in connection.execute(_RECORD.order_by(campaigns.c.id))]
 
     def journal(self, campaign: int) -> Journal:
         """Return the journal of a campaign; each look at it takes a connection for itself."""
-        return SqlJournal(self, campaign, self._reading)
+        return SqlJournal(self, campaign)
 
     @contextmanager
     def writing(self, campaign: int) -> Iterator[Transaction]:
@@ -208,12 +217,12 @@ class SqlBackend(Backend):
 
     def tokens(self) -> TokenTable:
         """Return the tokens; each look at them, or change, takes a connection for itself."""
-        return SqlTokenTable(self.where, self._reading, partial(self._committing, None))
+        return SqlTokenTable(self.where, self.reading, partial(self._committing, None))
 
     @undisturbed
     def time(self) -> int:
         """Return the time by the database's clock."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return self.time_of(connection)
 
     @undisturbed
@@ -235,7 +244,8 @@ class SqlBackend(Backend):
             raise WrongStore(f"{self.where} is damaged ({error}): restore it from a copy") from error
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Connection]:
+        """Lend a connection to read with."""
         self.check_usable()
         with self.in_words(), self.engine.connect() as connection:
             yield connection
@@ -288,16 +298,15 @@ class SqlJournal(Journal):
         The database.
     campaign
         The id of the campaign.
-    connected
-        Yields a connection to read with.
     """
 
-    def __init__(
-        self, backend: SqlBackend, campaign: int, connected: Callable[[], AbstractContextManager[Connection]]
-    ) -> None:
+    def __init__(self, backend: SqlBackend, campaign: int) -> None:
         self._backend = backend
         self._campaign = campaign
-        self._connected = connected
+
+    def _reading(self) -> AbstractContextManager[Connection]:
+        """Lend a connection to read with."""
+        return self._backend.reading()
 
     def entries(self, after: int, limit: int) -> Sequence[Entry]:
         """Return a page of the journal."""
@@ -305,7 +314,7 @@ class SqlJournal(Journal):
 
     @undisturbed
     def _page(self, after: int, limit: int) -> Sequence[Sequence[Any]]:
-        with self._connected() as connection:
+        with self._reading() as connection:
             return self._backend.run(connection, self._backend.page_statement, (self._campaign, after, limit)).rows
 
     def of_pull(self, pull: int) -> Sequence[Entry]:
@@ -318,7 +327,7 @@ class SqlJournal(Journal):
 
     @undisturbed
     def _is_known(self, key: str) -> bool:
-        with self._connected() as connection:
+        with self._reading() as connection:
             return bool(self._backend.run(connection, self._backend.key_statement, (self._campaign, key)).rows)
 
     def snapshot_before(self, number: int) -> Snapshot | None:
@@ -340,7 +349,7 @@ class SqlJournal(Journal):
 
     @undisturbed
     def _rows(self, statement: Select[Any], values: dict[str, object]) -> Sequence[Row[Any]]:
-        with self._connected() as connection:
+        with self._reading() as connection:
             return connection.execute(statement, {"campaign": self._campaign} | values).all()
 
 
@@ -355,7 +364,7 @@ class SqlTransaction(SqlJournal, Transaction):
     """A transaction on the journal of one campaign."""
 
     def __init__(self, backend: SqlBackend, connection: Connection, campaign: int) -> None:
-        super().__init__(backend, campaign, self._reading)
+        super().__init__(backend, campaign)
         self._connection = connection
         found = backend.run(connection, backend.totals_statement, (campaign,)).rows
         if not found:
@@ -394,8 +403,13 @@ class SqlTransaction(SqlJournal, Transaction):
                 f"{totals.spent} spent and {totals.reserved} reserved would exceed the budget of {totals.budget}"
             )
         self._backend.check_begun(self._connection)
-        rows = [(self._campaign, *entry) for entry in entries]  # the columns have the order of the fields
-        self._backend.run(self._connection, self._backend.append_statement, rows, is_for_each=True)
+        # The columns have the order of the fields. What a driver has to convert, such as None and the texts of an enum,
+        # takes it as long as all the rest: so kinds become plain texts, and fields that nobody uses are left out.
+        width = len(Entry._fields)
+        while all(entry[width - 1] is None for entry in entries):
+            width -= 1
+        rows = [(self._campaign, *entry[:2], str(entry.kind), *entry[3:width]) for entry in entries]
+        self._backend.run(self._connection, self._backend.append_statement(width), rows, is_for_each=True)
         known = self.totals.entries
         values = (*totals, self._campaign, known)
         if self._backend.run(self._connection, self._backend.set_totals_statement, values).changed != 1:

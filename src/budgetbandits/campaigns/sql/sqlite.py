@@ -223,7 +223,7 @@ class SqliteBackend(SqlBackend):
         for taken in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal", "-next"))):
             if os.path.lexists(taken):
                 raise InvalidInput(f"{taken} is there already: give a new name; a backup replaces nothing")
-        with self._reading() as connection, appearing(path, force=False) as partial:
+        with self.reading() as connection, appearing(path, force=False) as partial:
             raw: Any = connection.connection.dbapi_connection
             with contextlib.closing(self._driver.connect(partial)) as copy:
                 raw.backup(copy)
