@@ -15,7 +15,7 @@ from budgetbandits.core.optional import is_installed
 from budgetbandits.simulation.plan import Plan
 
 if TYPE_CHECKING:
-    from budgetbandits.simulation.engine.cuda.warp import Batch
+    from budgetbandits.simulation.engine.batch import Batch
 
 LITERAL = 1 / 40
 RUNS = 1200  # of each policy, problem and budget
@@ -143,7 +143,7 @@ def speed() -> None:
 
 
 def batch_of_family(family: bb.families.Family, budget: float) -> "Batch":
-    from budgetbandits.simulation.engine.cuda import batch_of
+    from budgetbandits.simulation.engine.batch import batch_of
     from budgetbandits.simulation.on_gpu import games_of
 
     plan = Plan(family, (), (budget,), range(BATCH), 1, False, 0, False)

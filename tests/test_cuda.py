@@ -23,6 +23,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and
 from numba import cuda
 
 import budgetbandits.simulation.on_gpu as on_gpu
+from budgetbandits.simulation.engine.batch import Batch, Results, batch_of, results_for
 from budgetbandits.simulation.engine.cuda import batches, lines, registration, scalar, warp
 from warp_of_threads import CudaOfThreads, launch
 
@@ -32,8 +33,8 @@ WIDE = bb.paper_family("moderate", arms=37)
 GREEDY_RATIO = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB()), bb.oracles.DensityGreedy())
 
 
-def played_by_threads(kernel: batches.Kernel, batch: warp.Batch) -> warp.Results:
-    results = batches.results_for(np.zeros, batch)
+def played_by_threads(kernel: batches.Kernel, batch: Batch) -> Results:
+    results = results_for(np.zeros, batch)
     notes = kernel.notes(np.zeros, *results.pulls.shape)
     launch(kernel.function, len(batch.budgets), *kernel.policy, batch, results, *notes)
     return results
@@ -160,9 +161,9 @@ def test_products_are_rounded_before_they_are_added() -> None:
 @pytest.mark.parametrize(("source", "policy"), [(TIES, bb.recommended()), (GAUSSIAN, GREEDY_RATIO), (TIES, bb.kube())])
 def test_kernels_compile_for_a_gpu(source: Any, policy: bb.Policy) -> None:
     plan = plan_of(source, policy, 20, 2, 1, False, 0, 0, False, None, False, 1, 0)
-    batch = batches.batch_of(on_gpu.games_of(plan.tables_of(plan.runs), 20), np.zeros((2, 0)), 1, 0)
+    batch = batch_of(on_gpu.games_of(plan.tables_of(plan.runs), 20), np.zeros((2, 0)), 1, 0)
     kernel = batches.kernel_of(policy)
-    results = batches.results_for(np.zeros, batch)
+    results = results_for(np.zeros, batch)
     ptx = ptx_of(kernel.function, *kernel.policy, batch, results, *kernel.notes(np.zeros, *results.pulls.shape))
     (parameters,) = re.findall(r"\.entry [^(]+\(([^)]*)\)", ptx)
     assert ".param .align" not in parameters  # numba-cuda launches a kernel with numbers, and not with structures

@@ -372,6 +372,15 @@ def densities_to_come(items: Counts, copies: Counts, densities: Floats) -> tuple
 
 
 @allocating
+def many_unbounded_counts(values: Floats, costs: Floats, budgets: Floats, sets_most: int) -> tuple[Counts, Floats]:
+    """Do as `unbounded_counts` does for several knapsacks, a row each."""
+    counts, gaps = np.zeros(values.shape, np.int64), np.zeros(len(budgets))
+    for row in range(len(budgets)):
+        counts[row], gaps[row] = unbounded_counts(values[row], costs[row], budgets[row], sets_most)
+    return counts, gaps
+
+
+@allocating
 def unbounded_counts(values: Floats, costs: Floats, budget: float, sets_most: int) -> tuple[Counts, float]:
     """Do as `best_counts` does without limits.
 

@@ -33,6 +33,7 @@ __all__ = [
     "budgets_of",
     "fractional_optima",
     "is_changing",
+    "is_plain",
     "tables_of",
 ]
 
@@ -245,11 +246,12 @@ class Tables(NamedTuple):
 def alike(one: Tables, other: Tables) -> bool:
     """Tell whether problems differ in nothing but numbers: known costs, means, and parameters of built-in laws."""
     return one is other or (
-        _is_plain(one) and _is_plain(other) and (other.limits is one.limits or np.array_equal(other.limits, one.limits))
+        is_plain(one) and is_plain(other) and (other.limits is one.limits or np.array_equal(other.limits, one.limits))
     )
 
 
-def _is_plain(tables: Tables) -> bool:
+def is_plain(tables: Tables) -> bool:
+    """Tell whether a problem has one resource with known costs, and built-in laws that do not change."""
     costs = tables.costs[0]  # the only one, if it has no name
     has_known_costs = costs.name is None and costs.charges is None
     return has_known_costs and type(tables.rewards.others) is OtherLaws and not is_changing(tables)
@@ -271,7 +273,7 @@ def fractional_optima(
     costs = np.array([each.costs[0].means(price_lists(bill)[0]) for each, bill in zip(tables, bills, strict=True)])
     budgets = np.array([price_lists(bill)[0].unit.amount(price_lists(bill)[0].budget) for bill in bills])
     # One arm is worth all of the budget where there is no limit, not even that of a count.
-    is_free = _is_plain(tables[0]) and requests[0] is None and np.all(tables[0].limits == UNLIMITED)
+    is_free = is_plain(tables[0]) and requests[0] is None and np.all(tables[0].limits == UNLIMITED)
     if not is_free or np.any(UNLIMITED * costs.min(axis=1) < budgets):
         each = zip(tables, bills, requests, strict=True)
         return [problem.fractional_optimum(bill, wanted) for problem, bill, wanted in each]

@@ -12,12 +12,10 @@ from budgetbandits.core.resources import Amounts, price_lists
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
 from budgetbandits.problems.tables import Tables, alike, bills_of
-from budgetbandits.simulation.engine import NO_ARM
+from budgetbandits.simulation.engine.batch import Game, batch_of, outcomes_in
 from budgetbandits.simulation.engine.compiler import arose_in_compiler, reason_of
 from budgetbandits.simulation.engine.cuda import (
     CARD_ERRORS,
-    Game,
-    batch_of,
     bytes_free,
     bytes_of_run,
     check_gpu,
@@ -99,7 +97,7 @@ def _outcomes(plan: Plan, name: str, policy: Policy, games: Sequence[Game], runs
     marks = even_marks([bill for _, bill in games], plan.trace)
     batch = batch_of(games, marks, plan.seed, runs[0])
     try:
-        pulls, ends, trace = play_batch(kernel_of(policy), batch)
+        results = play_batch(kernel_of(policy), batch)
     except CARD_ERRORS:  # it was compiled, and the card cannot be used any more
         raise
     except Exception as error:
@@ -107,20 +105,10 @@ def _outcomes(plan: Plan, name: str, policy: Policy, games: Sequence[Game], runs
             raise
         _uncompilable[policy] = f"it cannot be compiled for it: {reason_of(error)}"
         return None
-    failed = np.flatnonzero(ends[:, 3])
+    failed = np.flatnonzero(results.ends[:, 3])
     if len(failed) > 0:
         raise PolicyError(
             f"policy {name!r} ({policy!r}) failed in run {runs[int(failed[0])]}: "
             "an index must give a number, not NaN, for each arm that it is asked about"
         )
-    return Outcomes(
-        reward=ends[:, 0],
-        expected=np.cumsum(pulls * batch.means, axis=1)[:, -1],  # one sum after the other, as on the CPU
-        left=ends[:, 1],
-        left_rest=ends[:, 2],
-        supplies_left=np.empty((len(runs), 0, 2)),
-        pulls=pulls,
-        declined=np.zeros(len(runs), np.int64),
-        trace=trace,
-        culprit=np.full(len(runs), NO_ARM),
-    )
+    return outcomes_in(batch, results)

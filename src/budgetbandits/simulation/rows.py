@@ -19,6 +19,7 @@ from budgetbandits.simulation.plan import Plan
 from budgetbandits.simulation.runs import array_of
 
 if TYPE_CHECKING:
+    from budgetbandits.simulation.engine.batch import Batch as Arrays
     from budgetbandits.simulation.engine.world import Outcome, Outcomes
 
 __all__ = ["Batch", "Played", "even_marks", "joined", "play_runs_of_plan", "shown_budget"]
@@ -138,13 +139,12 @@ def _play(
     plan: Plan, name: str, policy: Policy, runs: range, tables: Sequence[Tables], stake: Stake, stop: Counts
 ) -> "Outcomes":
     """Play a policy with one budget in some runs."""
-    from budgetbandits.simulation.engine import NO_ARM, outcomes_of, play_runs, world_of
+    from budgetbandits.simulation.engine import NO_ARM, is_short, outcomes_of, play_runs, play_together, worlds_of
 
-    each = zip(_for_all(tables, runs), _for_all(stake.bills, runs), runs, _for_all(stake.marks, runs), strict=True)
-    worlds = [
-        world_of(of_run, bill, plan.seed, run, marks, stop, stake.number, plan.skip)
-        for of_run, bill, run, marks in each
-    ]
+    if stake.number is None and not plan.is_late and is_short(policy, tables[0], stake.bills[0], len(plan.runs)):
+        return play_together(policy, _batch(plan, runs, tables, stake), stop)
+    problems, bills, marks = (_for_all(entries, runs) for entries in (tables, stake.bills, stake.marks))
+    worlds = worlds_of(problems, bills, plan.seed, runs, marks, stop, stake.number, plan.skip)
     outcomes: list[Outcome] = []
     try:
         for outcome in play_runs(policy, worlds, plan.batch, plan.delay):
@@ -160,6 +160,15 @@ def _play(
             f"{last.pulls.sum()} pulls: a policy may choose affordable arms only"
         )
     return outcomes_of(outcomes)
+
+
+def _batch(plan: Plan, runs: range, tables: Sequence[Tables], stake: Stake) -> "Arrays":
+    """Return what runs are played on as arrays."""
+    from budgetbandits.simulation.engine import Game, batch_of
+
+    games = [Game(each, price_lists(bill)[0]) for each, bill in zip(tables, stake.bills, strict=True)]
+    times = len(runs) // len(games)  # more than 1 if one problem stands for all
+    return batch_of(games * times, np.repeat(stake.marks, times, axis=0), plan.seed, runs[0])
 
 
 def _for_all(entries: Sequence[Any] | NDArray[Any], runs: range) -> Iterable[Any]:
@@ -248,11 +257,17 @@ def _optima(
     plan: Plan, tables: Sequence[Tables], bills: Sequence[Bill], requests: Sequence[Requests | None]
 ) -> list[tuple[float, float]]:
     """Return the exact optimum of each problem, or as much as was found of it, with the gap; NaN if there is none."""
-    from budgetbandits.simulation.engine import solver_for
+    from budgetbandits.simulation.engine import solve_all_freely, solve_freely, solver_for
 
     if not plan.exact_optimum or tables[0].has_random_costs or is_changing(tables[0]):
         return [(math.nan, math.nan)] * len(tables)
     solve = solver_for(len(plan.budgets) * len(plan.runs), tables[0].limits)
+    if solve is solve_freely and requests[0] is None and isinstance(bills[0], PriceList):
+        means, lists = np.array([each.means for each in tables]), [price_lists(bill)[0] for bill in bills]
+        budgets = np.array([each.unit.pair(each.budget)[0] for each in lists])
+        counts, gaps = solve_all_freely(means, np.array([each.prices for each in lists]), budgets)
+        values = map(np.dot, counts.astype(np.float64), means)
+        return [(float(value), float(gap)) for value, gap in zip(values, gaps, strict=True)]
     each = zip(tables, bills, requests, strict=True)
     return [problem.best_optimum(bill, wanted, solve) for problem, bill, wanted in each]
 

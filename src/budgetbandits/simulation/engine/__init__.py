@@ -3,21 +3,36 @@
 Importing this package imports Numba, so nothing imports it before a simulation starts or a learner has many arms.
 """
 
-from budgetbandits.simulation.engine.dispatch import numbered, play_run, play_runs, solve_freely, solver_for
+from budgetbandits.simulation.engine.batch import Game, batch_of
+from budgetbandits.simulation.engine.dispatch import (
+    is_short,
+    numbered,
+    play_run,
+    play_runs,
+    play_together,
+    solve_all_freely,
+    solve_freely,
+    solver_for,
+)
 from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament, compiled_lead
-from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, world_of
+from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, worlds_of
 
 __all__ = [
     "NO_ARM",
     "CompiledChoice",
+    "Game",
     "LiveTournament",
+    "batch_of",
     "compiled_lead",
+    "is_short",
     "numbered",
     "outcomes_of",
     "play_run",
     "play_runs",
+    "play_together",
+    "solve_all_freely",
     "solve_freely",
     "solver_for",
     "taken_from",
-    "world_of",
+    "worlds_of",
 ]

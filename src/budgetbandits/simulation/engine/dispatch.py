@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import numba
 import numpy as np
@@ -16,12 +16,13 @@ from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.money import PriceList
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.specs import Spec, classes_of
 from budgetbandits.errors import SlowPolicyWarning
-from budgetbandits.policies import EpsilonFirst, Forgetful, Policy
+from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
 from budgetbandits.policies.indices import UCB1, Index
-from budgetbandits.policies.knapsack import SETS_MOST, best_counts, unbounded_counts
+from budgetbandits.policies.knapsack import SETS_MOST, best_counts, many_unbounded_counts
 from budgetbandits.policies.memories import Discount, Everything, Memory
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Oracle
 from budgetbandits.policies.promises import (
@@ -34,7 +35,8 @@ from budgetbandits.policies.promises import (
 )
 from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.optima import Solver
-from budgetbandits.problems.tables import Tables
+from budgetbandits.problems.tables import Tables, is_plain
+from budgetbandits.simulation.engine.batch import Batch, Laws, outcomes_in, results_for
 from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import (
     are_importable,
@@ -43,22 +45,27 @@ from budgetbandits.simulation.engine.compiler import (
     reason_of,
     shortened,
 )
+from budgetbandits.simulation.engine.few import play_few
 from budgetbandits.simulation.engine.late import play_late
 from budgetbandits.simulation.engine.laws import laws_in
 from budgetbandits.simulation.engine.lines import play_lines
 from budgetbandits.simulation.engine.mixtures import play_mixtures
 from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import grow_many
-from budgetbandits.simulation.engine.world import Outcome, World, is_changing, usual, usual_counts, world_of
+from budgetbandits.simulation.engine.world import Outcome, Outcomes, World, is_changing, usual, usual_counts, world_of
 
 __all__ = [
     "COMPILE_TIME",
     "SteadyCall",
     "call",
+    "is_short",
     "numbered",
     "play_run",
     "play_runs",
+    "play_together",
+    "solve_all_freely",
     "solve_compiled",
+    "solve_freely",
     "solver_for",
 ]
 
@@ -73,6 +80,9 @@ _NAME_LONGEST: Final = 200  # letters of what is compiled, in a log or a warning
 _AS_MANY_ARMS: Final = 20  # take as much time in Python as a knapsack does without any
 _ARMS_TO_COMPILE: Final = 300_000  # in all knapsacks: in Python they take a second, each time
 _SETS_IN_PYTHON: Final = 10_000
+_FEW_ARMS: Final = 32  # more of them are not scanned in less time than a tournament takes
+_SHORT: Final = 2000  # pulls: in longer runs with few arms the best one is followed for long
+_MANY_RUNS: Final = 1000  # take longer than to compile what plays them together
 _TREES: Final = 64  # grown together; more of them would outlive what Python first looks at for garbage
 
 
@@ -120,6 +130,29 @@ def play_runs(policy: Policy, worlds: Iterable[World], batch: int = 1, delay: in
     play = _player(loop, first)
     for arguments in loop.arguments(itertools.chain([first], remaining)):
         yield play(*arguments)
+
+
+def is_short(policy: Policy, tables: Tables, bill: Bill, runs: int) -> TypeGuard[IndexPolicy]:
+    """Tell whether so many runs on problems like this one are played together: short ones by lines, with few arms.
+
+    Only if there are many: it takes some seconds to compile what plays them.
+    """
+    if not (runs >= _MANY_RUNS and is_tournament(policy) and is_plain(tables) and isinstance(bill, PriceList)):
+        return False
+    is_free = not np.any(tables.limits < UNLIMITED)
+    return bool(
+        is_free and len(bill.prices) <= _FEW_ARMS and bill.unit.price(bill.budget) <= _SHORT * bill.prices.min()
+    )
+
+
+def play_together(policy: IndexPolicy, batch: Batch, stop: Counts) -> Outcomes:
+    """Play short runs in one call."""
+    results = results_for(np.zeros, batch)
+    is_blind, is_greedy = isinstance(policy.oracle, CostBlind), isinstance(policy.oracle, DensityGreedy)
+    most_pulls = int((batch.budgets[:, 0] / batch.prices.min(axis=1)).max()) + 1
+    play = SteadyCall(play_few, policy.index)
+    play(policy.index, batch._replace(laws=Laws()), results, is_blind, is_greedy, most_pulls, stop)
+    return outcomes_in(batch, results)
 
 
 def _player(loop: Loop, world: World) -> Callable[..., Outcome]:
@@ -214,20 +247,26 @@ def solve_compiled(values: Floats, costs: Floats, budget: float, limits: Counts)
 
 def solve_freely(values: Floats, costs: Floats, budget: float, _: Counts) -> tuple[Counts, float]:
     """Solve a knapsack without limits: what this takes compiles in half the time."""
-    solution: tuple[Counts, float] = _unbounded(usual(values), usual(costs), budget, SETS_MOST)
-    return solution
+    [counts], [gap] = solve_all_freely(values[np.newaxis], costs[np.newaxis], np.array([budget]))
+    return counts, gap
+
+
+def solve_all_freely(values: Floats, costs: Floats, budgets: Floats) -> tuple[Counts, Floats]:
+    """Solve several knapsacks without limits, a row each."""
+    solutions: tuple[Counts, Floats] = _unbounded(usual(values), usual(costs), budgets, SETS_MOST)
+    return solutions
 
 
 def _is_at_hand() -> bool:
     """Tell whether the solver was compiled before, in this process or in another one."""
-    entry: Any = compile_entry(unbounded_counts, frozenset())
+    entry: Any = compile_entry(many_unbounded_counts, frozenset())
     return bool(entry.signatures) or _is_on_disk()
 
 
 @functools.cache
 def _is_on_disk() -> bool:
-    entry: Any = compile_entry(unbounded_counts, frozenset())
-    types = tuple(map(numba.typeof, (np.ones(1), np.ones(1), 1.0, SETS_MOST)))
+    entry: Any = compile_entry(many_unbounded_counts, frozenset())
+    types = tuple(map(numba.typeof, (np.ones((1, 1)), np.ones((1, 1)), np.ones(1), SETS_MOST)))
     with global_compiler_lock:  # to load is to change what Numba knows of types, while another thread may compile
         return entry._cache.load_overload(types, entry.targetctx) is not None
 
@@ -310,7 +349,7 @@ class SteadyCall:
 
 
 _slow: set[frozenset[type[Spec]]] = set()
-_unbounded: Final = SteadyCall(unbounded_counts)
+_unbounded: Final = SteadyCall(many_unbounded_counts)
 
 
 @contextlib.contextmanager

@@ -4,9 +4,7 @@ Importing this package imports numba-cuda, so nothing imports it before a simula
 """
 
 from budgetbandits.simulation.engine.cuda.batches import (
-    Game,
     Kernel,
-    batch_of,
     bytes_of_run,
     kernel_of,
     obstacle_in,
@@ -23,10 +21,8 @@ from budgetbandits.simulation.engine.cuda.gpu import (
 
 __all__ = [
     "CARD_ERRORS",
-    "Game",
     "Kernel",
     "Launch",
-    "batch_of",
     "bytes_free",
     "bytes_of_run",
     "check_gpu",

@@ -1,34 +1,23 @@
-"""Runs of one policy with one budget as the arrays that a kernel is given, and which kernel plays them."""
+"""Which kernel plays which runs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
-from budgetbandits.core.money import PriceList
+from budgetbandits.core.arrays import UNLIMITED, Floats
 from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
 from budgetbandits.policies.promises import has_ceilings, has_floor, is_best_first, is_tournament
-from budgetbandits.problems.laws.table import BUILT_IN, LawsInPython, stacked
-from budgetbandits.problems.laws.truncated_gaussian import TruncatedGaussian
+from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.tables import Tables, is_changing
+from budgetbandits.simulation.engine.batch import Make
 from budgetbandits.simulation.engine.cuda.lines import READY, Lines, play_lines
 from budgetbandits.simulation.engine.cuda.scalar import Notes, play_scalar
-from budgetbandits.simulation.engine.cuda.warp import Batch, Gaussians, Laws, Results, Rules
+from budgetbandits.simulation.engine.cuda.warp import Rules
 from budgetbandits.simulation.engine.laws import compiled
 
-__all__ = ["Game", "Kernel", "batch_of", "bytes_of_run", "kernel_of", "obstacle_in", "obstacle_to", "results_for"]
-
-Make = Callable[[tuple[int, ...], Any], Any]
-"""Makes an array of a shape and a type, here or on a GPU."""
-
-
-class Game(NamedTuple):
-    """What a run is played on: the problem, and what there is to spend."""
-
-    tables: Tables
-    bill: PriceList
+__all__ = ["Kernel", "bytes_of_run", "kernel_of", "obstacle_in", "obstacle_to"]
 
 
 class Kernel(NamedTuple):
@@ -102,27 +91,3 @@ def kernel_of(policy: Policy) -> Kernel:
 def bytes_of_run(arms: int, marks: int) -> int:
     """Return how much memory a run takes, at most."""
     return 160 * arms + 24 * marks + 100
-
-
-def batch_of(games: Sequence[Game], marks: Floats, seed: int, first_run: int) -> Batch:
-    """Return what runs are played on; if it is the same for all, once."""
-    rows = games[:1] if all(game.tables is games[0].tables for game in games) else games
-    rewards = compiled(stacked([game.tables.rewards for game in rows]))
-    return Batch(
-        prices=np.array([game.bill.prices for game in rows]),
-        means=np.array([game.tables.means for game in rows]),
-        rewards=rewards,
-        laws=Gaussians() if np.all(rewards.kinds == BUILT_IN.index(TruncatedGaussian)) else Laws(),
-        budgets=np.array([game.bill.unit.pair(game.bill.budget) for game in games]),
-        ranges=np.array([(game.tables.reward_low, game.tables.reward_high) for game in games]),
-        marks=marks,
-        seed=seed,
-        first_run=first_run,
-    )
-
-
-def results_for(make: Make, batch: Batch) -> Results:
-    """Return room for what comes of the runs."""
-    runs, arms = len(batch.budgets), batch.prices.shape[1]
-    pulls: Counts = make((runs, arms), np.int64)
-    return Results(pulls, make((runs, 4), np.float64), make((*batch.marks.shape, 2), np.float64))

@@ -12,10 +12,11 @@ from numba.cuda.core.errors import NumbaPerformanceWarning
 from numba.cuda.cudadrv.error import CudaDriverError
 
 from budgetbandits.errors import InvalidInput
+from budgetbandits.simulation.engine.batch import Batch, Results, results_for
 from budgetbandits.simulation.engine.compiler import SpecType
-from budgetbandits.simulation.engine.cuda.batches import Kernel, results_for
+from budgetbandits.simulation.engine.cuda.batches import Kernel
 from budgetbandits.simulation.engine.cuda.registration import as_on_the_cpu
-from budgetbandits.simulation.engine.cuda.warp import LANES, WARPS, Batch, Results
+from budgetbandits.simulation.engine.cuda.warp import LANES, WARPS
 
 __all__ = ["CARD_ERRORS", "Launch", "bytes_free", "check_gpu", "gpu_name", "play_batch"]
 

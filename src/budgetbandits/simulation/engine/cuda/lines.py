@@ -19,23 +19,25 @@ from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import pay, rounded_down
 from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.policies.indices import LinearIndex
+from budgetbandits.simulation.engine.batch import (
+    Batch,
+    Results,
+    close,
+    is_surely_drawn,
+    next_mark_of,
+    note_marks,
+)
 from budgetbandits.simulation.engine.cuda.warp import (
     ALL,
     LANES,
     SUMS,
     WARPS,
-    Batch,
-    Results,
     best_of,
-    close,
     draw_greedily,
     first_lane,
     fitting,
     greatest,
-    is_surely_drawn,
     least,
-    next_mark_of,
-    note_marks,
     pay_times,
     price_parts,
     run_reward,

@@ -7,20 +7,17 @@ Only what is used from `cuda` here and in the kernels has to be replaced to run 
 """
 
 import math
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from numba import cuda
 from numba.cuda.extending import register_jitable
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import pay
-from budgetbandits.core.specs import Spec
 from budgetbandits.core.streams import REWARD, uniform
-from budgetbandits.problems.laws.table import LawTable, draw_from
-from budgetbandits.problems.laws.truncated_gaussian import truncated_gaussian
+from budgetbandits.simulation.engine.batch import Batch
 
-__all__ = ["ALL", "LANES", "SUMS", "WARPS", "Batch", "Gaussians", "Laws", "Results", "Rules"]
+__all__ = ["ALL", "LANES", "SUMS", "WARPS", "Rules"]
 
 ALL: Final = 0xFFFFFFFF  # lanes
 LANES: Final = 32
@@ -46,75 +43,6 @@ class Rules(NamedTuple):
     lazy: bool
     is_blind: bool
     has_floor: bool
-
-
-@dataclass(frozen=True)
-class Laws(Spec):
-    """How to draw from a row of a table: by the law of any kind that it holds."""
-
-    def draw(self, table: LawTable, row: int, u: float) -> float:
-        """Turn one uniform number into one draw."""
-        return draw_from(table, row, u)
-
-
-@dataclass(frozen=True)
-class Gaussians(Laws):
-    """As for truncated Gaussians: if there are no others, the machine code is much smaller."""
-
-    def draw(self, table: LawTable, row: int, u: float) -> float:
-        """Turn one uniform number into one draw."""
-        p = table.parameters[row]
-        return truncated_gaussian(p[0], p[1], p[2], p[3], p[4], p[5], u)
-
-
-class Batch(NamedTuple):
-    """What some runs are played on.
-
-    Attributes
-    ----------
-    prices, means
-        The prices and the true mean rewards of the arms, a row for each run; a single one if it serves all.
-    rewards
-        The reward laws of all rows, one after the other.
-    laws
-        How to draw from them.
-    budgets
-        The price of each run's budget, as the sum of two numbers.
-    ranges
-        The declared range of each run's rewards.
-    marks
-        The marks of each run, see `World`.
-    seed, first_run
-        Which random numbers to use.
-    """
-
-    prices: Floats
-    means: Floats
-    rewards: LawTable
-    laws: Laws
-    budgets: Floats
-    ranges: Floats
-    marks: Floats
-    seed: int
-    first_run: int
-
-
-class Results(NamedTuple):
-    """What comes of them.
-
-    Attributes
-    ----------
-    pulls
-        The number of pulls of each arm, a row for each run.
-    ends
-        Of each run the sum of the rewards, what was not spent, as the sum of two prices, and whether the index failed.
-    trace
-        See `Outcome`.
-    """
-
-    pulls: Counts
-    ends: Floats
-    trace: Floats
 
 
 @register_jitable
@@ -187,43 +115,6 @@ def fitting(budget: float, price: float) -> tuple[int, float]:
     """Return how often a price fits into a budget, and what is then left; `knapsack.times` with an exact remainder."""
     left = math.fmod(budget, price)  # not %, which a GPU rounds
     return round((budget - left) / price), left
-
-
-@register_jitable
-def note_marks(batch: Batch, results: Results, mine: int, row: int, left: float, marked: int, ends: bool) -> int:
-    """Note the marks that are passed, at the end of a run all that remain; return how many were passed by now."""
-    marks, pulls = batch.marks[mine], results.pulls[mine]
-    if marked < len(marks) and (ends or left <= marks[marked]):
-        expected = 0.0
-        for arm in range(len(pulls)):
-            expected += pulls[arm] * batch.means[row, arm]
-        while marked < len(marks) and (ends or left <= marks[marked]):
-            results.trace[mine, marked, 0], results.trace[mine, marked, 1] = expected, left
-            marked += 1
-    return marked
-
-
-@register_jitable
-def next_mark_of(batch: Batch, mine: int, marked: int) -> float:
-    """Return the next mark of a run, or one that is never passed."""
-    return batch.marks[mine, marked] if marked < batch.marks.shape[1] else -math.inf
-
-
-@register_jitable
-def close(results: Results, mine: int, total: float, left: float, rest: float, has_failed: bool) -> None:
-    """Write down what came of a run."""
-    ends = results.ends[mine]
-    ends[0], ends[1], ends[2], ends[3] = total, left, rest, 1.0 if has_failed else 0.0
-
-
-@register_jitable
-def is_surely_drawn(number: float, budget: float, price: float, cheapest: float) -> bool:
-    """Tell whether the best arm is drawn from the greedy's set whatever else stands there.
-
-    It stands there once less, and others once more, than the quotients say: these are rounded.
-    """
-    repeats = budget / price - 2.0
-    return number * (repeats + price / cheapest + 1.0) < repeats
 
 
 @register_jitable

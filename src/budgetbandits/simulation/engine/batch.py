@@ -1,0 +1,177 @@
+"""Several runs of one policy with one budget as arrays, for what plays them all in one call: on the CPU or on a GPU."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import kernel
+from budgetbandits.core.money import PriceList
+from budgetbandits.core.specs import Spec
+from budgetbandits.problems.laws.table import BUILT_IN, LawTable, draw_from, stacked
+from budgetbandits.problems.laws.truncated_gaussian import TruncatedGaussian, truncated_gaussian
+from budgetbandits.problems.tables import Tables
+from budgetbandits.simulation.engine.laws import compiled
+from budgetbandits.simulation.engine.world import NO_ARM, Outcomes
+
+__all__ = ["Batch", "Game", "Gaussians", "Laws", "Make", "Results", "batch_of", "outcomes_in", "results_for"]
+
+
+@dataclass(frozen=True)
+class Laws(Spec):
+    """How to draw from a row of a table: by the law of any kind that it holds."""
+
+    def draw(self, table: LawTable, row: int, u: float) -> float:
+        """Turn one uniform number into one draw."""
+        return draw_from(table, row, u)
+
+
+@dataclass(frozen=True)
+class Gaussians(Laws):
+    """As for truncated Gaussians: if there are no others, the machine code is much smaller."""
+
+    def draw(self, table: LawTable, row: int, u: float) -> float:
+        """Turn one uniform number into one draw."""
+        p = table.parameters[row]
+        return truncated_gaussian(p[0], p[1], p[2], p[3], p[4], p[5], u)
+
+
+Make = Callable[[tuple[int, ...], Any], Any]
+"""Makes an array of a shape and a type, here or on a GPU."""
+
+
+class Game(NamedTuple):
+    """What a run is played on: the problem, and what there is to spend."""
+
+    tables: Tables
+    bill: PriceList
+
+
+class Batch(NamedTuple):
+    """What some runs are played on.
+
+    Attributes
+    ----------
+    prices, means
+        The prices and the true mean rewards of the arms, a row for each run; a single one if it serves all.
+    rewards
+        The reward laws of all rows, one after the other.
+    laws
+        How to draw from them.
+    budgets
+        The price of each run's budget, as the sum of two numbers.
+    ranges
+        The declared range of each run's rewards.
+    marks
+        The marks of each run, see `World`.
+    seed, first_run
+        Which random numbers to use.
+    """
+
+    prices: Floats
+    means: Floats
+    rewards: LawTable
+    laws: Laws
+    budgets: Floats
+    ranges: Floats
+    marks: Floats
+    seed: int
+    first_run: int
+
+
+class Results(NamedTuple):
+    """What comes of them.
+
+    Attributes
+    ----------
+    pulls
+        The number of pulls of each arm, a row for each run.
+    ends
+        Of each run the sum of the rewards, what was not spent, as the sum of two prices, and whether the index failed.
+    trace
+        See `Outcome`.
+    """
+
+    pulls: Counts
+    ends: Floats
+    trace: Floats
+
+
+@kernel
+def note_marks(batch: Batch, results: Results, mine: int, row: int, left: float, marked: int, ends: bool) -> int:
+    """Note the marks that are passed, at the end of a run all that remain; return how many were passed by now."""
+    marks, pulls = batch.marks[mine], results.pulls[mine]
+    if marked < len(marks) and (ends or left <= marks[marked]):
+        expected = 0.0
+        for arm in range(len(pulls)):
+            expected += pulls[arm] * batch.means[row, arm]
+        while marked < len(marks) and (ends or left <= marks[marked]):
+            results.trace[mine, marked, 0], results.trace[mine, marked, 1] = expected, left
+            marked += 1
+    return marked
+
+
+@kernel
+def next_mark_of(batch: Batch, mine: int, marked: int) -> float:
+    """Return the next mark of a run, or one that is never passed."""
+    return batch.marks[mine, marked] if marked < batch.marks.shape[1] else -math.inf
+
+
+@kernel
+def close(results: Results, mine: int, total: float, left: float, rest: float, has_failed: bool) -> None:
+    """Write down what came of a run."""
+    ends = results.ends[mine]
+    ends[0], ends[1], ends[2], ends[3] = total, left, rest, 1.0 if has_failed else 0.0
+
+
+@kernel
+def is_surely_drawn(number: float, budget: float, price: float, cheapest: float) -> bool:
+    """Tell whether the best arm is drawn from the greedy's set whatever else stands there.
+
+    It stands there once less, and others once more, than the quotients say: these are rounded.
+    """
+    repeats = budget / price - 2.0
+    return number * (repeats + price / cheapest + 1.0) < repeats
+
+
+def batch_of(games: Sequence[Game], marks: Floats, seed: int, first_run: int) -> Batch:
+    """Return what runs are played on; if it is the same for all, once."""
+    rows = games[:1] if all(game.tables is games[0].tables for game in games) else games
+    rewards = compiled(stacked([game.tables.rewards for game in rows]))
+    return Batch(
+        prices=np.array([game.bill.prices for game in rows]),
+        means=np.array([game.tables.means for game in rows]),
+        rewards=rewards,
+        laws=Gaussians() if np.all(rewards.kinds == BUILT_IN.index(TruncatedGaussian)) else Laws(),
+        budgets=np.array([game.bill.unit.pair(game.bill.budget) for game in games]),
+        ranges=np.array([(game.tables.reward_low, game.tables.reward_high) for game in games]),
+        marks=marks,
+        seed=seed,
+        first_run=first_run,
+    )
+
+
+def results_for(make: Make, batch: Batch) -> Results:
+    """Return room for what comes of the runs."""
+    runs, arms = len(batch.budgets), batch.prices.shape[1]
+    pulls: Counts = make((runs, arms), np.int64)
+    return Results(pulls, make((runs, 4), np.float64), make((*batch.marks.shape, 2), np.float64))
+
+
+def outcomes_in(batch: Batch, results: Results) -> Outcomes:
+    """Return what came of the runs."""
+    runs = len(results.ends)
+    return Outcomes(
+        reward=results.ends[:, 0],
+        expected=np.cumsum(results.pulls * batch.means, axis=1)[:, -1],  # one sum after the other, as in a single run
+        left=results.ends[:, 1],
+        left_rest=results.ends[:, 2],
+        supplies_left=np.empty((runs, 0, 2)),
+        pulls=results.pulls,
+        declined=np.zeros(runs, np.int64),
+        trace=results.trace,
+        culprit=np.full(runs, NO_ARM),
+    )
