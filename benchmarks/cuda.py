@@ -37,6 +37,22 @@ def problems() -> dict[str, tuple[bb.Problem | bb.families.Family, list[float]]]
         "Beta": (bb.Problem(["0.5", "1.25", "2"], [bb.Beta(2, 6), bb.Beta(3, 3), bb.Beta(9, 2)]), [200.0]),
         "empirical": (bb.Problem([1, 2, 3, 1.5, 2.5, 0.5], [bb.Empirical(each) for each in values]), [400.0]),
         "all laws": (bb.sensor_problem(), [2000.0]),
+        "limits": (
+            bb.Problem(
+                [1, 2, 2, 3, 1], [bb.Bernoulli(p) for p in (0.3, 0.6, 0.6, 0.8, 0.3)], limits=[90, 1, 30, 60, 7]
+            ),
+            [500.0],
+        ),
+        "random costs": (bb.families.RandomCostFamily(arms=10), [100.0]),
+        "random costs, Beta": (bb.families.RandomCostFamily(arms=3, concentration=4.0), [60.0]),
+        "random costs and limits": (
+            bb.Problem(
+                [bb.Uniform(0.5, 2), bb.Empirical([0.5, 1, 2.5]), 2, bb.Empirical([0.1, 0.7])],
+                [bb.Uniform(0, 1), bb.Bernoulli(0.5), bb.Bernoulli(0.8), bb.Uniform(0.1, 0.3)],
+                limits=[90, None, 33, 200],
+            ),
+            [300.0],
+        ),
     }
 
 
@@ -52,7 +68,7 @@ def policies() -> dict[str, bb.Policy]:
             bb.indices.KLUCB(), bb.oracles.DensityGreedy(), clip=True, lazy=True
         ),
     }
-    return {name: policy for name, policy in named.items() if obstacle_to(policy) is None}
+    return {name: policy for name, policy in named.items() if obstacle_to(policy, bb.sensor_problem().tables) is None}
 
 
 class Compared(NamedTuple):
@@ -69,10 +85,14 @@ class Compared(NamedTuple):
 
 def compare(name: str, policy: bb.Policy, runs: int) -> Compared:
     """Play a policy on the GPU and on one core of the CPU."""
+    from budgetbandits.simulation.engine.cuda import obstacle_to
+
     begin = time.perf_counter()
     played, other_pulls, other_sums, gap = 0, 0, 0, 0.0
     where = []
     for problem, (source, budgets) in problems().items():
+        if obstacle_to(policy, plan_of_family(source, 1).tables(0)) is not None:
+            continue
         ours, theirs = (
             bb.simulate(
                 source,
@@ -136,25 +156,41 @@ def speed() -> None:
         batch = batch_of_family(family, budget)
         for name, policy in named.items():
             print(f"{name:24} B = {budget:6.0e}  {kernel_speed(policy, batch)}", flush=True)
-    for budget in (1e5, 1e4):
+    limited = bb.Problem(
+        [1 + i % 9 for i in range(100)],
+        [bb.Bernoulli(0.1 + 0.008 * i) for i in range(100)],
+        limits=[500] * 100,
+    )
+    for what, source in (("limits", limited), ("random costs", bb.families.RandomCostFamily(arms=100))):
+        batch = batch_of_family(source, 1e4, 2048)
+        for name in ("recommended", "fractional_kube(1/40)"):
+            print(f"{name:24} B =  1e+04  {kernel_speed(named[name], batch)}, {what}", flush=True)
+    for budget in (1e5, 1e4, 1e5, 1e4):
         begin = time.perf_counter()
         bb.simulate(family, bb.recommended(), budget, runs=10_000, seed=1, engine="cuda", exact_optimum=False)
-        print(f"10,000 runs of recommended(), B = {budget:.0e}, call to result: {time.perf_counter() - begin:.2f} s")
+        print(
+            f"10,000 runs of recommended(), B = {budget:.0e}, call to result: {time.perf_counter() - begin:.2f} s",
+            flush=True,
+        )
 
 
-def batch_of_family(family: bb.families.Family, budget: float) -> "Batch":
+def batch_of_family(family: bb.Problem | bb.families.Family, budget: float, runs: int = BATCH) -> "Batch":
     from budgetbandits.simulation.engine.batch import batch_of
     from budgetbandits.simulation.on_gpu import games_of
 
-    plan = Plan(family, (), (budget,), range(BATCH), 1, False, 0, False)
-    return batch_of(games_of(plan.tables_of(plan.runs), budget), np.zeros((BATCH, 0)), 1, 0)
+    plan = plan_of_family(family, runs)
+    return batch_of(games_of(plan.tables_of(plan.runs), budget), np.zeros((runs, 0)), 1, 0)
+
+
+def plan_of_family(family: bb.Problem | bb.families.Family, runs: int) -> Plan:
+    return Plan(family, (), (), range(runs), 1, False, 0, False)
 
 
 def kernel_speed(policy: bb.Policy, batch: "Batch") -> str:
     from budgetbandits.simulation.engine.cuda import Launch, kernel_of
 
     begin = time.perf_counter()
-    launch = Launch(kernel_of(policy), batch)
+    launch = Launch(kernel_of(policy, batch), batch)
     launch.play()
     first = time.perf_counter() - begin
     seconds = []

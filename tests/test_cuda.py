@@ -3,6 +3,7 @@
 import logging
 import re
 import sys
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.core.money import pay
+from budgetbandits.core.specs import Spec
 from budgetbandits.errors import InvalidInput, NotInstalled
 from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation import engine
@@ -30,6 +32,13 @@ from warp_of_threads import CudaOfThreads, launch
 TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
 GAUSSIAN = bb.paper_family("moderate", arms=3)
 WIDE = bb.paper_family("moderate", arms=37)
+LIMITED = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)], limits=[None, 1, 7, 5])
+CHARGED = bb.families.RandomCostFamily(arms=3)
+CHARGED_AND_LIMITED = bb.Problem(
+    [bb.Uniform(0.5, 2), bb.Empirical([0.5, 1, 2.5]), 2],
+    [bb.Uniform(0, 1), bb.Bernoulli(0.5), bb.Bernoulli(0.8)],
+    limits=[9, None, 3],
+)
 GREEDY_RATIO = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB()), bb.oracles.DensityGreedy())
 
 
@@ -64,9 +73,15 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
         (TIES, bb.kube(1 / 40), 60, 2),
         (TIES, bb.policies.ucb1(0.2), 40, 1),
         (TIES, bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.CostBlind(), clip=True, lazy=True), 20, 1),
+        (LIMITED, bb.recommended(), 40, 1),
+        (LIMITED, bb.policies.ucb1(0.2), 20, 1),
+        (CHARGED, bb.fractional_kube(0.3), 15, 1),
+        (CHARGED_AND_LIMITED, bb.recommended(), 30, 1),
     ],
 )
-def test_a_kernel_plays_as_the_cpu_does(source: Any, policy: bb.Policy, budget: float, runs: int) -> None:
+def test_a_kernel_plays_as_the_cpu_does(
+    source: Any, policy: bb.Policy, budget: float, runs: int, caplog: pytest.LogCaptureFixture
+) -> None:
     ours, theirs = (
         bb.simulate(
             source, policy, budget, runs=runs, first_run=3, seed=7, trace=5, arm_pulls=True, workers=1, engine=engine
@@ -75,6 +90,7 @@ def test_a_kernel_plays_as_the_cpu_does(source: Any, policy: bb.Policy, budget: 
     )
     for column in ("pulls", "reward", "expected_reward", "spent", "arm_pulls", "trace_spent", "trace_regret"):
         assert np.array_equal(ours[column], theirs[column]), column
+    assert not caplog.records  # that the CPU has played it
 
 
 @pytest.mark.usefixtures("threads")
@@ -114,7 +130,8 @@ def test_what_does_not_compile_is_played_on_the_cpu(
 
 def test_obstacles_are_named() -> None:
     limited = bb.Problem([1, 2], [bb.Bernoulli(0.5)] * 2, limits=[3, None])
-    assert "limits of arms" in str(batches.obstacle_in([limited.tables], False))
+    assert "DensityGreedy with random costs or limits" in str(batches.obstacle_to(bb.kube(), limited.tables))
+    assert batches.obstacle_to(bb.fractional_kube(), limited.tables) is None
     assert "a number of requests" in str(batches.obstacle_in([TIES.tables], True))
     assert "rewards that are told late" in str(batches.obstacle_in([TIES.tables], False, True))
     assert batches.obstacle_in([TIES.tables], False) is None
@@ -135,6 +152,15 @@ def test_without_the_extra_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 def ptx_of(function: Any, *arguments: Any) -> str:
     with registration.as_on_the_cpu():
         return cuda.compile_ptx(function, tuple(map(numba.typeof, arguments)), cc=(9, 0))[0]
+
+
+def numbers_in(argument: Any) -> int:
+    """Return with how many numbers numba-cuda launches a kernel for an argument."""
+    if isinstance(argument, np.ndarray):
+        return 5 + 2 * argument.ndim  # two that a GPU does not use, sizes, where it begins, shape and strides
+    if isinstance(argument, Spec):
+        argument = tuple(getattr(argument, field.name) for field in fields(argument))
+    return sum(map(numbers_in, argument)) if isinstance(argument, tuple) else 1
 
 
 @pytest.fixture
@@ -158,12 +184,22 @@ def test_products_are_rounded_before_they_are_added() -> None:
 
 
 @pytest.mark.usefixtures("no_driver")
-@pytest.mark.parametrize(("source", "policy"), [(TIES, bb.recommended()), (GAUSSIAN, GREEDY_RATIO), (TIES, bb.kube())])
+@pytest.mark.parametrize(
+    ("source", "policy"),
+    [
+        (TIES, bb.recommended()),
+        (GAUSSIAN, GREEDY_RATIO),
+        (TIES, bb.kube()),
+        (CHARGED_AND_LIMITED, bb.recommended()),
+    ],
+)
 def test_kernels_compile_for_a_gpu(source: Any, policy: bb.Policy) -> None:
     plan = plan_of(source, policy, 20, 2, 1, False, 0, 0, False, None, False, 1, 0)
     batch = batch_of(on_gpu.games_of(plan.tables_of(plan.runs), 20), np.zeros((2, 0)), 1, 0)
-    kernel = batches.kernel_of(policy)
+    kernel = batches.kernel_of(policy, batch)
     results = results_for(np.zeros, batch)
-    ptx = ptx_of(kernel.function, *kernel.policy, batch, results, *kernel.notes(np.zeros, *results.pulls.shape))
+    arguments = (*kernel.policy, batch, results, *kernel.notes(np.zeros, *results.pulls.shape))
+    ptx = ptx_of(kernel.function, *arguments)
     (parameters,) = re.findall(r"\.entry [^(]+\(([^)]*)\)", ptx)
     assert ".param .align" not in parameters  # numba-cuda launches a kernel with numbers, and not with structures
+    assert parameters.count(".param") == sum(map(numbers_in, arguments))

@@ -24,7 +24,7 @@ __all__ = ["Arm", "Arms", "Now", "Requested"]
 
 DEARER: Final = 1.5  # times the dearest arm tried: an arm of another class
 _NEXT_TO_NOTHING: Final = 1e-9  # of a reward, at a point of a grid
-_LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
+LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
 FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
 
 
@@ -352,7 +352,7 @@ def fresh_arms(
     Their rewards are to be counted on so many points of the range.
     """
     size = len(prices)
-    cost_low = np.maximum(least, _LEAST_SHARE * prices) if is_random else prices.copy()
+    cost_low = np.maximum(least, LEAST_SHARE * prices) if is_random else prices.copy()
     cost_low[prices <= 0.0] = FREE_SHARE * (float(prices.max()) or 1.0)
     return Arms(
         cost=prices.copy(),

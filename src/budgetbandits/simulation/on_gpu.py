@@ -65,7 +65,7 @@ def _play_runs(plan: Plan, runs: range) -> Played:
     for budget in plan.budgets:
         games = games_of(tables, budget) if in_the_way is None else []
         for name, policy in plan.policies:
-            reason = in_the_way or obstacle_to(policy) or _uncompilable.get(policy)
+            reason = in_the_way or obstacle_to(policy, tables[0]) or _uncompilable.get(policy)
             outcomes = _outcomes(plan, name, policy, games, runs) if reason is None else None
             if outcomes is None:
                 _say(policy, reason or _uncompilable[policy])
@@ -97,7 +97,7 @@ def _outcomes(plan: Plan, name: str, policy: Policy, games: Sequence[Game], runs
     marks = even_marks([bill for _, bill in games], plan.trace)
     batch = batch_of(games, marks, plan.seed, runs[0])
     try:
-        results = play_batch(kernel_of(policy), batch)
+        results = play_batch(kernel_of(policy, batch), batch)
     except CARD_ERRORS:  # it was compiled, and the card cannot be used any more
         raise
     except Exception as error:

@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.compiled import kernel
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.specs import Spec
+from budgetbandits.policies.state import LEAST_SHARE
 from budgetbandits.problems.laws.table import BUILT_IN, LawTable, draw_from, stacked
 from budgetbandits.problems.laws.truncated_gaussian import TruncatedGaussian, truncated_gaussian
 from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.laws import compiled
 from budgetbandits.simulation.engine.world import NO_ARM, Outcomes
 
-__all__ = ["Batch", "Game", "Gaussians", "Laws", "Make", "Results", "batch_of", "outcomes_in", "results_for"]
+__all__ = ["Batch", "Charged", "Game", "Gaussians", "Laws", "Make", "Results", "batch_of", "outcomes_in", "results_for"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,26 @@ class Game(NamedTuple):
     bill: PriceList
 
 
+class Charged(NamedTuple):
+    """What pulls cost, where that is random; a row as in `Batch`.
+
+    Attributes
+    ----------
+    least, lows
+        The least price of each arm, and what its mean cost is before the first pull.
+    laws
+        The laws of the costs of all rows, one after the other.
+    grains, are_decimal
+        See `budgetbandits.core.money.drawn_price`.
+    """
+
+    least: Floats
+    lows: Floats
+    laws: LawTable
+    grains: Floats
+    are_decimal: Counts
+
+
 class Batch(NamedTuple):
     """What some runs are played on.
 
@@ -69,6 +90,10 @@ class Batch(NamedTuple):
         The marks of each run, see `World`.
     seed, first_run
         Which random numbers to use.
+    limits
+        How often each arm may be pulled, a row as for prices; None if there is no limit.
+    charged
+        What pulls cost, where that is random; None if all costs are known.
     """
 
     prices: Floats
@@ -80,6 +105,8 @@ class Batch(NamedTuple):
     marks: Floats
     seed: int
     first_run: int
+    limits: Counts | None
+    charged: Charged | None
 
 
 class Results(NamedTuple):
@@ -151,6 +178,29 @@ def batch_of(games: Sequence[Game], marks: Floats, seed: int, first_run: int) ->
         marks=marks,
         seed=seed,
         first_run=first_run,
+        limits=_limits_of(rows),
+        charged=_charged_of(rows),
+    )
+
+
+def _limits_of(rows: Sequence[Game]) -> Counts | None:
+    limits = np.array([game.tables.limits for game in rows])
+    return limits if np.any(limits < UNLIMITED) else None
+
+
+def _charged_of(rows: Sequence[Game]) -> Charged | None:
+    charges = [game.tables.costs[0].charges for game in rows]
+    laws = [each.laws for each in charges if each is not None]
+    if not laws:
+        return None
+    prices = np.array([game.bill.prices for game in rows])
+    least = np.array([game.bill.prices if game.bill.least is None else game.bill.least for game in rows])
+    return Charged(
+        least=least,
+        lows=np.maximum(least, LEAST_SHARE * prices),
+        laws=compiled(stacked(laws)),
+        grains=np.array([game.bill.unit.grain for game in rows]),
+        are_decimal=np.array([int(game.bill.unit.base == 10) for game in rows]),
     )
 
 

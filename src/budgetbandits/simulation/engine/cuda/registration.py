@@ -134,13 +134,19 @@ def _lower_replace(context: Any, builder: Any, found: Any, values: Any) -> Any:
 # What numba-cuda lacks
 
 
-def _root(context: Any, builder: Any, found: Any, values: Any) -> Any:
-    return get_unary_impl_for_fn_and_ty(math.sqrt, found.args[0])(context, builder, found, values)
+def _unary(function: Callable[[float], Any]) -> Callable[..., Any]:
+    """Return how the function of NumPy is written out that is one of `math`."""
+
+    def write_out(context: Any, builder: Any, found: Any, values: Any) -> Any:
+        return get_unary_impl_for_fn_and_ty(function, found.args[0])(context, builder, found, values)
+
+    return write_out
 
 
 def _neighbour(context: Any, builder: Any, found: Any, values: Any) -> Any:
     return get_binary_impl_for_fn_and_ty(math.nextafter, found.args[0])(context, builder, found, values)
 
 
-ufuncs.ufunc_db().setdefault(np.sqrt, {"d->d": _root})
+for _ufunc, _function in ((np.sqrt, math.sqrt), (np.floor, math.floor), (np.ceil, math.ceil)):
+    ufuncs.ufunc_db().setdefault(_ufunc, {"d->d": _unary(_function)})
 ufuncs.ufunc_db().setdefault(np.nextafter, {"dd->d": _neighbour})

@@ -28,6 +28,7 @@ from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.state import DEARER, Arm, Now
 from budgetbandits.simulation.engine.batch import (
     Batch,
+    Charged,
     Results,
     close,
     is_surely_drawn,
@@ -45,18 +46,24 @@ from budgetbandits.simulation.engine.cuda.warp import (
     first_lane,
     fitting,
     greatest,
+    is_below,
     least,
+    least_cost,
+    mean_cost,
     pay_times,
+    paying_one_by_one,
     price_parts,
+    run_charge,
     run_reward,
     running_sums,
 )
 
-__all__ = ["Notes", "play_scalar"]
+__all__ = ["ROWS_AHEAD", "Notes", "play_scalar"]
 
 _MARGIN: Final = 1e-9  # relative: values are computed to within less
 _EXPIRED, _CONTENDERS, _SET, _OPENING, _LEADER, _OTHER = 0, 1, 2, 3, 4, 5  # what a round is about; the last three draw
 _SHORTEST: Final = 8.0  # how many pulls the nearer ceiling holds at least
+ROWS_AHEAD: Final = 6  # see `Notes.ahead`
 _SHARE: Final = 64  # later on, this part of the pulls so far
 
 
@@ -71,6 +78,13 @@ class Notes(NamedTuple):
         The sum of the rewards, and of their squares.
     ceilings, ends
         What the value over the weight does not exceed, and until which pull.
+    costs
+        The price, infinite at the limit of the arm; None if there are no limits.
+    cost_sums, cost_squares
+        The sum of the costs, and of their squares; None if costs are known.
+    ahead
+        Of each run, for the pulls that the lanes look at: costs, their squares, sums of both, and what is left in two
+        parts; None if costs are known.
     """
 
     listed: Any
@@ -78,21 +92,138 @@ class Notes(NamedTuple):
     squares: Floats
     ceilings: Floats
     ends: Floats
+    costs: Floats | None
+    cost_sums: Floats | None
+    cost_squares: Floats | None
+    ahead: Floats | None
+
+
+# What is None costs no machine code: a function is compiled without what is behind `is None`, or what is not.
 
 
 @register_jitable
-def worth(index: ScalarIndex, rules: Rules, price: float, count: int, total: float, squares: float, now: Now) -> float:
+def price_now(costs: Floats | None, prices: Floats, mine: int, arm: int) -> float:
+    """Return the price of an arm, infinite at its limit."""
+    return float(prices[arm] if costs is None else costs[mine, arm])
+
+
+@register_jitable
+def noted(numbers: Floats | None, mine: int, arm: int) -> float:
+    """Return what was noted of an arm, if anything is."""
+    return 0.0 if numbers is None else float(numbers[mine, arm])
+
+
+@register_jitable
+def note(numbers: Floats | None, mine: int, arm: int, number: float) -> None:
+    """Note a number of an arm, if it is wanted."""
+    if numbers is not None:
+        numbers[mine, arm] = number
+
+
+@register_jitable
+def cheapest_now(costs: Floats | None, mine: int, cheapest: float) -> float:
+    """Return the least price of an arm below its limit; without limits it does not change."""
+    if costs is None:
+        return cheapest
+    lowest = math.inf
+    for arm in range(cuda.threadIdx.x & 31, costs.shape[1], LANES):
+        lowest = min(lowest, costs[mine, arm])
+    return least(lowest)
+
+
+@register_jitable
+def costs_ahead(
+    charged: Charged | None,
+    ahead: Floats | None,
+    batch: Batch,
+    mine: int,
+    row: int,
+    arm: int,
+    n: int,
+    price: float,
+    left: float,
+    rest: float,
+    parts: tuple[float, float],
+    c: float,
+    d: float,
+) -> tuple[float, float, float, float, float]:
+    """Return what is left before the pull of an arm that this lane looks at, the sums of costs, and the mean after it.
+
+    The arm was pulled n times before the first lane's pull, for a sum c of costs, and d of their squares.
+    """
+    lane = cuda.threadIdx.x & 31
+    if charged is None or ahead is None:
+        left, rest = pay_times(left, rest, parts, lane)
+        return left, rest, c, d, price
+    cost = run_charge(charged, batch, mine, row, arm, n + lane, price)
+    room = ahead[mine]
+    room[0, lane], room[1, lane] = cost, cost * cost
+    cuda.syncwarp(ALL)
+    if lane < 2:
+        running_sums(c if lane == 0 else d, room[lane], room[2 + lane])
+    elif lane == 2:
+        paying_one_by_one(left, rest, room[0], room[4], room[5])
+    cuda.syncwarp(ALL)
+    after = mean_cost(charged, row, arm, price, room[2, lane + 1], n + lane + 1)
+    return room[4, lane], room[5, lane], room[2, lane], room[3, lane], after
+
+
+@register_jitable
+def left_after(
+    charged: Charged | None, ahead: Floats | None, mine: int, left_then: float, rest_then: float, cost: float, done: int
+) -> tuple[float, float]:
+    """Return what is left after so many of the pulls that the lanes look at."""
+    if charged is not None and ahead is not None:
+        return ahead[mine, 4, done], ahead[mine, 5, done]
+    if done == LANES:
+        left_then, rest_then = pay(left_then, rest_then, cost)
+    source = min(done, LANES - 1)
+    return cuda.shfl_sync(ALL, left_then, source), cuda.shfl_sync(ALL, rest_then, source)
+
+
+@register_jitable
+def cost_sums_after(
+    charged: Charged | None, ahead: Floats | None, mine: int, c: float, d: float, done: int
+) -> tuple[float, float]:
+    """Return the sums of costs after so many of these pulls."""
+    if charged is None or ahead is None:
+        return c, d
+    return ahead[mine, 2, done], ahead[mine, 3, done]
+
+
+@register_jitable
+def given_by(charged: Charged | None, cost: float, lane: int, price: float) -> float:
+    """Return the cost that a lane has, where it is random, and the price otherwise."""
+    return price if charged is None else cuda.shfl_sync(ALL, cost, lane)
+
+
+@register_jitable
+def worth(
+    index: ScalarIndex,
+    rules: Rules,
+    price: float,
+    count: int,
+    total: float,
+    squares: float,
+    cost_low: float,
+    cost: float,
+    cost_sum: float,
+    cost_squares: float,
+    now: Now,
+) -> float:
     """Return what arms are compared by: what `IndexPolicy.values` says of one, over its weight; NaN if that is none."""
     if count == 0:
-        value = index.untried(price, now) if rules.lazy else math.inf
+        value = index.untried(cost, now) if rules.lazy else math.inf
     else:
+        mean = total / count
         value = index.value(
-            Arm(price, float(count), float(count), total / count, total, squares, price, price, 0.0, 0.0), now
+            Arm(price, float(count), float(count), mean, total, squares, cost_low, cost, cost_sum, cost_squares),
+            now,
         )
     if rules.clip:
-        top = index.top(price, price, now)
+        top = index.top(cost, cost_low, now)
         value = top if value > top else value
-    return value if rules.is_blind else value / price
+    return value if rules.is_blind else value / cost
 
 
 @register_jitable
@@ -143,6 +274,9 @@ def play_scalar(
     for arm in range(lane, arms, LANES):
         cheapest, dearest = min(cheapest, prices[arm]), max(dearest, prices[arm])
         sums[arm], squares[arm], ceilings[arm], ends[arm], pulls[arm] = 0.0, 0.0, math.inf, 0.0, 0
+        note(notes.costs, mine, arm, prices[arm])
+        note(notes.cost_sums, mine, arm, 0.0)
+        note(notes.cost_squares, mine, arm, 0.0)
     cheapest, dearest = least(cheapest), greatest(dearest)
     left, rest = batch.budgets[mine, 0], batch.budgets[mine, 1]
     whole = budget = rounded_down(left, rest)
@@ -154,7 +288,7 @@ def play_scalar(
     step, count, base = _EXPIRED if rules.lazy else _OPENING, -1, 0
     best, most, is_new, has_news, has_failed = -1, -math.inf, False, False, False
     # The leader, how it stands, and what it has to exceed until when.
-    leader, chosen, cost, parts, n, s, q = -1, -1, 0.0, (0.0, 0.0), 0, 0.0, 0.0
+    leader, chosen, cost, parts, n, s, q, c, d = -1, -1, 0.0, (0.0, 0.0), 0, 0.0, 0.0, 0.0, 0.0
     rival, end, is_certain = math.inf, 0.0, True
     number, fits, remainder = 0.0, 0, 0.0
     while cheapest <= whole:
@@ -162,38 +296,44 @@ def play_scalar(
             marked = note_marks(batch, results, mine, row, left, marked, False)
             mark = next_mark_of(batch, mine, marked)
         is_on, arm, which, width = False, 0, 1, LANES
-        e_cost, e_n, e_s, e_q, e_pull, e_whole = cost, n + lane, s, q, float(pull + lane), whole
+        e_cost, e_n, e_s, e_q, e_c, e_d, e_pull, e_whole = cost, n + lane, s, q, c, d, float(pull + lane), whole
         e_seen, e_ratio, e_barren = seen, ratio, tried_barren
         value, left_then, rest_then, record = -math.inf, left, rest, LANES
         near, far = pull + max(_SHORTEST, float(pull // _SHARE)), 2.0 * pull + 16.0
-        is_drawn, can_lead, is_sure, reward = True, False, False, 0.0
+        is_drawn, can_lead, is_sure, reward, charge = True, False, False, 0.0, 0.0
         if step >= _OPENING:
             arm = base + lane if step == _OPENING else leader if step == _LEADER else chosen
             number_of_pull = n + lane if step == _LEADER else int(pulls[chosen]) if step == _OTHER else 0
             if arm < arms:
                 reward = run_reward(batch, mine, row, arm, number_of_pull)
+                if step == _OPENING:
+                    charge = run_charge(batch.charged, batch, mine, row, arm, 0, prices[arm])
         if step == _OPENING:
             first, last = base, min(base + LANES, arms)
             while base < last and left > mark:
                 arm, paid = base, cuda.shfl_sync(ALL, reward, base - first)
+                taken = given_by(batch.charged, charge, base - first, prices[base])
                 base += 1
                 if prices[arm] <= whole:
                     if lane == 0:
                         sums[arm], squares[arm], pulls[arm] = paid, paid * paid, 1
+                        note(notes.cost_sums, mine, arm, taken)
+                        note(notes.cost_squares, mine, arm, taken * taken)
+                        if not is_below(batch.limits, row, arm, 1):
+                            note(notes.costs, mine, arm, math.inf)
                     total += paid
                     tried_cost, tried_dearest, tried_classes = with_first_try(
                         tried_cost, tried_dearest, tried_classes, prices[arm]
                     )
-                    seen, ratio, tried_barren = with_reward(
-                        seen, ratio, tried_barren + 1.0, paid, low, prices[arm], True
-                    )
-                    left, rest = pay(left, rest, prices[arm])
+                    mean = mean_cost(batch.charged, row, arm, prices[arm], taken, 1)
+                    seen, ratio, tried_barren = with_reward(seen, ratio, tried_barren + 1.0, paid, low, mean, True)
+                    left, rest = pay(left, rest, taken)
                     whole = rounded_down(left, rest)
                     pull += 1
                     tried += 1
-            if base >= arms:
-                step = _EXPIRED
             cuda.syncwarp(ALL)
+            if base >= arms:
+                step, cheapest = _EXPIRED, cheapest_now(notes.costs, mine, cheapest)
             continue
         if step == _OTHER:
             total += reward
@@ -219,18 +359,21 @@ def play_scalar(
         if step == _LEADER:
             # Each lane looks at a pull of the leader, as if it led in all lanes before.
             drawn[0, lane], drawn[1, lane] = reward, reward * reward
+            left_then, rest_then, e_c, e_d, mean = costs_ahead(
+                batch.charged, notes.ahead, batch, mine, row, leader, n, cost, left, rest, parts, c, d
+            )
             leader_is_barren = n == 0 or s / n <= low
-            record = first_lane(cuda.ballot_sync(ALL, is_news(reward, seen, ratio, low, cost, leader_is_barren)))
+            record = first_lane(cuda.ballot_sync(ALL, is_news(reward, seen, ratio, low, mean, leader_is_barren)))
+            mean = given_by(batch.charged, mean, min(record, LANES - 1), cost)
             cuda.syncwarp(ALL)
             if lane < 3:
                 running_sums(s if lane == 0 else q if lane == 1 else total, drawn[lane & 1], added[lane])
-            left_then, rest_then = pay_times(left, rest, parts, lane)
             e_whole = rounded_down(left_then, rest_then)
             cuda.syncwarp(ALL)
             e_s, e_q = added[0, lane], added[1, lane]
             if lane > record:
                 e_seen, e_ratio, e_barren = with_reward(
-                    seen, ratio, tried_barren, drawn[0, record], low, cost, leader_is_barren
+                    seen, ratio, tried_barren, drawn[0, record], low, mean, leader_is_barren
                 )
             if densities is not None:
                 choice = uniform(batch.seed, CHOICE, run, 0, pull + lane - 1)
@@ -238,6 +381,7 @@ def play_scalar(
             # A record in the last place is left for the next block, where a lane sees what it means.
             can_lead = lane <= record and (lane < LANES - 1 or record != LANES - 1)
             can_lead = can_lead and is_drawn and cost <= e_whole and left_then > mark and pull + lane < end
+            can_lead = can_lead and is_below(batch.limits, row, leader, n + lane)
             # No value is below the mean: mostly that is enough. Others have to be evaluated, and all after them.
             is_sure = (lane == 0 and is_certain) or lane > record + 1
             if not is_sure and rules.has_floor and n + lane > 0:
@@ -249,7 +393,7 @@ def play_scalar(
                 count, base = 0, 0
                 for begin in range(0, arms, LANES):
                     arm, is_listed = begin + lane, False
-                    if arm < arms and prices[arm] <= whole:
+                    if arm < arms and price_now(notes.costs, prices, mine, arm) <= whole:
                         if step == _EXPIRED:
                             is_listed = (is_new or ends[arm] <= pull) and arm != leader
                         elif step == _CONTENDERS:
@@ -271,6 +415,7 @@ def play_scalar(
             if is_on:
                 arm = int(listed[base + spot])
                 e_cost, e_n, e_s, e_q = prices[arm], int(pulls[arm]), sums[arm], squares[arm]
+                e_c, e_d = noted(notes.cost_sums, mine, arm), noted(notes.cost_squares, mine, arm)
                 e_pull = float(pull) if which == 0 else far if which == 1 else near
         if is_on:
             now = Now(
@@ -290,20 +435,20 @@ def play_scalar(
                 tried_classes=tried_classes,
                 tried_barren=e_barren,
             )
-            value = worth(index, rules, e_cost, e_n, e_s, e_q, now)
+            weight = mean_cost(batch.charged, row, arm, e_cost, e_c, e_n)
+            e_low = least_cost(batch.charged, row, arm, e_cost)
+            value = worth(index, rules, e_cost, e_n, e_s, e_q, e_low, weight, e_c, e_d, now)
         if step == _LEADER:
             leads = can_lead and value > rival if is_on else is_sure
             done = first_lane(cuda.ballot_sync(ALL, not leads))
             s, q, total = added[0, done], added[1, done], added[2, done]
-            if done == LANES:
-                left_then, rest_then = pay(left_then, rest_then, cost)
-            source = min(done, LANES - 1)
-            left, rest = cuda.shfl_sync(ALL, left_then, source), cuda.shfl_sync(ALL, rest_then, source)
-            most = cuda.shfl_sync(ALL, value, source)
+            c, d = cost_sums_after(batch.charged, notes.ahead, mine, c, d, done)
+            left, rest = left_after(batch.charged, notes.ahead, mine, left_then, rest_then, cost, done)
+            most = cuda.shfl_sync(ALL, value, min(done, LANES - 1))
             if done > record:
                 has_news = True
                 seen, ratio, tried_barren = with_reward(
-                    seen, ratio, tried_barren, drawn[0, record], low, cost, leader_is_barren
+                    seen, ratio, tried_barren, drawn[0, record], low, mean, leader_is_barren
                 )
             n += done
             pull += done
@@ -311,10 +456,17 @@ def play_scalar(
             whole = rounded_down(left, rest)
             if lane == 0 and (done < LANES or left <= mark):
                 sums[leader], squares[leader], pulls[leader], ceilings[leader] = s, q, n, math.inf
+                note(notes.cost_sums, mine, leader, c)
+                note(notes.cost_squares, mine, leader, d)
             if done < LANES:
                 # It may lead no longer: who does now?
                 step, count, is_new, has_news = _EXPIRED, -1, has_news, False
-                if cost > whole:
+                is_at_limit = not is_below(batch.limits, row, leader, n)
+                if is_at_limit:
+                    note(notes.costs, mine, leader, math.inf)
+                    cuda.syncwarp(ALL)
+                    cheapest = cheapest_now(notes.costs, mine, cheapest)
+                if is_at_limit or cost > whole:
                     leader, most = -1, -math.inf
                 best = leader
             cuda.syncwarp(ALL)
@@ -344,10 +496,11 @@ def play_scalar(
                     leader = best
                     rival, end = -math.inf, math.inf
                     for arm in range(lane, arms, LANES):
-                        if arm != leader and prices[arm] <= whole:
+                        if arm != leader and price_now(notes.costs, prices, mine, arm) <= whole:
                             rival, end = max(rival, ceilings[arm]), min(end, ends[arm])
                     rival, end = greatest(rival), least(end)
                     cost, n, s, q = prices[leader], int(pulls[leader]), sums[leader], squares[leader]
+                    c, d = noted(notes.cost_sums, mine, leader), noted(notes.cost_squares, mine, leader)
                     parts = price_parts(cost)
                     step, is_certain = _LEADER, True
                     if densities is not None:

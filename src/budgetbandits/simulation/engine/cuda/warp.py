@@ -12,10 +12,11 @@ from typing import Final, NamedTuple
 from numba import cuda
 from numba.cuda.extending import register_jitable
 
-from budgetbandits.core.arrays import Floats
-from budgetbandits.core.money import pay
-from budgetbandits.core.streams import REWARD, uniform
-from budgetbandits.simulation.engine.batch import Batch
+from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.money import drawn_price, pay
+from budgetbandits.core.streams import CHARGE, REWARD, uniform
+from budgetbandits.problems.laws.table import draw_from
+from budgetbandits.simulation.engine.batch import Batch, Charged
 
 __all__ = ["ALL", "LANES", "SUMS", "WARPS", "Rules"]
 
@@ -99,6 +100,46 @@ def run_reward(batch: Batch, mine: int, row: int, arm: int, count: int) -> float
     """Return what an arm pays at its pull number `count`, from 0."""
     number = uniform(batch.seed, REWARD, batch.first_run + mine, arm, count)
     return batch.laws.draw(batch.rewards, row * batch.prices.shape[1] + arm, number)
+
+
+@register_jitable
+def run_charge(charged: Charged | None, batch: Batch, mine: int, row: int, arm: int, count: int, price: float) -> float:
+    """Return what an arm costs at its pull number `count`, from 0: its price, or at most that."""
+    if charged is None:
+        return price
+    number = uniform(batch.seed, CHARGE, batch.first_run + mine, arm, count)
+    amount = draw_from(charged.laws, row * batch.prices.shape[1] + arm, number)
+    return drawn_price(amount, charged.grains[row], charged.are_decimal[row] == 1, charged.least[row, arm], price)
+
+
+@register_jitable
+def mean_cost(charged: Charged | None, row: int, arm: int, price: float, total: float, count: int) -> float:
+    """Return the mean cost of an arm that was pulled so often, as `learn_cost` does; its price if that is known."""
+    if charged is None:
+        return price
+    low: float = charged.lows[row, arm]
+    return low if count == 0 else min(max(total / count, low), price)
+
+
+@register_jitable
+def least_cost(charged: Charged | None, row: int, arm: int, price: float) -> float:
+    """Return the least cost of an arm, as `Arms.cost_low` has it."""
+    return price if charged is None else float(charged.lows[row, arm])
+
+
+@register_jitable
+def is_below(limits: Counts | None, row: int, arm: int, count: int) -> bool:
+    """Tell whether an arm may be pulled that was pulled so often."""
+    return True if limits is None else bool(count < limits[row, arm])
+
+
+@register_jitable
+def paying_one_by_one(left: float, rest: float, prices: Floats, lefts: Floats, rests: Floats) -> None:
+    """Pay 32 prices one after the other, and keep what is left on the way."""
+    for i in range(LANES):
+        lefts[i], rests[i] = left, rest
+        left, rest = pay(left, rest, prices[i])
+    lefts[LANES], rests[LANES] = left, rest
 
 
 @register_jitable
