@@ -179,7 +179,7 @@ def batch_of_family(family: bb.Problem | bb.families.Family, budget: float, runs
     from budgetbandits.simulation.on_gpu import games_of
 
     plan = plan_of_family(family, runs)
-    return batch_of(games_of(plan.tables_of(plan.runs), budget), np.zeros((runs, 0)), 1, 0)
+    return batch_of(games_of(plan.tables_of(plan.runs), budget, False), np.zeros((runs, 0)), 1, 0)
 
 
 def plan_of_family(family: bb.Problem | bb.families.Family, runs: int) -> Plan:

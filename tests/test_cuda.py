@@ -195,7 +195,7 @@ def test_products_are_rounded_before_they_are_added() -> None:
 )
 def test_kernels_compile_for_a_gpu(source: Any, policy: bb.Policy) -> None:
     plan = plan_of(source, policy, 20, 2, 1, False, 0, 0, False, None, False, 1, 0)
-    batch = batch_of(on_gpu.games_of(plan.tables_of(plan.runs), 20), np.zeros((2, 0)), 1, 0)
+    batch = batch_of(on_gpu.games_of(plan.tables_of(plan.runs), 20, False), np.zeros((2, 0)), 1, 0)
     kernel = batches.kernel_of(policy, batch)
     results = results_for(np.zeros, batch)
     arguments = (*kernel.policy, batch, results, *kernel.notes(np.zeros, *results.pulls.shape))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
+from budgetbandits.simulation.engine import filler_for
 
 FAMILIES: list[bb.families.Family] = [
     bb.families.BernoulliFamily(7),
@@ -195,3 +196,13 @@ def test_a_wide_range_changes_nothing_but_the_range() -> None:
 def test_bad_parameters(make: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         make()
+
+
+def test_instances_of_the_paper_are_the_same_compiled() -> None:
+    family = bb.paper_family("extreme", arms=40)
+    fill = filler_for(10**6)
+    assert fill is not None
+    for ours, theirs in zip(family.tables(5, range(7, 10), fill), family.tables(5, range(7, 10)), strict=True):
+        assert list(ours.costs[0].amounts) == list(theirs.costs[0].amounts)
+        assert np.array_equal(ours.means, theirs.means)
+        assert np.array_equal(ours.rewards.parameters, theirs.rewards.parameters)

@@ -346,12 +346,18 @@ def price_lists_of(costs: NDArray[np.float64], budget: Amount, *, may_be_free: b
     """Return the price lists of several problems, a row of known costs each: `price_list`, many at a time."""
     whole = plain_amount(budget, "budget")
     are_valid = 0 <= whole < math.inf and np.all((costs > 0) & (costs < math.inf))
-    if not are_valid or not all(any(map(looks_real, row)) for row in costs.tolist()):
+    if not are_valid or not _all_look_real(costs):
         return [price_list(row, range(len(row)), budget, may_be_free=may_be_free) for row in costs]
     scales = np.frexp(costs.min(axis=1))[1].tolist()
     # The least cost decides on the unit: those of one size have the same.
     like = {scale: _real_prices(costs[np.array(scales) == scale].ravel(), whole) for scale in set(scales)}
     return [PriceList(like[scale].unit, row, like[scale].budget) for scale, row in zip(scales, costs, strict=True)]
+
+
+def _all_look_real(costs: NDArray[np.float64]) -> bool:
+    """Tell whether there is a real number in each row; mostly the first one is."""
+    rows = (row for row, first in zip(costs, costs[:, 0].tolist(), strict=True) if not looks_real(first))
+    return all(any(map(looks_real, row.tolist())) for row in rows)
 
 
 def _ends(cost: object, what: str) -> tuple[Number, Number]:

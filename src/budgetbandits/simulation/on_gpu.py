@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from budgetbandits.core.garbage import not_collecting
 from budgetbandits.core.resources import Amounts, price_lists
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
@@ -33,7 +34,6 @@ __all__ = ["games_of", "play_in_batches"]
 _FIRST: Final = 4096  # runs in the first batch: from how long it takes, the size of the next ones follows
 _SECONDS: Final = 2.0  # that a batch should take: progress is shown after it, and Ctrl-C heard
 _LARGEST: Final = 65536
-_TABLES: Final = 512  # made together: arrays of so many runs fit into a processor's cache
 _MEMORY_SHARE: Final = 0.6  # of what is free on the card
 _log: Final = logging.getLogger("budgetbandits")
 
@@ -56,14 +56,15 @@ def play_in_batches(plan: Plan) -> Iterator[Played]:
         size = max(1, min(largest, int(len(runs) * min(4.0, _SECONDS / seconds))))
 
 
+@not_collecting()
 def _play_runs(plan: Plan, runs: range) -> Played:
     """Play what kernels play of some runs, and say what they do not."""
     played: dict[tuple[str, float], Outcomes] = {}
-    parts = [runs[first : first + _TABLES] for first in range(0, len(runs), _TABLES)]
-    tables = [table for part in parts for table in plan.tables_of(part)]
-    in_the_way = obstacle_in(tables, plan.requests is not None, plan.is_late)
+    tables = plan.tables_of(runs)
+    are_alike = all(map(alike, tables, tables[1:]))
+    in_the_way = obstacle_in(tables[:1] if are_alike else tables, plan.requests is not None, plan.is_late)
     for budget in plan.budgets:
-        games = games_of(tables, budget) if in_the_way is None else []
+        games = games_of(tables, budget, are_alike) if in_the_way is None else []
         for name, policy in plan.policies:
             reason = in_the_way or obstacle_to(policy, tables[0]) or _uncompilable.get(policy)
             outcomes = _outcomes(plan, name, policy, games, runs) if reason is None else None
@@ -83,9 +84,9 @@ def _say(policy: Policy, reason: str) -> None:
     _log.warning("budgetbandits plays %r on this machine's cores, not on the GPU: %s", policy, reason)
 
 
-def games_of(tables: Sequence[Tables], budget: Amounts) -> list[Game]:
-    """Return what runs on these problems are played on; one problem that is the same for all stands for itself once."""
-    if all(map(alike, tables, tables[1:])):
+def games_of(tables: Sequence[Tables], budget: Amounts, are_alike: bool) -> list[Game]:
+    """Return what runs on these problems are played on."""
+    if are_alike:
         own = tables[:1] if tables[0] is tables[-1] else tables
         games = [Game(each, price_lists(bill)[0]) for each, bill in zip(own, bills_of(own, budget), strict=True)]
         return games * (len(tables) // len(games))

@@ -57,7 +57,9 @@ class Plan:
         if isinstance(self.source, Problem):
             return [self.source.tables] * len(runs)
         if isinstance(self.source, PaperFamily):
-            return self.source.tables(self.seed, runs)
+            from budgetbandits.simulation.engine import filler_for
+
+            return self.source.tables(self.seed, runs, filler_for(len(self.runs) * self.source.arms))
         problems = [self.source.problem(self.seed, run) for run in runs]
         for run, problem in zip(runs, problems, strict=True):
             if not isinstance(problem, Problem):

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from budgetbandits.core.checks import check_whole
+from budgetbandits.core.garbage import not_collecting
 from budgetbandits.core.optional import require
 from budgetbandits.core.progress import Progress, advancing
 from budgetbandits.core.resources import Amounts
@@ -199,8 +200,16 @@ def _on_gpu(plan: Plan, workers: int) -> Generator[Batch, None, None]:
     require("cuda")
     from budgetbandits.simulation.on_gpu import play_in_batches
 
+    cells = len(plan.policies) * len(plan.budgets)
     for played in play_in_batches(plan):
-        yield from _on_threads(replace(plan, runs=played.runs), workers, played)
+        part = replace(plan, runs=played.runs)
+        if len(played.outcomes) < cells or plan.exact_optimum:
+            yield from _on_threads(part, workers, played)
+        else:
+            # To make rows is Python's work: threads would only wait for each other.
+            with not_collecting():
+                batch = play_runs_of_plan(part, part.runs, np.zeros(1, np.int64), played)
+            yield batch
 
 
 @contextlib.contextmanager

@@ -13,7 +13,10 @@ from budgetbandits.core.special import CENTRE, inverse_normal, normal_centre, no
 from budgetbandits.errors import InvalidInput
 from budgetbandits.problems.laws.base import LAWS, BuiltInLaw, check_interval, check_number, check_uniform
 
-__all__ = ["TruncatedGaussian", "symmetric_cuts", "truncated_gaussians"]
+__all__ = ["CUT_NUMBERS", "TruncatedGaussian", "fill_cut", "symmetric_cuts", "truncated_gaussians"]
+
+CUT_NUMBERS: Final = 6
+"""How many parameters a law has."""
 
 _FARTHEST: Final = 36.0  # farther out, probabilities times 2**-53 leave the normal range of a float64
 _NARROWEST: Final = 1e-6  # of a standard deviation; a narrower cut drowns in the rounding of probabilities
@@ -178,6 +181,15 @@ def symmetric_cuts(means: Floats, variances: Floats) -> Floats:
         for function in (math.erfc, math.erf)
     )
     return np.stack([means, deviations, 0.5 * below, inside, np.zeros(means.shape), 2 * means], axis=-1)
+
+
+@kernel
+def fill_cut(mean: float, variance: float, parameters: Floats) -> None:
+    """Fill in the parameters of one such Gaussian: the same arithmetic, to be compiled."""
+    deviation = math.sqrt(variance)
+    edge = mean / deviation / math.sqrt(2.0)
+    parameters[0], parameters[1], parameters[2] = mean, deviation, 0.5 * math.erfc(edge)
+    parameters[3], parameters[4], parameters[5] = math.erf(edge), 0.0, 2 * mean
 
 
 def _cut_gaussian(

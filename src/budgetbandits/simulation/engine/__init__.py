@@ -5,6 +5,7 @@ Importing this package imports Numba, so nothing imports it before a simulation 
 
 from budgetbandits.simulation.engine.batch import Game, batch_of
 from budgetbandits.simulation.engine.dispatch import (
+    filler_for,
     is_short,
     numbered,
     play_run,
@@ -24,6 +25,7 @@ __all__ = [
     "LiveTournament",
     "batch_of",
     "compiled_lead",
+    "filler_for",
     "is_short",
     "numbered",
     "outcomes_of",

@@ -35,6 +35,7 @@ from budgetbandits.policies.promises import (
 )
 from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.optima import Solver
+from budgetbandits.problems.paper import fill_instances
 from budgetbandits.problems.tables import Tables, is_plain
 from budgetbandits.simulation.engine.batch import Batch, Laws, outcomes_in, results_for
 from budgetbandits.simulation.engine.ceilings import play_ceilings
@@ -58,6 +59,7 @@ __all__ = [
     "COMPILE_TIME",
     "SteadyCall",
     "call",
+    "filler_for",
     "is_short",
     "numbered",
     "play_run",
@@ -79,6 +81,7 @@ _log: Final = logging.getLogger("budgetbandits")
 _NAME_LONGEST: Final = 200  # letters of what is compiled, in a log or a warning
 _AS_MANY_ARMS: Final = 20  # take as much time in Python as a knapsack does without any
 _ARMS_TO_COMPILE: Final = 300_000  # in all knapsacks: in Python they take a second, each time
+_ARMS_TO_FILL: Final = 100_000  # take NumPy a twentieth of a second, each time
 _SETS_IN_PYTHON: Final = 10_000
 _FEW_ARMS: Final = 32  # more of them are not scanned in less time than a tournament takes
 _SHORT: Final = 2000  # pulls: in longer runs with few arms the best one is followed for long
@@ -223,6 +226,11 @@ def _loop_by_memory(policy: Policy, memory: Memory, world: World) -> Loop:
     return Loop(play_any, (policy, memory), lambda worlds: ((policy, memory, each) for each in worlds))
 
 
+def filler_for(arms: int) -> Callable[..., None] | None:
+    """Return what fills in instances of the paper with so many arms in all, compiled; None if NumPy may do it."""
+    return _filler if arms >= _ARMS_TO_FILL else None
+
+
 def solver_for(knapsacks: int, limits: Counts) -> Solver:
     """Return what solves so many knapsacks with these limits: compiled if that is at hand, or worth its time."""
     compiled = solve_compiled if np.any(limits < UNLIMITED) else solve_freely
@@ -350,6 +358,7 @@ class SteadyCall:
 
 _slow: set[frozenset[type[Spec]]] = set()
 _unbounded: Final = SteadyCall(many_unbounded_counts)
+_filler: Final = SteadyCall(fill_instances)
 
 
 @contextlib.contextmanager
