@@ -145,9 +145,17 @@ def paying_one_by_one(left: float, rest: float, prices: Floats, lefts: Floats, r
 @register_jitable
 def running_sums(adding: float, numbers: Floats, sums: Floats) -> None:
     """Add 32 numbers one after the other, as the CPU does, and keep every sum on the way."""
-    for i in range(LANES):
+    for i in range(0, LANES, 4):
+        # Four are read before any sum is written: the compiler does not know that it writes elsewhere, and would wait.
+        first, second, third, fourth = numbers[i], numbers[i + 1], numbers[i + 2], numbers[i + 3]
         sums[i] = adding
-        adding += numbers[i]
+        adding += first
+        sums[i + 1] = adding
+        adding += second
+        sums[i + 2] = adding
+        adding += third
+        sums[i + 3] = adding
+        adding += fourth
     sums[LANES] = adding
 
 
