@@ -12,8 +12,9 @@ from budgetbandits.core.optional import is_installed
 from budgetbandits.errors import PolicyError
 from budgetbandits.live.ceilings import LiveCeilings
 from budgetbandits.live.learning import Learning
+from budgetbandits.live.mixtures import LiveMixtures
 from budgetbandits.policies import Policy
-from budgetbandits.policies.indices import LinearIndex
+from budgetbandits.policies.indices import LinearIndex, ScalarIndex
 from budgetbandits.policies.state import Arms, Now
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class Chooser:
         self._policy = policy
         self._books = books
         self._learning = learning
-        # No shortcut knows random costs, limits, requests or several resources.
-        is_simple = books.first.bill.least is None and books.requests is None and not books.has_several
+        # No shortcut knows random costs, limits or several resources.
+        is_simple = books.first.bill.least is None and not books.has_several
         self._is_plain = is_simple and not np.any(books.limits < UNLIMITED)
         self._has_few = len(books.names) < COMPILED_ARMS
         self._shortcut: Shortcut | None = None
@@ -106,6 +107,8 @@ class Chooser:
         arms, policy, known = len(self._books.names), self._policy, self._learning.past.arms
         if not self._is_plain:
             return None
+        if self._books.requests is not None:
+            return self._new_mixtures
         if arms >= TOURNAMENT_ARMS and self._has_numba:
             from budgetbandits.simulation.engine import LiveTournament
 
@@ -120,6 +123,16 @@ class Chooser:
         from budgetbandits.simulation.engine import compiled_lead
 
         return partial(LiveCeilings, policy, known, lead=compiled_lead(policy))
+
+    @property
+    def _new_mixtures(self) -> Callable[[Now], Shortcut] | None:
+        policy = self._policy
+        if not CEILING_ARMS <= len(self._books.names) < COMPILED_ARMS or not LiveMixtures.serves(policy):
+            return None
+        index = policy.index
+        if not isinstance(index, ScalarIndex) or isinstance(index, LinearIndex):
+            return None
+        return partial(LiveMixtures, policy, index, self._learning.past.arms)
 
     @cached_property
     def _compiled(self) -> "CompiledChoice | None":

@@ -21,6 +21,7 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel, vectorised
 from budgetbandits.errors import PolicyError
+from budgetbandits.policies.hull import MARGIN
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.knapsack import times
@@ -30,15 +31,18 @@ __all__ = [
     "Ceilings",
     "forget",
     "forget_all",
+    "forget_ended",
     "is_news",
     "lead",
+    "look_less_far",
     "raised",
+    "renew",
+    "spends_fast",
     "surely_drawn",
     "unknown",
     "worth",
 ]
 
-_MARGIN: Final = 1e-9  # relative: values are computed to within less
 _SLACK: Final = 1e-12  # of the greatest reward: and near 0 to within that
 _SHORTEST: Final = 16  # how many pulls ahead ceilings look at first
 _SHARE: Final = 512  # and later on at least this part of the pulls so far
@@ -98,6 +102,20 @@ def is_news(now: Now, before: Now) -> bool:
         or now.ratio_seen > before.ratio_seen
         or now.tried_barren < before.tried_barren
     )
+
+
+@kernel
+def spends_fast(now: Now, before: Now) -> bool:
+    """Tell whether so much was spent on the last requests that an arm never tried may be worth more for it.
+
+    That is where requests are what limits its pulls: the less money is left, the less counts what the others cost
+    (`HorizonKLUCB.untried`). At four times its share, and half of all, the fewer requests outweigh that.
+    """
+    if now.requested is None or before.requested is None:
+        return False
+    money, requests = before.requested.money_left, before.requested.requests_left
+    spent, answered = money - now.requested.money_left, requests - now.requested.requests_left
+    return bool(spent * requests > 4.0 * answered * money or 2.0 * spent > money)
 
 
 @kernel
@@ -184,8 +202,8 @@ def best_arm(
         value = worth(policy, index, arms, arm, now) / ceilings.weights[arm]
         if best < 0 or value > most or (value == most and arm < best):
             best, most = arm, value
-        elif raised(ceilings, arm, value, 2.0) < ceilings.most[arm]:
-            ceilings.spans[arm] = _SHORTEST  # it looked too far ahead
+        else:
+            look_less_far(ceilings, arm, value)
     if best != guess:
         forget(ceilings, guess)
     return best
@@ -208,11 +226,18 @@ def renew(policy: IndexPolicy, index: ScalarIndex, arms: Arms, now: Now, ceiling
 
 
 @kernel
+def look_less_far(ceilings: Ceilings, arm: int, value: float) -> None:
+    """Let the ceiling of an arm end sooner from now on if it was far above the value over the weight."""
+    if raised(ceilings, arm, value, 2.0) < ceilings.most[arm]:
+        ceilings.spans[arm] = _SHORTEST
+
+
+@kernel
 def raised(ceilings: Ceilings, arm: int, value: float, times: float) -> float:
     """Return a value of an arm over its weight, raised by some times what it may be wrong by."""
     if abs(value) == math.inf:
         return value
-    return float(value + times * (_MARGIN * abs(value) + ceilings.slack / ceilings.weights[arm]))
+    return float(value + times * (MARGIN * abs(value) + ceilings.slack / ceilings.weights[arm]))
 
 
 # What the plain scan compares

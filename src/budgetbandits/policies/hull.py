@@ -10,10 +10,11 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
-from budgetbandits.core.compiled import allocating
+from budgetbandits.core.compiled import allocating, kernel
 
-__all__ = ["finite", "neighbours"]
+__all__ = ["MARGIN", "drawn_of_two", "finite", "line_below", "neighbours"]
 
+MARGIN: Final = 1e-9  # relative: values are computed to within less
 _STEEP: Final = 1e200  # costs that are so near to each other are the same, and more would overflow
 _WORSE: Final = 1000.0  # by so many times the span of the others is an arm worse whose value is minus infinity
 
@@ -82,6 +83,24 @@ def neighbours(values: Floats, costs: Floats, money: float, skip: bool) -> tuple
         else:
             dear, dear_value, dear_cost = top, float(values[top]), top_cost
     return cheap, dear, (money - cheap_cost) / (dear_cost - cheap_cost)
+
+
+@kernel
+def drawn_of_two(cheap: int, dear: int, share: float, uniform: float) -> int:
+    """Return the one or the other, if the dearer has this share; the lower number comes first."""
+    if cheap < dear:
+        return cheap if uniform < 1.0 - share else dear
+    return dear if uniform < share else cheap
+
+
+@kernel
+def line_below(cheap_value: float, cheap_cost: float, dear_value: float, dear_cost: float) -> tuple[float, float]:
+    """Return the slope of the line through two arms of a mixture, and a value at no cost that it surely exceeds.
+
+    What rounding may add is taken off. Through one arm the line is level.
+    """
+    slope = (dear_value - cheap_value) / (dear_cost - cheap_cost) if dear_cost > cheap_cost else 0.0
+    return slope, dear_value - slope * dear_cost - MARGIN * (abs(dear_value) + slope * dear_cost)
 
 
 @allocating

@@ -21,7 +21,7 @@ from budgetbandits.core.registry import Registry
 from budgetbandits.core.specs import Spec
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies.allowance import Allowance, Further, is_money_alone, shares_of_scarcest
-from budgetbandits.policies.hull import finite
+from budgetbandits.policies.hull import drawn_of_two, finite
 from budgetbandits.policies.knapsack import densest, exact_counts, greedy_counts, take, times
 from budgetbandits.policies.relaxation import mixture_of_two, relaxed_pulls, settled, solved_programme
 from budgetbandits.policies.whole_pulls import drawn_surely, exact_pulls, greedy_pulls, most_of
@@ -239,9 +239,7 @@ def draw_fractional(values: Floats, allowance: Allowance, further: Further | Non
         return draw_or_decline(pulls, further, uniform)
     if cheap == len(values) and not further.skip:  # what goes unanswered are the last ones, when the money is spent
         return dear if dear < cheap else int((values / allowance.costs).argmax())
-    if cheap < dear:
-        return cheap if uniform < 1.0 - share else dear
-    return dear if uniform < share else cheap
+    return drawn_of_two(cheap, dear, share, uniform)
 
 
 @allocating

@@ -17,7 +17,16 @@ from budgetbandits.policies.indices import Index, LinearIndex, ScalarIndex
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
 from budgetbandits.policies.state import Arm, Now, first_moment, moment_at
 
-__all__ = ["has_ceilings", "has_floor", "has_lines", "is_best_first", "is_mixed", "is_tournament", "takes_best_first"]
+__all__ = [
+    "has_ceilings",
+    "has_clock",
+    "has_floor",
+    "has_lines",
+    "is_best_first",
+    "is_mixed",
+    "is_tournament",
+    "takes_best_first",
+]
 
 _PROBES: Final = (1, 2, 3, 10, 100, 10_000, 1_000_000)
 
@@ -70,6 +79,16 @@ def has_ceilings(index: Index) -> bool:
         and _never_falls([_untried(index, cost, 100, 1e4, arms_tried) for arms_tried in (10, 4, 1)])
         for cost in (0.5, 2.0)
     )
+
+
+@functools.cache
+def has_clock(index: ScalarIndex) -> bool:
+    """Tell whether the value of an arm changes with the pull number alone, as far as some probes show."""
+    return any(
+        len({_tried(index, pulls, mean, pull, 1e4) for pull in _PROBES if pull > pulls}) > 1
+        for pulls in _PROBES[:-1]
+        for mean in (0.0, 0.3, 0.9, 1.0)
+    ) or any(len({_untried(index, cost, pull, 1e4) for pull in _PROBES}) > 1 for cost in (0.5, 2.0))
 
 
 @functools.cache

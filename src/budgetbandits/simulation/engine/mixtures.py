@@ -18,8 +18,8 @@ from budgetbandits.core.arrays import Counts, Floats, copy_into
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies import IndexPolicy
 from budgetbandits.policies.allowance import likely_cost, likely_costs, promised_of
-from budgetbandits.policies.ceilings import is_news, worth
-from budgetbandits.policies.hull import neighbours
+from budgetbandits.policies.ceilings import is_news, spends_fast, worth
+from budgetbandits.policies.hull import MARGIN, drawn_of_two, line_below, neighbours
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Memory
 from budgetbandits.policies.relaxation import is_kept
@@ -30,7 +30,6 @@ from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World
 __all__ = ["play_mixtures"]
 
 _CANDIDATES: Final = 2.0  # times the root of the number of arms, near the line; and so many near the hull
-_MARGIN: Final = 1e-9  # relative: values are computed to within less
 _SHORTEST: Final = 16  # how many pulls ceilings hold at least
 _SHARE: Final = 32  # later on, this part of the pulls so far
 _UNSURE: Final = -1
@@ -89,7 +88,8 @@ def play_mixtures(
         number = choice_number(world, state)
         arm = _UNSURE
         if policy.lazy or now.arms_tried == size:
-            if is_over(screening, now) or is_news(now, before):
+            is_fast = now.arms_tried < size and spends_fast(now, before)
+            if is_over(screening, now) or is_news(now, before) or is_fast:
                 if world.charges.is_random:
                     copy_into(screening.order, np.argsort(likely_costs(arms, requested)))
                 screen(screening, policy, index, arms, now, not requested.fills)
@@ -163,8 +163,7 @@ def drawn(
         return _UNSURE
     if cheap == len(values) and not requested.skip:
         return int(numbers[dear]) if dear < cheap else _UNSURE
-    first, second, first_share = (cheap, dear, 1.0 - share) if cheap < dear else (dear, cheap, share)
-    chosen = first if number < first_share else second
+    chosen = drawn_of_two(cheap, dear, share, number)
     return int(numbers[chosen]) if chosen < len(values) else size
 
 
@@ -186,12 +185,8 @@ def is_sure(screening: Screening, values: Floats, costs: Floats, money: float, c
         return False
     if cheap == dear and cost > money:  # the cheapest arm, because even that costs too much
         return is_cheapest(screening, costs, dear)
-    slope = 0.0
-    if cheap != dear:
-        cheap_value, cheap_cost = (values[cheap], costs[cheap]) if cheap < len(values) else (0.0, 0.0)
-        slope = (value - cheap_value) / (cost - cheap_cost)
-    height = value - slope * cost
-    height -= _MARGIN * (abs(value) + slope * cost)
+    cheap_value, cheap_cost = (values[cheap], costs[cheap]) if cheap < len(values) else (0.0, 0.0)
+    slope, height = line_below(cheap_value, cheap_cost, value, cost)
     for i in range(len(values)):
         if i != cheap and i != dear and not values[i] - slope * costs[i] < height:
             return False
@@ -235,7 +230,7 @@ def screen(screening: Screening, policy: IndexPolicy, index: ScalarIndex, arms: 
         costs[arm] = likely_cost(arms, arm, now.requested)
         if arms.cost[arm] <= now.budget_left:
             ceiling = worth(policy, index, arms, arm, later)
-            ceilings[arm] = ceiling + _MARGIN * abs(ceiling)
+            ceilings[arm] = ceiling + MARGIN * abs(ceiling)
     above_line = heights_over_mixture(ceilings, costs, money_left(now) / requests_left_of(now.requested), skip)
     above_hull = heights_over_hull(ceilings, costs, screening)
     cheapest = costs[ceilings > -math.inf].min()

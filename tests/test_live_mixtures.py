@@ -1,0 +1,200 @@
+"""A live learner with requests chooses by ceilings as the policy does with a look at every arm, ties included."""
+
+import math
+from collections.abc import Mapping
+from random import Random
+
+import numpy as np
+import pytest
+
+import budgetbandits as bb
+from budgetbandits.core.arrays import UNLIMITED
+from budgetbandits.core.money import price_list
+from budgetbandits.live.choosing import Chooser
+from budgetbandits.live.mixtures import LiveMixtures
+from budgetbandits.live.player import Player
+from budgetbandits.policies.ceilings import spends_fast
+from budgetbandits.policies.promises import has_clock
+from budgetbandits.policies.state import Now, Requested, first_moment, moment_at
+from states import asked
+from test_play import count_calls
+
+pytestmark = pytest.mark.filterwarnings("ignore::budgetbandits.errors.TightBudgetWarning")
+
+STEPS = 200
+
+
+class Compared:
+    """What shortcuts decided; each decision was compared with that of the policy itself."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.by_shortcut, self.in_all = 0, 0
+        monkeypatch.setattr("budgetbandits.live.choosing.CEILING_ARMS", 1)
+
+        def compared(chooser: Chooser, now: Now, uniform: float) -> int:
+            policy, arms = chooser._policy, chooser._learning.shown
+            expected = policy.choose(arms, now, uniform)
+            chosen = chooser._choice_by_shortcut(now, uniform)
+            self.in_all += 1
+            if chosen is not None:
+                self.by_shortcut += 1
+                assert chosen == expected
+            return expected
+
+        monkeypatch.setattr(Chooser, "choose", compared)
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
+    return Compared(monkeypatch)
+
+
+def some_costs(chance: Random, arms: int) -> list[float]:
+    """Return costs, of which many are the same in some cases; one may be free."""
+    kind = chance.choice(["real", "few", "equal", "wide"])
+    costs: list[float] = {
+        "real": [chance.uniform(1, 10) for _ in range(arms)],
+        "few": [chance.choice([1.0, 2.0, 5.0]) for _ in range(arms)],
+        "equal": [3.0] * arms,
+        "wide": [round(10 ** chance.uniform(-1, 2), 2) for _ in range(arms)],
+    }[kind]
+    if chance.random() < 0.2:
+        costs[chance.randrange(arms)] = 0.0
+    return costs
+
+
+def some_reward(chance: Random, law: str, mean: float) -> float:
+    """Return a reward that is often the same as others: then arms are worth the same."""
+    if law == "coin":
+        return float(chance.random() < mean)
+    return mean * chance.random() if law == "uniform" else round(mean, 1)
+
+
+def play(policy: bb.Policy, chance: Random, seed: int) -> None:
+    """Let a learner live through all that can happen to one."""
+    arms, requests = chance.choice([5, 12, 30]), chance.choice([40, 150, 1000])
+    budget = round(requests * chance.choice([0.2, 0.5, 1, 3, 5, 20]), 2)
+    skip, is_messy = chance.random() < 0.3, chance.random() < 0.6
+    law, means = chance.choice(["coin", "uniform", "same"]), [chance.random() for _ in range(arms + 1)]
+    costs = some_costs(chance, arms)
+    learner = bb.Learner(policy, costs, budget, (0, 1), seed=seed, requests=requests, skip=skip)
+    for step in range(STEPS):
+        pending = learner.pending
+        if pending and chance.random() < 0.5:
+            pull, luck = chance.choice(pending), chance.random()
+            if is_messy and luck < 0.03:
+                learner.cancel(pull)
+            elif is_messy and luck < 0.06:
+                learner.expire(pull, release=luck < 0.045)
+            elif pull.arm == bb.SKIP:
+                learner.tell(pull, 0.0)
+            else:
+                is_cheaper = is_messy and chance.random() < 0.02
+                learner.tell(pull, some_reward(chance, law, means[int(pull.arm)]), cost=0 if is_cheaper else None)
+        else:
+            pull_given = learner.ask(arm=chance.randrange(arms) if is_messy and chance.random() < 0.03 else None)
+            if pull_given is None and not pending:
+                return
+        if is_messy and step == STEPS // 3:
+            learner.deposit(30)
+            learner.reprice(0, 3)
+            learner.add_arm(arms, 2)
+            if learner.money.left > 10:
+                learner.withdraw(5)
+        if is_messy and step == STEPS // 2:
+            learner = bb.Learner.from_json(learner.to_json())
+        if is_messy and step == STEPS - 20:
+            learner.retire(arms)
+
+
+@pytest.mark.parametrize(
+    ("index", "options", "stories"),
+    [
+        (bb.indices.HorizonKLUCB(untold=0.5), {"lazy": True}, 80),  # recommended()
+        (bb.indices.LearnedRangeKLUCB(), {"lazy": True, "clip": True}, 10),
+        (bb.indices.KLUCB(), {"clip": True}, 10),
+        (bb.indices.KLUCBPlusPlus(), {"lazy": True}, 10),
+        (bb.indices.OmegaUCB(), {"lazy": True}, 10),
+        (bb.indices.BayesUCB(), {}, 5),
+        (bb.indices.MOSS(), {"lazy": True}, 10),
+    ],
+    ids=repr,
+)
+def test_ceilings_decide_as_the_policy_does(
+    index: bb.indices.Index, options: Mapping[str, bool], stories: int, compared: Compared
+) -> None:
+    policy = bb.IndexPolicy(index, bb.oracles.Fractional(), **options)
+    assert LiveMixtures.serves(policy)
+    chance = Random(14)
+    for seed in range(stories):
+        play(policy, chance, seed)
+    assert compared.by_shortcut > 0.3 * compared.in_all
+
+
+@pytest.mark.parametrize("index", [bb.indices.HorizonKLUCB(untold=0.5), bb.indices.KLUCBPlusPlus()], ids=repr)
+def test_so_they_do_where_the_number_of_requests_is_expected_anew(index: bb.indices.Index, compared: Compared) -> None:
+    """It may rise, and so may what there is to spend by then."""
+    policy, names = bb.IndexPolicy(index, bb.oracles.Fractional(), lazy=True), list(range(12))
+    for seed in range(6):
+        chance = Random(seed)
+        bill = price_list([chance.choice([3, chance.uniform(1, 9)]) for _ in names], names, 900)
+        player = Player(policy, names, bill, np.full(12, UNLIMITED), (0, 1), 7, requests=400)
+        unit = bill.unit.units(1.0)
+        for step in range(200):
+            if step % 7 == 0:
+                player.expect(chance.choice([1, 30, 200, 3000]), [unit * chance.randint(500, 900)])
+            pull = player.ask()
+            if pull is not None:
+                player.tell(pull, float(chance.random() < 0.5), pull.prices)
+    assert compared.by_shortcut > 200
+
+
+def test_where_a_few_arms_are_the_best_few_are_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of a hundred at most pulls, once it is known which."""
+    looked = count_calls(monkeypatch, bb.indices.HorizonKLUCB, "value")
+    chance = Random(1)
+    costs, means = [chance.uniform(1, 9) for _ in range(100)], [chance.uniform(0.1, 0.5) for _ in range(100)]
+    learner = bb.Learner(bb.recommended(), costs, 15_000, (0, 1), seed=2, requests=3000)
+    for step in range(2000):
+        if step == 1500:
+            looked.clear()
+        pull = asked(learner)
+        learner.tell(pull, means[int(pull.arm)] + 0.01 * chance.random())
+    assert len(looked) < 4 * 500
+
+
+def test_ties_are_settled_as_by_the_policy(compared: Compared) -> None:
+    """Six arms always pay the most that there is; the cheapest of them is not the first."""
+    costs = [8, 5, 4, 4, 6, 9, 1, 2]
+    learner = bb.Learner(bb.recommended(), costs, 5 * 400, (0, 1), seed=2, requests=400)
+    for _ in range(200):
+        pull = asked(learner)
+        learner.tell(pull, 1.0 if int(pull.arm) < 6 else 0.25)
+    assert learner.choose() == 2
+    assert compared.by_shortcut > 150
+
+
+def moment(requests_left: float, money_left: float) -> Now:
+    requested = Requested(1000.0, requests_left, money_left, False, True, 1.0)
+    first = first_moment(np.full(10, 3.0), 5000.0, 0.0, 1.0, requested)
+    return moment_at(first, 10, money_left, money_left, requests_left, 4, 0.9, np.array([0.6, 12.0, 3.0, 1.0, 1.0]))
+
+
+def test_an_arm_never_tried_is_worth_no_more_later_unless_much_was_spent() -> None:
+    index, chance, rises = bb.indices.HorizonKLUCB(), Random(5), 0
+    for _ in range(3000):
+        requests, money = float(chance.randint(2, 1000)), math.exp(chance.uniform(1, 9))
+        spent, cost = money * chance.random() ** 4, math.exp(chance.uniform(-3, 3))
+        before, now = moment(requests, money), moment(requests - 1.0, money - spent)
+        if index.untried(cost, now) > index.untried(cost, before) * (1 + 1e-12):
+            rises += 1
+            assert spends_fast(now, before)
+    assert rises > 30
+    assert not spends_fast(moment(99.0, 496.0), moment(100.0, 500.0))
+
+
+def test_which_indices_have_a_clock() -> None:
+    assert not has_clock(bb.indices.HorizonKLUCB())
+    assert not has_clock(bb.indices.LearnedRangeKLUCB())
+    assert has_clock(bb.indices.KLUCB())
+    assert has_clock(bb.indices.BayesUCB())
