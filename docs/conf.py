@@ -1,5 +1,6 @@
 """The docs site: the pages of this folder, and a reference from the docstrings. ``make docs`` builds it."""
 
+import gc
 import logging
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import budgetbandits
 
 logging.basicConfig(level=logging.WARNING)  # before the theme's colours do so, and let every library talk
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+gc.disable()  # all pages live to the end, and to look through them for garbage took a third of the time
 
 project = "budgetbandits"
 release = budgetbandits.__version__

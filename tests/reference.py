@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from scipy import stats
@@ -288,7 +289,7 @@ def kl_ucb(exploration: Exploration) -> Index:
     def bound(account: Account, i: int) -> float:
         m = scaled_mean(account, i)
         level = exploration(account, i) / account.arms[i].pulls
-        return in_units_of_rewards(account, largest_mean(lambda u: coin_divergence(m, u), m, level))
+        return in_units_of_rewards(account, coin_upper(m, level))
 
     return bound
 
@@ -402,6 +403,12 @@ def learned_top(account: Account) -> float:
     return account.seen() if account.seen() - account.low > 1e-100 else account.high
 
 
+@cache
+def coin_upper(m: float, level: float) -> float:
+    return largest_mean(lambda u: coin_divergence(m, u), m, level)
+
+
+@cache
 def two_moment_upper(m: float, v: float, level: float) -> float:
     return 1.0 if m == 1 else largest_mean(lambda u: two_moment_divergence(m, v, u), m, level)
 
@@ -687,8 +694,8 @@ def kl_ucb_sc(account: Account, i: int) -> float:
         level = math.log(account.pull) / arm.pulls
 
         def ratio(part: float) -> float:
-            upper = largest_mean(lambda u: coin_divergence(r, u), r, part)
-            lower = 1 - largest_mean(lambda u: coin_divergence(1 - c, u), 1 - c, level - part)
+            upper = coin_upper(r, part)
+            lower = 1 - coin_upper(1 - c, level - part)
             return upper / max(lower, 1e-9)
 
         return best_share(ratio, level)
