@@ -33,7 +33,7 @@ COMPILING = (
     *("test_requests_study.py", "studies.md", "regret.py", "test_requested_policies.py", "test_resources_simulated.py"),
     *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
     *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
-    *("study_for_a_paper.md", "test_docs_site.py"),
+    *("study_for_a_paper.md", "test_free_arms.py", "test_docs_site.py"),
 )
 LONGEST = tuple(
     f"test_{name}.py"
@@ -68,8 +68,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Compiling
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the order of the files, and let all processes share bytecode where none may be written beside the sources.
 
-    Otherwise each of hundreds of processes would compile NumPy, Numba and all else that it imports once more.
+    Otherwise each of hundreds of processes would compile NumPy, Numba and all else that it imports once more. And look
+    for garbage seldom: to collect tests and to compile makes much that lives on.
     """
+    gc.set_threshold(50_000, 20, 50)
     config.option.loadscopereorder = False  # pytest-xdist would begin with the files that have most tests
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(config.rootpath / ".pytest_cache" / "bytecode")
@@ -79,7 +81,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Spare the collector of garbage thousands of tests and all modules, which live on anyway."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ def test_a_compiled_index_says_the_same(index: bb.indices.ScalarIndex) -> None:
     ("index", "oracle"),
     # Every oracle; every index is above. Other tests have the same ones compiled.
     [
-        (bb.indices.LearnedRangeKLUCB(), bb.oracles.Fractional()),
+        (bb.indices.HorizonKLUCB(), bb.oracles.Fractional()),
         (bb.indices.UCB1(0.3), bb.oracles.CostBlind()),
         (bb.indices.UCB1(0.3), bb.oracles.DensityGreedy()),
     ],
@@ -120,7 +120,7 @@ def test_ceilings_decide_as_the_compiled_scan(index: bb.indices.Index, oracle: b
         assert_equal(fast, plain)
 
 
-@pytest.mark.parametrize("index", [bb.indices.UCB1(0.3), bb.indices.LearnedRangeKLUCB()], ids=repr)
+@pytest.mark.parametrize("index", [bb.indices.UCB1(0.3), bb.indices.HorizonKLUCB()], ids=repr)
 @pytest.mark.parametrize("family", [bb.paper_family("moderate"), bb.paper_family("extreme")], ids=repr)
 def test_so_they_do_on_long_runs(family: bb.families.Family, index: bb.indices.Index) -> None:
     policy = bb.IndexPolicy(index, bb.oracles.Fractional(), lazy=True)

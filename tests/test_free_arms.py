@@ -31,14 +31,28 @@ policy = "pacer"
 """
 
 
-@pytest.mark.parametrize("problem", [FREE, FREE_IN_ALL], ids=["one resource", "two"])
-def test_it_answers_what_the_budget_does_not_pay(problem: bb.Problem) -> None:
+@pytest.mark.parametrize(
+    ("problem", "policy"),
+    # Those that other tests have compiled already.
+    [(FREE, bb.recommended()), (FREE_IN_ALL, bb.policies.pacer())],
+    ids=["one resource", "two"],
+)
+def test_it_answers_what_the_budget_does_not_pay(problem: bb.Problem, policy: bb.Policy) -> None:
+    assert_it_answers_all(problem, policy)
+
+
+@pytest.mark.usefixtures("in_python")
+def test_a_pacer_does_so_with_one_resource() -> None:
+    assert_it_answers_all(FREE, bb.policies.pacer())
+
+
+def assert_it_answers_all(problem: bb.Problem, policy: bb.Policy) -> None:
     budget = 6 if problem is FREE_IN_ALL else 3
     assert problem.optimum(budget, requests=10) == pytest.approx(3 * 0.75 + 7 * 0.25)
     assert problem.fractional_optimum(budget, requests=10) == pytest.approx(3 * 0.75 + 7 * 0.25)
-    runs = bb.simulate(problem, bb.policies.pacer(), budget, runs=2, seed=3, requests=10)
+    runs = bb.simulate(problem, policy, budget, runs=2, seed=3, requests=10)
     for row in runs.rows():
-        learner = bb.Learner.for_problem(problem, bb.policies.pacer(), budget, 3, run=row["run"], requests=10)
+        learner = bb.Learner.for_problem(problem, policy, budget, 3, run=row["run"], requests=10)
         done = {"a": 0, "b": 0}
         while pull := learner.ask():
             learner.tell(pull, problem.reward(pull.arm, done[str(pull.arm)], seed=3, run=row["run"]))

@@ -588,6 +588,7 @@ def test_a_family_may_have_instances_for_which_a_budget_is_too_small() -> None:
         bb.compare({"mine": bb.kube(0.5)}, family, [5], runs=2, seed=11)
 
 
+@pytest.mark.usefixtures("in_python")  # the oracle Exact takes longest of all to compile
 def test_the_example_of_a_list_runs(tmp_path: Path) -> None:
     board = bb.compare(EXAMPLES / "leaderboard.toml", out=tmp_path / "out", runs=2, budgets=[50], progress=False)
     assert {duel.policy for duel in board.duels} == {"narrow and exact"}
