@@ -353,6 +353,9 @@ class Problem:
         of the cheapest arm, as many are answered as it pays: with several resources as many whole requests, with random
         costs as many as it pays on average by the dearest arm that costs no more at worst than the cheapest. Where a
         cheap arm has a limit, a policy may as well run out of money sooner, and the bound is the one with Σ x_a <= T.
+        With several resources of random costs, and a budget that may not last at the greatest ones, nobody can be sure
+        of so many answers: who answers fewer may earn more than this, and what no policy exceeds is the value with
+        ``skip=True``.
 
         Parameters
         ----------
