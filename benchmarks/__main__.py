@@ -175,7 +175,7 @@ def policies() -> None:
 def short() -> None:
     print("\nShort runs in simulate, optimum and rows included: together, one by one, and how many times faster")
     family = bb.paper_family("moderate", 10)
-    for budget, goal in ((100, 15), (1000, 5)):
+    for budget, goal in ((100, 15), (1000, 10)):
         for name in ("kube", "fractional_kube", "recommended"):
             policy = bb.policies.POLICIES[name].example()
             together, alone = run_time(policy, family, budget, 10_000), run_time(policy, family, budget, 500, 1)

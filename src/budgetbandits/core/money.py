@@ -145,7 +145,7 @@ class Unit:
 
     def pair(self, units: int) -> tuple[float, float]:
         """Return that many units as the exact sum of two prices, which is how compiled code keeps what is left."""
-        return _pair(self, units)
+        return _pair(self.base, self.exponent, units)
 
     def units(self, price: float) -> int:
         """Return a price as a whole number of units."""
@@ -222,8 +222,9 @@ class Unit:
 
 
 @functools.lru_cache(maxsize=1024)
-def _pair(unit: Unit, units: int) -> tuple[float, float]:
-    """Do the work of `Unit.pair`: many runs have the same budget."""
+def _pair(base: int, exponent: int, units: int) -> tuple[float, float]:
+    """Do the work of `Unit.pair`: many runs have the same budget. Numbers are found sooner than a unit."""
+    unit = Unit(base, exponent)
     low_units = units - unit.units(unit.price(units))
     return unit.price(units), unit.price(low_units)
 

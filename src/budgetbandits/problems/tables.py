@@ -245,9 +245,10 @@ class Tables(NamedTuple):
 
 def alike(one: Tables, other: Tables) -> bool:
     """Tell whether problems differ in nothing but numbers: known costs, means, and parameters of built-in laws."""
-    return one is other or (
-        is_plain(one) and is_plain(other) and (other.limits is one.limits or np.array_equal(other.limits, one.limits))
-    )
+    if one is other:
+        return True
+    has_same_limits = other.limits is one.limits or np.array_equal(other.limits, one.limits)
+    return has_same_limits and is_plain(one) and is_plain(other)
 
 
 def is_plain(tables: Tables) -> bool:

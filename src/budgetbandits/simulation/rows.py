@@ -266,8 +266,8 @@ def _optima(
         means, lists = np.array([each.means for each in tables]), [price_lists(bill)[0] for bill in bills]
         budgets = np.array([each.unit.pair(each.budget)[0] for each in lists])
         counts, gaps = solve_all_freely(means, np.array([each.prices for each in lists]), budgets)
-        values = map(np.dot, counts.astype(np.float64), means)
-        return [(float(value), float(gap)) for value, gap in zip(values, gaps, strict=True)]
+        values = np.array(list(map(np.dot, counts.astype(np.float64), means)))
+        return list(zip(values.tolist(), gaps.tolist(), strict=True))
     each = zip(tables, bills, requests, strict=True)
     return [problem.best_optimum(bill, wanted, solve) for problem, bill, wanted in each]
 

@@ -174,7 +174,9 @@ def batch_of(games: Sequence[Game], marks: Floats, seed: int, first_run: int) ->
         rewards=rewards,
         laws=Gaussians() if np.all(rewards.kinds == BUILT_IN.index(TruncatedGaussian)) else Laws(),
         budgets=np.array([game.bill.unit.pair(game.bill.budget) for game in games]),
-        ranges=np.array([(game.tables.reward_low, game.tables.reward_high) for game in games]),
+        ranges=np.column_stack(
+            [[game.tables.reward_low for game in games], [game.tables.reward_high for game in games]]
+        ),
         marks=marks,
         seed=seed,
         first_run=first_run,
