@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,13 @@ POLICY_ROW = re.compile(
 )
 
 
-def run(example: Path | str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(example: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = ROOT / "examples" / example
     command = [sys.executable, "-W", "error", str(path), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
-def output_of(example: Path | str, *arguments: str) -> str:
+def output_of(example: str, *arguments: str) -> str:
     done = run(example, *arguments)
     assert done.returncode == 0, done.stderr
     # What has been compiled before is not announced again.
@@ -32,10 +33,16 @@ def output_of(example: Path | str, *arguments: str) -> str:
     return done.stdout
 
 
+@cache
+def usual_output_of(example: str) -> str:
+    """Return what an example says without arguments: run once for all tests that look at it."""
+    return output_of(example)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_it_says_what_it_shows_runs_without_arguments_and_stays_within_its_budget(example: Path) -> None:
     assert example.read_text(encoding="utf-8").startswith('"""')
-    output = output_of(example)
+    output = usual_output_of(example.name)
     assert output
     for spent, budget in SPENT_OF_BUDGET.findall(output):
         assert float(spent) <= float(budget)
@@ -101,7 +108,7 @@ def test_the_help_of_the_sensor_node_names_its_arguments() -> None:
 
 
 def test_own_parts_compose_and_are_restored() -> None:
-    output = output_of("own_index_and_oracle.py")
+    output = usual_output_of("own_index_and_oracle.py")
     assert "VarianceAware(width=0.2)" in output
     assert "Spread(arms=2)" in output
     assert "The same pulls to the end of the budget: True" in output
@@ -109,20 +116,20 @@ def test_own_parts_compose_and_are_restored() -> None:
 
 
 def test_workers_settle_everything_and_continue_after_a_restart() -> None:
-    output = output_of("workers.py")
+    output = usual_output_of("workers.py")
     assert "restored with 2 calls outstanding" in output
     assert "continues as the first one would have: True" in output
     assert "spent 2.500 of 2.500, reserved 0.000" in output
 
 
 def test_remote_workers_do_not_notice_that_the_service_is_killed() -> None:
-    output = output_of("remote_workers.py")
+    output = usual_output_of("remote_workers.py")
     assert "The service was killed once. 150 calls by workers" in output
     assert "300 entries adds up" in output
 
 
 def test_the_router_answers_every_question_but_those_that_timed_out() -> None:
-    output = output_of("router.py")
+    output = usual_output_of("router.py")
     stopped = re.search(r"Stopped: (\d+) questions are open, (\d+) pulls outstanding", output)
     assert stopped is not None
     assert int(stopped[2]) >= 8  # one a thread, and those that timed out
@@ -151,7 +158,7 @@ def test_the_study_keeps_its_runs_and_refuses_none(tmp_path: Path) -> None:
 
 
 def test_experts_are_hired_no_more_often_than_they_have_hours() -> None:
-    output = output_of("experts.py")
+    output = usual_output_of("experts.py")
     hired = re.findall(r"hired (\d+) times, at most (\d+|any number)", output)
     assert len(hired) == 8
     assert all(limit == "any number" or int(count) <= int(limit) for count, limit in hired)

@@ -26,8 +26,8 @@ from budgetbandits.studies.leaderboard.suite import read_suite
 from budgetbandits.studies.own_study.run import run_study
 from budgetbandits.studies.own_study.study_file import CASE, read
 from own_laws import Rising, Shifted, Spelled, rising
-from shared_policies import BY_SCAN
 
+SOONEST = bb.policies.above_average()  # no policy compiles sooner, and a law of one's own is compiled with each
 LEVELS = [2.0**-53, 1e-9, 0.1, 0.25, 0.5, 0.7, 0.99, 1 - 2.0**-53]
 SHIFTED = [
     Shifted(bb.Uniform(0, 1), 2, False),
@@ -104,7 +104,7 @@ class TestDraws:
 class TestSimulations:
     def test_rewards_are_the_twins(self) -> None:
         problem = bb.Problem([1, 2], [Rising(0, 1), bb.Bernoulli(0.5)])
-        runs = runs_of(problem, BY_SCAN)
+        runs = runs_of(problem, SOONEST)
         for run in range(3):
             rising_pulls, coin_pulls = runs["arm_pulls"][run]
             rewards = [rising(0, 1, uniform(7, REWARD, run, 0, count)) for count in range(rising_pulls)]
@@ -113,7 +113,7 @@ class TestSimulations:
 
     def test_costs_are_the_twins(self) -> None:
         assert RANDOM_COSTS.price_list(10).unit.base == 2
-        runs = runs_of(RANDOM_COSTS, BY_SCAN)
+        runs = runs_of(RANDOM_COSTS, SOONEST)
         for run in range(3):
             rising_pulls, known_pulls = runs["arm_pulls"][run]
             costs = [rising(1, 3, uniform(7, CHARGE, run, 0, count)) for count in range(rising_pulls)]
@@ -122,9 +122,9 @@ class TestSimulations:
 
     def test_a_run_is_the_live_learners(self) -> None:
         problem = RANDOM_COSTS
-        runs = runs_of(problem, BY_SCAN)
+        runs = runs_of(problem, SOONEST)
         for run in range(3):
-            learner = bb.Learner.for_problem(problem, BY_SCAN, 60, seed=7, run=run)
+            learner = bb.Learner.for_problem(problem, SOONEST, 60, seed=7, run=run)
             done = Counter[int]()
             total = 0.0
             while pull := learner.ask():
@@ -144,12 +144,12 @@ class TestSimulations:
         with pytest.warns(
             SlowLawWarning, match=r"Spelled\(low=0, high=1\) cannot be compiled, .*plain Python"
         ) as caught:
-            runs = runs_of(slow, BY_SCAN)
+            runs = runs_of(slow, SOONEST)
         assert len(caught) == 1
         reason = str(caught[0].message).partition("slower: ")[2]
         assert reason.endswith("(own_laws.py, line 62)")
         assert "\n" not in reason
-        assert rows_of(runs) == rows_of(runs_of(quick, BY_SCAN))
+        assert rows_of(runs) == rows_of(runs_of(quick, SOONEST))
 
     def test_a_law_with_many_numbers_runs_in_python(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(engine_laws, "_warned", set())
@@ -168,10 +168,10 @@ class TestSimulations:
             bb.laws.Drifting(Spelled(0, 1), bb.Uniform(0, 0.5), start=5, end=30),
             bb.laws.Seasonal(bb.Bernoulli(0.2), Spelled(0.5, 1), period=12),
         ]
-        runs = runs_of(bb.Problem([1, 1, 1], changing), BY_SCAN)
+        runs = runs_of(bb.Problem([1, 1, 1], changing), SOONEST)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SlowLawWarning)
-            assert rows_of(runs) == rows_of(runs_of(bb.Problem([1, 1, 1], slow), BY_SCAN))
+            assert rows_of(runs) == rows_of(runs_of(bb.Problem([1, 1, 1], slow), SOONEST))
 
 
 @dataclass(frozen=True)
