@@ -83,8 +83,8 @@ _AS_MANY_ARMS: Final = 20  # take as much time in Python as a knapsack does with
 _ARMS_TO_COMPILE: Final = 300_000  # in all knapsacks: in Python they take a second, each time
 _ARMS_TO_FILL: Final = 100_000  # take NumPy a twentieth of a second, each time
 _SETS_IN_PYTHON: Final = 10_000
-_FEW_ARMS: Final = 32  # more of them are not scanned in less time than a tournament takes
-_SHORT: Final = 2000  # pulls: in longer runs with few arms the best one is followed for long
+_FEW_ARMS: Final = 16  # more of them are not scanned much sooner than a tournament is played
+_SHORT: Final = 1000  # pulls: in longer runs some policies pull one arm on and on, which is followed for less
 _MANY_RUNS: Final = 1000  # take longer than to compile what plays them together
 _TREES: Final = 64  # grown together; more of them would outlive what Python first looks at for garbage
 
