@@ -122,9 +122,9 @@ def test_what_is_there_is_not_replaced_nor_followed(url: str, tmp_path: Path) ->
     (tmp_path / "dangling.db").symlink_to(tmp_path / "nothing")
     with bb.open_store(url) as store:
         new_campaign(store).ask()
-        for name in ("victim", "link.db", "dangling.db"):
+        for path in (*(tmp_path / name for name in ("victim", "link.db", "dangling.db")), Path(), Path("/")):
             with pytest.raises(InvalidInput, match="is there already: give a new name; a backup replaces nothing"):
-                store.backup(tmp_path / name)
+                store.backup(path)
         with pytest.raises(InvalidInput, match=r"x\.db cannot be written: there is no folder .*none; create it"):
             store.backup(tmp_path / "none" / "x.db")
         nothing: Any

@@ -12,6 +12,7 @@ import budgetbandits as bb
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.specs import classes_of
 from budgetbandits.errors import PolicyError
+from budgetbandits.live import choosing
 from budgetbandits.policies import Arms, Now
 from budgetbandits.policies.memories import Everything
 from budgetbandits.policies.promises import has_ceilings, has_floor
@@ -49,9 +50,16 @@ INDICES = [
 ]
 
 
+@pytest.fixture
+def at_every_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let live learners look at every arm."""
+    monkeypatch.setattr(choosing, "CEILING_ARMS", 10**9)
+
+
+@pytest.mark.usefixtures("at_every_arm")
 @pytest.mark.parametrize("index", INDICES, ids=repr)
 def test_ceilings_decide_as_the_live_learner(index: bb.indices.ScalarIndex) -> None:
-    """Which looks at every arm. Both in Python: that an index says the same when it is compiled is tested below."""
+    """Both in Python: that an index says the same when it is compiled is tested below."""
     chance = Random(5)
     assert has_ceilings(index)
     for run in range(12):
@@ -63,6 +71,31 @@ def test_ceilings_decide_as_the_live_learner(index: bb.indices.ScalarIndex) -> N
         live = played_live(problem, policy, budget, 7, run)
         assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
         assert outcome.reward == live.reward_total
+
+
+M_UCB = bb.policies.m_ucb()
+WIDE = bb.Problem([1, 100, 100, 100, 100], [bb.laws.Bernoulli(0.5)] * 5)
+
+
+@pytest.mark.usefixtures("at_every_arm")
+def test_arms_never_tried_come_before_those_that_are_infinite_still() -> None:
+    """As m-UCB takes cheap arms for a while."""
+    live = played_live(WIDE, M_UCB, 600.0, 7, 0)
+    world = world_of(WIDE, WIDE.price_list(600.0), 7, 0)
+    outcome = play_ceilings(M_UCB, M_UCB.index, Everything(), world, False, None, False)
+    assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
+    assert outcome.pulls.min() == 1
+
+
+def test_so_they_do_for_the_live_learner() -> None:
+    learner = bb.Learner(M_UCB, WIDE.costs, 600, (0, 1), seed=1)
+    asked = []
+    for _ in range(5):
+        pull = learner.ask()
+        assert pull is not None
+        asked.append(pull.arm)
+        learner.tell(pull, 0.5)
+    assert asked == [0, 1, 2, 3, 4]
 
 
 def value_and_untried(index: bb.indices.ScalarIndex, arms: bb.policies.Arms, arm: int, now: bb.policies.Now) -> Any:

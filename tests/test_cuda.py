@@ -30,6 +30,7 @@ from budgetbandits.simulation.engine.cuda import batches, lines, registration, s
 from warp_of_threads import CudaOfThreads, launch
 
 TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
+UNLIKE = bb.Problem([0.1, 5, 5], [bb.Bernoulli(0.5)] * 3)
 GAUSSIAN = bb.paper_family("moderate", arms=3)
 WIDE = bb.paper_family("moderate", arms=37)
 LIMITED = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)], limits=[None, 1, 7, 5])
@@ -73,6 +74,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
         (TIES, bb.kube(1 / 40), 60, 2),
         (TIES, bb.policies.ucb1(0.2), 40, 1),
         (TIES, bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.CostBlind(), clip=True, lazy=True), 20, 1),
+        (UNLIKE, bb.policies.m_ucb(), 25, 1),  # of which arms that were tried are infinite still
         (LIMITED, bb.recommended(), 40, 1),
         (LIMITED, bb.policies.ucb1(0.2), 20, 1),
         (CHARGED, bb.fractional_kube(0.3), 15, 1),

@@ -253,6 +253,8 @@ class TestRestoring:
             ("mean", [0.5, 7]),
             ("reward_sum", [100, 0.5]),
             ("pulls_in_all", 77),
+            ("rounding", [[float("nan"), 0]] * 4),
+            ("rounding", [[0, 1e999]] * 4),
             ("places", [[99, 0, 0.5, 1]]),
             ("places", [[0, 0, 0.5, 1]]),
         ],

@@ -98,10 +98,10 @@ def test_while_the_first_is_under_way_the_second_is_refused(http: httpx.Client) 
     thread.start()
     while (other := asked()).status_code == 200:  # it has not come yet
         assert other.json() == {"pulls": []}
-    assert problem(other)[:2] == (422, "key-reused")
-    second = asked(wait=20)
-    assert problem(second)[:2] == (409, "request-under-way")
-    assert second.headers["retry-after"] == "1"
+    for second in (other, asked(wait=20)):  # for how long one waits makes no difference
+        assert problem(second)[:2] == (409, "request-under-way")
+        assert second.headers["retry-after"] == "1"
+    assert problem(asked(n=2))[:2] == (422, "key-reused")
     http.post(f"{path}/cancel", json={"pull": pull})
     thread.join()
     assert [pull["state"] for pull in answers[0].json()["pulls"]] == ["new"]

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from budgetbandits.campaigns.times import Duration
 from budgetbandits.core.checks import ArmName
-from budgetbandits.core.pulls import Pull, PullState
+from budgetbandits.core.pulls import Pull, PullState, new_key
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import BudgetBanditsError, InvalidAmount, InvalidInput, InvalidReward, PullError
 
@@ -22,6 +23,8 @@ OnError = Literal["expire", "cancel"]
 """What becomes of a pull whose block is left by an exception."""
 
 _NOT_SETTLED: Final = (PullState.NEW, PullState.OPEN)
+_LONGEST_SETTLING: Final = 5.0  # seconds for which a task that is cancelled waits for that
+_SETTLING: Final[set["asyncio.Future[None]"]] = set()
 
 
 class PullInHand:
@@ -103,8 +106,11 @@ class Holding:
             raise InvalidInput(f"on_error is {on_error!r}: give 'expire', or 'cancel' if nothing is spent by then")
         self._campaign = campaign
         self._ask = partial(campaign.ask, arm=arm, key=key, wait=wait)
-        self._ask_async = partial(campaign.ask_async, arm=arm, key=key, wait=wait)
         self._is_waiting = wait is not None
+        # A wait that is broken off may have been answered meanwhile: with a key, that is found again.
+        self._own_key = new_key() if self._is_waiting and key is None else None
+        self._ask_async = partial(campaign.ask_async, arm=arm, key=self._own_key or key)
+        self._wait = wait
         self._on_error = on_error
         self._in_hand: PullInHand | None = None
 
@@ -112,18 +118,38 @@ class Holding:
         return self._hold(self._ask())
 
     async def __aenter__(self) -> PullInHand | None:
-        asking = asyncio.ensure_future(self._ask_async())
+        asking = asyncio.ensure_future(self._ask_async(wait=self._wait))
         try:
             return self._hold(await asyncio.shield(asking))
         except asyncio.CancelledError:  # the pull may be handed out all the same, and nobody would hold it
-            if self._is_waiting:  # that may take long; but then there is none, but for a moment
-                asking.cancel()
-            with contextlib.suppress(BudgetBanditsError, asyncio.CancelledError):
-                self._hold(await asking)
-                await self.__aexit__(None, asyncio.CancelledError(), None)
+            settling = asyncio.ensure_future(self._settle_asked(asking))
+            _SETTLING.add(settling)  # an event loop would forget it
+            settling.add_done_callback(_SETTLING.discard)
+            # A service that has not noticed yet that nobody waits may take longer: then it goes on by itself.
+            await asyncio.wait([settling], timeout=_LONGEST_SETTLING)
             raise
 
+    async def _settle_asked(self, asking: "asyncio.Future[Pull | None]") -> None:
+        """Settle what an ask gets that nobody waits for any more."""
+        with contextlib.suppress(BudgetBanditsError):
+            pull = await (self._asked_again(asking) if self._is_waiting else asking)
+            if pull is not None:
+                self._hold(pull)
+                await self.__aexit__(None, asyncio.CancelledError(), None)
+
+    async def _asked_again(self, asking: "asyncio.Future[Pull | None]") -> Pull | None:
+        """Break a wait off, and return what it has got all the same."""
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        pull = await self._ask_async()
+        if pull is None or pull.state is not PullState.NEW:
+            return pull
+        await asyncio.to_thread(self._campaign.cancel, pull)  # it had got none: this is another one
+        return None
+
     def _hold(self, pull: Pull | None) -> PullInHand | None:
+        if pull is not None and self._own_key is not None and pull.state is PullState.OPEN:
+            pull = replace(pull, state=PullState.NEW)  # nobody else can have asked for it
         self._in_hand = None if pull is None else PullInHand(pull)
         return self._in_hand
 

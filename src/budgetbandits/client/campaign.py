@@ -2,7 +2,6 @@
 
 import math
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,7 +15,7 @@ from budgetbandits.campaigns.times import timestamp
 from budgetbandits.campaigns.why import Explanation
 from budgetbandits.client.transport import Call, Steps, Transport
 from budgetbandits.client.wire import amounts_sent, in_path, rows_sent, sent, shown_as, value_of
-from budgetbandits.core.pulls import Pull, PullState
+from budgetbandits.core.pulls import Pull, PullState, new_key
 from budgetbandits.errors import CampaignPaused
 
 __all__ = ["RemoteCampaign"]
@@ -156,11 +155,6 @@ class _StillCampaign(RemoteCampaign):
 
     def _data(self, name: str) -> Any:
         return self._seen[name]
-
-
-def new_key() -> str:
-    """Return a key that no other request has."""
-    return uuid.uuid4().hex
 
 
 def _answer(said: Mapping[str, Any]) -> Any:

@@ -9,9 +9,10 @@ from warnings import warn
 from budgetbandits.campaigns.base_store import BaseStore, CampaignRow, Given, settings_of
 from budgetbandits.campaigns.settings import CampaignSettings, ResourceSettings
 from budgetbandits.campaigns.times import Duration, span
-from budgetbandits.client.campaign import RemoteCampaign, new_key
+from budgetbandits.client.campaign import RemoteCampaign
 from budgetbandits.client.transport import Transport
 from budgetbandits.client.wire import amounts_sent, in_path, sent, table
+from budgetbandits.core.pulls import new_key
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import TightBudgetWarning
 

@@ -1,5 +1,6 @@
 """Pulls: as they are handed out, and as the books have them."""
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -9,7 +10,7 @@ from typing import Final, NamedTuple
 from budgetbandits.core.checks import ArmName, is_whole, shown
 from budgetbandits.errors import InvalidInput
 
-__all__ = ["Answer", "Expired", "Pull", "PullState", "Reservation", "Terms", "check_wanted"]
+__all__ = ["Answer", "Expired", "Pull", "PullState", "Reservation", "Terms", "check_wanted", "new_key"]
 
 _MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile
 
@@ -123,3 +124,8 @@ def check_wanted(wanted: int | None) -> int:
     if not is_whole(wanted) or not 1 <= wanted <= _MOST_WANTED:
         raise InvalidInput(f"n is {shown(wanted)}: ask for 1 to {_MOST_WANTED} pulls at a time")
     return int(wanted)
+
+
+def new_key() -> str:
+    """Return a key that no other request has."""
+    return uuid.uuid4().hex

@@ -193,7 +193,7 @@ class Account:
         most_units = self._most_to_take(reserved, may_overrun=may_overrun)
         if units > most_units:
             most = unit.decimal(most_units)
-            rule = "which was reserved for it" if most_units == reserved else "what can be counted exactly"
+            rule = "what can be counted exactly" if may_overrun else "which was reserved for it"
             raise InvalidAmount(f"{what} is {cost}: it must be at most {most}, {rule}")
         return units
 

@@ -14,6 +14,7 @@ the same, ties included. Simulated runs and live learners are played by this, co
 """
 
 import math
+import sys
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from budgetbandits.policies.knapsack import times
 from budgetbandits.policies.state import Arms, Now, arm_of
 
 __all__ = [
+    "GREATEST",
     "Ceilings",
     "forget",
     "forget_all",
@@ -43,6 +45,7 @@ __all__ = [
     "worth",
 ]
 
+GREATEST: Final = sys.float_info.max
 _SLACK: Final = 1e-12  # of the greatest reward: and near 0 to within that
 _SHORTEST: Final = 16  # how many pulls ahead ceilings look at first
 _SHARE: Final = 512  # and later on at least this part of the pulls so far
@@ -157,7 +160,7 @@ def lead(
         rival = math.inf
     value = -math.inf
     if arms.cost[last] <= now.budget_left:
-        value = worth(policy, index, arms, last, now) / ceilings.weights[last]
+        value = density(policy, index, arms, last, now, ceilings)
     if value > rival:
         return last, rival
     arm = best_arm(policy, index, arms, now, ceilings, last, value)
@@ -199,7 +202,7 @@ def best_arm(
         renew(policy, index, arms, now, ceilings, arm)
         if ceilings.most[arm] < most or arms.cost[arm] > now.budget_left:
             continue
-        value = worth(policy, index, arms, arm, now) / ceilings.weights[arm]
+        value = density(policy, index, arms, arm, now, ceilings)
         if best < 0 or value > most or (value == most and arm < best):
             best, most = arm, value
         else:
@@ -253,6 +256,16 @@ def worth(policy: IndexPolicy, index: ScalarIndex, arms: Arms, arm: int, now: No
     if math.isnan(value):
         raise PolicyError("an index must give a number, not NaN, for each arm that it is asked about")
     return min(value, index.top(arms.mean_cost[arm], arms.cost_low[arm], now)) if policy.clip else value
+
+
+@kernel
+def density(policy: IndexPolicy, index: ScalarIndex, arms: Arms, arm: int, now: Now, ceilings: Ceilings) -> float:
+    """Return what arms are compared by: what one is worth for its weight.
+
+    An index may say infinity of an arm that was tried, too. Unless the start is lazy, those that were not come first.
+    """
+    value = worth(policy, index, arms, arm, now) / ceilings.weights[arm]
+    return GREATEST if value == math.inf and arms.pulls[arm] > 0 and not policy.lazy else value
 
 
 @kernel

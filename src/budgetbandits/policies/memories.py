@@ -419,4 +419,5 @@ def _is_sane(past: Past, reward_high: float) -> bool:
         & (arms.mean_cost <= np.maximum(past.prices, arms.cost_low))  # less than what a free arm counts with
         & (arms.cost_squares < np.inf)
     )
-    return bool(is_sane.all() and abs(past.pulls[0] - arms.pulls.sum()) <= 1e-6 * (1 + past.pulls[0]))
+    is_finite = np.isfinite(past.rounding).all()
+    return bool(is_sane.all() and is_finite and abs(past.pulls[0] - arms.pulls.sum()) <= 1e-6 * (1 + past.pulls[0]))

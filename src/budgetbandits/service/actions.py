@@ -21,6 +21,7 @@ from budgetbandits.service.bodies import body_of
 from budgetbandits.service.calls import ActionNeeds, Call, CampaignCall, call_of
 from budgetbandits.service.idempotency import fingerprint
 from budgetbandits.service.problems import Refused, of_validation
+from budgetbandits.service.shapes import Ask
 
 __all__ = ["Action", "ActionRoute"]
 
@@ -66,7 +67,9 @@ class Action:
         """Answer a request whose key the journal keeps."""
         if call.key is None:
             return await self._perform(call, body)
-        with call.shared.repeats.under_way((call.campaign.name, call.key), _fingerprint(scope, raw)):
+        # For how long one waits makes no other request of it.
+        same = body.model_dump_json(exclude={"wait"}).encode() if isinstance(body, Ask) else raw
+        with call.shared.repeats.under_way((call.campaign.name, call.key), _fingerprint(scope, same)):
             return await self._perform(call, body)
 
     async def _perform(self, call: Call, body: Any) -> Response:

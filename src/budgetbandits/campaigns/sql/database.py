@@ -406,7 +406,7 @@ class SqlTransaction(SqlJournal, Transaction):
         # The columns have the order of the fields. What a driver has to convert, such as None and the texts of an enum,
         # takes it as long as all the rest: so kinds become plain texts, and fields that nobody uses are left out.
         width = len(Entry._fields)
-        while all(entry[width - 1] is None for entry in entries):
+        while width > 3 and all(entry[width - 1] is None for entry in entries):
             width -= 1
         rows = [(self._campaign, *entry[:2], str(entry.kind), *entry[3:width]) for entry in entries]
         self._backend.run(self._connection, self._backend.append_statement(width), rows, is_for_each=True)

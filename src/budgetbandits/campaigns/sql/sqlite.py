@@ -220,7 +220,7 @@ class SqliteBackend(SqlBackend):
         if not path.parent.is_dir():
             raise InvalidInput(f"{path} cannot be written: there is no folder {path.parent}; create it")
         # A store may be in use by that name, and SQLite would read a log that is left beside it into the copy.
-        for taken in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal", "-next"))):
+        for taken in (path, *(path.parent / (path.name + end) for end in ("-wal", "-shm", "-journal", "-next"))):
             if os.path.lexists(taken):
                 raise InvalidInput(f"{taken} is there already: give a new name; a backup replaces nothing")
         with self.reading() as connection, appearing(path, force=False) as partial:

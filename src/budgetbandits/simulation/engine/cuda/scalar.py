@@ -24,6 +24,7 @@ from numba.cuda.extending import register_jitable
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import pay, rounded_down
 from budgetbandits.core.streams import CHOICE, uniform
+from budgetbandits.policies.ceilings import GREATEST
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.state import DEARER, Arm, Now
 from budgetbandits.simulation.engine.batch import (
@@ -223,7 +224,9 @@ def worth(
     if rules.clip:
         top = index.top(cost, cost_low, now)
         value = top if value > top else value
-    return value if rules.is_blind else value / cost
+    value = value if rules.is_blind else value / cost
+    # As `ceilings.density` has it: an arm never tried comes first.
+    return GREATEST if value == math.inf and count > 0 and not rules.lazy else value
 
 
 @register_jitable
