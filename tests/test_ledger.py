@@ -598,9 +598,7 @@ class TestJournalsThatCannotBe:
     def test_another_choice_than_the_policy_had_to_make(self) -> None:
         asked = Entry(1, SECOND, Kind.ASKED, pull=1, arm=1, amount=25, until=61 * SECOND)
         assert replay(new_settings(), [asked]).player.books.first.reserved == 25
-        message = (
-            "entry 1 of the journal asks for arm number 1, where the policy had to choose arm 'a'. It was changed, or"
-        )
+        message = "entry 1 of the journal asks for arm number 1, where the policy had to choose arm 'a'. It was changed"
         with pytest.raises(JournalDamaged, match=message):
             replay(new_settings(), [asked], with_choices=True)
         with pytest.raises(JournalDamaged, match="where the policy had to choose none"):

@@ -452,8 +452,8 @@ def _check_choice(ledger: Ledger, entry: Entry) -> None:
     if chosen is None or chosen != entry.arm:
         had_to = "choose none" if chosen is None else f"choose arm {ledger.settings.name(chosen)!r}"
         raise JournalDamaged(
-            f"entry {entry.number} of the journal asks for arm number {entry.arm}, where the policy had to {had_to}. It was "
-            "changed, or written by a version of this package whose policy decided otherwise: that one verifies it"
+            f"entry {entry.number} of the journal asks for arm number {entry.arm}, where the policy had to {had_to}. "
+            "It was changed, or written by another version of this package, whose policy decided so: use that one"
         )
 
 
