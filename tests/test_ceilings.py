@@ -73,7 +73,8 @@ def test_ceilings_decide_as_the_live_learner(index: bb.indices.ScalarIndex) -> N
         assert outcome.reward == live.reward_total
 
 
-M_UCB = bb.policies.m_ucb()
+M_UCB_INDEX = bb.indices.MUCB()
+M_UCB = bb.IndexPolicy(M_UCB_INDEX, bb.oracles.Fractional())
 WIDE = bb.Problem([1, 100, 100, 100, 100], [bb.laws.Bernoulli(0.5)] * 5)
 
 
@@ -82,7 +83,7 @@ def test_arms_never_tried_come_before_those_that_are_infinite_still() -> None:
     """As m-UCB takes cheap arms for a while."""
     live = played_live(WIDE, M_UCB, 600.0, 7, 0)
     world = world_of(WIDE, WIDE.price_list(600.0), 7, 0)
-    outcome = play_ceilings(M_UCB, M_UCB.index, Everything(), world, False, None, False)
+    outcome = play_ceilings(M_UCB, M_UCB_INDEX, Everything(), world, False, None, False)
     assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
     assert outcome.pulls.min() == 1
 
