@@ -33,7 +33,7 @@ COMPILING = (
     *("test_requests_study.py", "studies.md", "regret.py", "test_requested_policies.py", "test_resources_simulated.py"),
     *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
     *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
-    *("study_for_a_paper.md", "test_free_arms.py", "test_docs_site.py"),
+    *("study_for_a_paper.md", "test_free_arms.py", "test_few.py", "test_docs_site.py"),
 )
 LONGEST = tuple(
     f"test_{name}.py"
@@ -43,6 +43,10 @@ LONGEST = tuple(
         *("opening", "figures", "chain", "reproduction", "cluster", "examples"),
     )
 )
+
+
+MEMORY = Path("/dev/shm")
+MEMORY_LEAST = 4 << 30  # bytes: several times what all tests write
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -72,6 +76,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for garbage seldom: to collect tests and to compile makes much that lives on.
     """
     gc.set_threshold(50_000, 20, 50)
+    # Thousands of commits wait for the disk otherwise, and no test cuts the power.
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_LEAST:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     config.option.loadscopereorder = False  # pytest-xdist would begin with the files that have most tests
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(config.rootpath / ".pytest_cache" / "bytecode")

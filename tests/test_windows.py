@@ -13,8 +13,8 @@ for name in ("O_CLOEXEC", "register_at_fork", "fork", "sched_getaffinity", "gete
 os.supports_effective_ids = set()
 
 import pathlib
-is_there = pathlib.Path.exists
-pathlib.Path.exists = lambda path, **options: not str(path).startswith(("/proc", "/dev")) and is_there(path, **options)
+hidden, is_there = ("/proc", "/dev/fd"), pathlib.Path.exists
+pathlib.Path.exists = lambda path, **options: not str(path).startswith(hidden) and is_there(path, **options)
 """
 
 
