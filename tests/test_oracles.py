@@ -18,10 +18,12 @@ from budgetbandits.errors import PolicyError
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.oracles import draw, draw_fractional
 from budgetbandits.simulation.engine.dispatch import call
+from budgetbandits.simulation.engine.play import play_any
 from entries import compiled_for_tests
 from errands import errands, seen_by_oracle
 from reference import Errand
 from states import asked
+from test_play import EVERYTHING, assert_equal, scanned, world_of
 
 ORACLES: list[bb.oracles.Oracle] = [
     bb.oracles.DensityGreedy(),
@@ -185,17 +187,15 @@ def drawn(oracle: bb.oracles.Oracle, values: Floats, allowance: Allowance, unifo
 
 
 def test_the_exact_oracle_draws_the_same_when_it_is_compiled() -> None:
-    entry: Any = compiled_for_tests(drawn)
+    """In whole runs, which compile in less time than a draw by itself."""
+    policy = bb.IndexPolicy(bb.indices.UCB1(0.1), bb.oracles.Exact())
     chance = random.Random(9)
-    for _ in range(500):
+    for run in range(30):
         size = chance.randint(1, 9)
-        values, costs = arrays(
-            [chance.choice([chance.random(), 0.5]) for _ in range(size)], [chance.randint(1, 9) for _ in range(size)]
-        )
-        limits = np.full(size, chance.choice([2, 100, UNLIMITED]))
-        allowance = Allowance(costs, float(chance.randint(9, 60)), limits, None)
-        question = (bb.oracles.Exact(), values, allowance, chance.random())
-        assert entry(*question) == drawn(*question)
+        costs, laws = [chance.randint(1, 9) for _ in range(size)], [bb.Bernoulli(chance.random()) for _ in range(size)]
+        problem = bb.Problem(costs, laws, limits=[chance.choice([2, 100])] * size)
+        world = world_of(problem, problem.price_list(chance.randint(9, 60)), 7, run)
+        assert_equal(scanned(policy, world), play_any(policy, EVERYTHING, world))
 
 
 @dataclass(frozen=True)
