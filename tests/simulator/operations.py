@@ -66,6 +66,10 @@ class Operation(ABC):
     def causes(self, entry: Entry) -> bool:
         """Tell whether it may cause a row of the journal."""
 
+    def explains(self, entry: Entry, model: Model) -> bool:
+        """Tell whether it may cause a row of the journal that stands as in the model."""
+        return self.causes(entry)
+
     def caused_by_answer(self, answer: object) -> int:
         """Return how many rows it can have caused if this was the answer."""
         return self.most
@@ -247,6 +251,13 @@ class Adjust(OfPull):
 
     def send(self, ads: bb.Campaign, terms: Terms) -> None:
         ads.adjust(self.pull, terms.given(self.cost), reason="a better bill")
+
+    def explains(self, entry: Entry, model: Model) -> bool:
+        # Of two bills that may have come, only one makes it cost that.
+        if not self.causes(entry) or self.pull not in model.pulls:
+            return False
+        held = model.pulls[self.pull].held
+        return self.cost == tuple(old + change for old, change in zip(held, entry.amounts, strict=True))
 
     def expected(self, pull: ModelPull, model: Model) -> type[Exception] | None:
         if pull.state == "open":

@@ -40,10 +40,10 @@ class Attempt:
     def __post_init__(self) -> None:
         self.most = self.operation.most
 
-    def causes(self, entry: Entry) -> bool:
-        """Tell whether it can have caused a row."""
+    def explains(self, entry: Entry, model: Model) -> bool:
+        """Tell whether it can have caused a row that follows those in the model."""
         is_told = self.handed_out is None or entry.pull in self.handed_out
-        return is_told and entry.actor == self.actor and self.operation.causes(entry)
+        return is_told and entry.actor == self.actor and self.operation.explains(entry, model)
 
 
 class Journal(NamedTuple):
@@ -165,13 +165,14 @@ class Witness:
 
     def _explain(self, entry: Entry) -> None:
         """Raise unless somebody has caused a row, at a time that it was told."""
-        for attempt in sorted(self._attempts, key=lambda each: (-each.ended, each.last)):  # those answered, in order
+        # Who can cause no later row comes first: one whose outcome nobody knows may have been sent again later.
+        for attempt in sorted(self._attempts, key=lambda each: (each.last, -each.ended)):
             last = attempt.last + (entry.kind == "snapshot")  # it comes after all requests
             is_in_time = entry.number <= last and self._is_time(entry, attempt)
             if is_in_time and entry.kind in ("expired", "snapshot"):  # which any request may bring about
                 check(entry.actor is None, entry, "has an actor, though nobody caused it")
                 return
-            if is_in_time and len(attempt.wrote) < attempt.most and attempt.causes(entry):
+            if is_in_time and len(attempt.wrote) < attempt.most and attempt.explains(entry, self.model):
                 attempt.wrote.append(entry.pull or 0)
                 return
         near = [attempt for attempt in self._attempts if attempt.last >= entry.number]
