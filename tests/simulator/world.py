@@ -5,12 +5,12 @@ import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 
@@ -262,6 +262,8 @@ class World:
             self.perform(client, partial(self._create_campaign, store, name, terms))
             campaign = self.house.read(name, 0).campaign
             origin = (name, *(campaign[each] for each in ("created", "settings", "adopted")))
+            if terms.arrivals is not None:  # which begin by the clock of whoever created it
+                terms = replace(terms, arrivals=terms.arrivals._replace(begin=cast(int, campaign["created"])))
             self.witnesses.append(Witness(name, Model(terms, origin)))
 
     def perform(self, client: Client, work: Callable[[], object]) -> object:
