@@ -11,7 +11,9 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.campaigns.settings import CampaignSettings
-from budgetbandits.errors import InvalidState, JournalDamaged, PullAlreadySettled
+from budgetbandits.core.money import price_list
+from budgetbandits.core.resources import Account
+from budgetbandits.errors import InvalidAmount, InvalidState, JournalDamaged, PullAlreadySettled
 from budgetbandits.testing import new_campaign
 
 COSTS: dict[str, Any] = {"a": {"usd": "0.10", "s": 2}, "b": {"usd": "0.25", "s": (1, 3)}}
@@ -142,3 +144,12 @@ def test_a_journal_whose_amounts_were_changed(tmp_path: Path, damage: str) -> No
         for use in uses:
             with pytest.raises(JournalDamaged):
                 use()
+
+
+def test_an_overrun_that_cannot_be_counted_says_so() -> None:
+    account = Account(price_list([1], ["a"], 10))
+    account.spent = account.bill.unit.most
+    with pytest.raises(InvalidAmount, match="cost is 2: it must be at most 1, what can be counted exactly"):
+        account.adjusted_price(2, 1, "cost", may_overrun=True)
+    with pytest.raises(InvalidAmount, match="cost is 2: it must be at most 1, which was reserved for it"):
+        account.adjusted_price(2, 1, "cost", may_overrun=False)

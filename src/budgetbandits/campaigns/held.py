@@ -3,14 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from budgetbandits.campaigns.times import Duration
 from budgetbandits.core.checks import ArmName
-from budgetbandits.core.pulls import Pull, PullState, new_key
+from budgetbandits.core.pulls import Pull, PullState, as_new, new_key
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import BudgetBanditsError, InvalidAmount, InvalidInput, InvalidReward, PullError
 
@@ -148,8 +147,8 @@ class Holding:
         return None
 
     def _hold(self, pull: Pull | None) -> PullInHand | None:
-        if pull is not None and self._own_key is not None and pull.state is PullState.OPEN:
-            pull = replace(pull, state=PullState.NEW)  # nobody else can have asked for it
+        if pull is not None and self._own_key is not None:
+            pull = as_new(pull)
         self._in_hand = None if pull is None else PullInHand(pull)
         return self._in_hand
 

@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -15,7 +14,7 @@ from budgetbandits.campaigns.times import timestamp
 from budgetbandits.campaigns.why import Explanation
 from budgetbandits.client.transport import Call, Steps, Transport
 from budgetbandits.client.wire import amounts_sent, in_path, rows_sent, sent, shown_as, value_of
-from budgetbandits.core.pulls import Pull, PullState, new_key
+from budgetbandits.core.pulls import Pull, as_new, new_key
 from budgetbandits.errors import CampaignPaused
 
 __all__ = ["RemoteCampaign"]
@@ -102,7 +101,7 @@ class RemoteCampaign(BaseCampaign):
                 continue
             # Where nothing can come any more, the answer is there before the wait is over.
             if pulls or time.monotonic() >= end or time.monotonic() < begun + wait:
-                return pulls if asking.key is not None else [_new(pull) for pull in pulls]
+                return pulls if asking.key is not None else [as_new(pull) for pull in pulls]
 
     def _asking_once(self, body: Mapping[str, Any], wait: float) -> Steps[list[Pull]]:
         call = Call("POST", f"{self._path}/ask", body if wait <= 0 else {**body, "wait": wait})
@@ -162,8 +161,3 @@ def _answer(said: Mapping[str, Any]) -> Any:
     if "until" in said:
         return None if said["until"] is None else timestamp(value_of(datetime, said["until"]))
     return next(iter(said.get("warnings", ())), None)
-
-
-def _new(pull: Pull) -> Pull:
-    """Return a pull that no one else can have asked for as new, also if it is the second time that this one does."""
-    return replace(pull, state=PullState.NEW) if pull.state is PullState.OPEN else pull

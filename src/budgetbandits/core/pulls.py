@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from budgetbandits.core.checks import ArmName, is_whole, shown
 from budgetbandits.errors import InvalidInput
 
-__all__ = ["Answer", "Expired", "Pull", "PullState", "Reservation", "Terms", "check_wanted", "new_key"]
+__all__ = ["Answer", "Expired", "Pull", "PullState", "Reservation", "Terms", "as_new", "check_wanted", "new_key"]
 
 _MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile
 
@@ -129,3 +129,8 @@ def check_wanted(wanted: int | None) -> int:
 def new_key() -> str:
     """Return a key that no other request has."""
     return uuid.uuid4().hex
+
+
+def as_new(pull: Pull) -> Pull:
+    """Return a pull that nobody else can have asked for as new, also if it is the second time that this one does."""
+    return replace(pull, state=PullState.NEW) if pull.state is PullState.OPEN else pull

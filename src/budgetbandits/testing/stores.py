@@ -99,6 +99,15 @@ class StoreContract(CampaignContract):
             assert backend.find("ads") == record
         ads.verify()
 
+    def test_nothing_to_append_changes_nothing(self, ads: Campaign, tmp_path: Path) -> None:
+        ads.ask()
+        with contextlib.closing(self.open_backend(tmp_path)) as backend:
+            record = backend.find("ads")
+            with backend.writing(record.id) as transaction:
+                transaction.append([], transaction.totals)
+            assert backend.find("ads") == record
+        ads.verify()
+
     def test_pages_of_the_journal(self, ads: Campaign, tmp_path: Path) -> None:
         ads.ask(n=5)
         with contextlib.closing(self.open_backend(tmp_path)) as backend:
