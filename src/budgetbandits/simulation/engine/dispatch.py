@@ -16,6 +16,7 @@ from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
+from budgetbandits.core.garbage import not_collecting
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.specs import Spec, classes_of
@@ -295,7 +296,7 @@ def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any)
         if classes in _slow:
             return function(*arguments)
         try:
-            with _announcement(what, is_kept=are_importable(classes)):
+            with _announcement(what, is_kept=are_importable(classes)), not_collecting():
                 return entry(*arguments)
         except Exception as error:
             if not arose_in_compiler(error):
