@@ -15,9 +15,10 @@ import budgetbandits as bb
 from budgetbandits.core.money import pay
 from budgetbandits.core.specs import Spec
 from budgetbandits.errors import InvalidInput, NotInstalled
-from budgetbandits.policies.memories import Everything
+from budgetbandits.policies.memories import Everything, Memory
 from budgetbandits.simulation import engine
 from budgetbandits.simulation.engine.play import play_any
+from budgetbandits.simulation.engine.world import Outcomes, World
 from budgetbandits.simulation.plan import plan_of
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and Python 3.11 have it in the lock")
@@ -26,7 +27,7 @@ from numba import cuda
 
 import budgetbandits.simulation.on_gpu as on_gpu
 from budgetbandits.simulation.engine.batch import Batch, Results, batch_of, results_for
-from budgetbandits.simulation.engine.cuda import batches, lines, registration, scalar, warp
+from budgetbandits.simulation.engine.cuda import alone, batches, lines, registration, scalar, warp
 from warp_of_threads import CudaOfThreads, launch
 
 TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
@@ -50,14 +51,22 @@ def played_by_threads(kernel: batches.Kernel, batch: Batch) -> Results:
     return results
 
 
+def played_alone_by_threads(policy: bb.Policy, memory: Memory, worlds: World, stack: int) -> Outcomes:
+    outcomes = alone.outcomes_for(np.zeros, len(worlds.run), worlds)
+    launch(alone.player_with(stack), 1, policy, memory, worlds, outcomes)
+    return outcomes
+
+
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let threads be the GPU, and play in plain Python by the scan of all arms what is played on the CPU."""
-    for module in (lines, scalar, warp):
+    for module in (alone, lines, scalar, warp):
         monkeypatch.setattr(module, "cuda", CudaOfThreads())
     monkeypatch.setattr(on_gpu, "check_gpu", lambda: None)
     monkeypatch.setattr(on_gpu, "bytes_free", lambda: 10**9)
+    monkeypatch.setattr(on_gpu, "bytes_of_stacks", lambda stack: 10_000 * stack)
     monkeypatch.setattr(on_gpu, "play_batch", played_by_threads)
+    monkeypatch.setattr(on_gpu, "play_alone", played_alone_by_threads)
     monkeypatch.setattr(
         engine, "play_runs", lambda policy, worlds, *_: (play_any(policy, Everything(), world) for world in worlds)
     )

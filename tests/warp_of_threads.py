@@ -33,11 +33,17 @@ class _Shared:
             return _mine.warp.shared.setdefault(_mine.arrays, np.full(shape, np.nan, str(dtype)))
 
 
+class _Local:
+    def array(self, shape: int, dtype: Any) -> Any:
+        return np.full(shape, np.nan, str(dtype))
+
+
 class CudaOfThreads:
     """What kernels use of `numba.cuda`."""
 
     threadIdx = _Index()
     shared = _Shared()
+    local = _Local()
 
     def grid(self, _: int) -> int:
         return int(_mine.run * LANES + _mine.lane)

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats, copy_into, is_any
+from budgetbandits.core.arrays import Counts, Floats, copy_into, greatest, is_any
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies.horizon import horizon_boundary
 from budgetbandits.policies.resources import Resources
@@ -145,11 +145,11 @@ def likely_row(arms: Arms, requests_left: float, resources: Resources, resource:
 @kernel
 def likely_cost(arms: Arms, arm: int, requested: Requested | None) -> float:
     """Return what a pull of one arm is taken to cost where there are requests: nothing at all for a free arm."""
-    mean_cost, least, greatest = float(arms.mean_cost[arm]), float(arms.cost_low[arm]), float(arms.cost[arm])
-    if least < greatest:
+    mean_cost, low, high = float(arms.mean_cost[arm]), float(arms.cost_low[arm]), float(arms.cost[arm])
+    if low < high:
         money = money_left_of(requested, math.inf)
-        return hopeful_cost(mean_cost, least, float(arms.told[arm]), requests_left_of(requested), money)
-    return min(mean_cost, greatest)
+        return hopeful_cost(mean_cost, low, float(arms.told[arm]), requests_left_of(requested), money)
+    return min(mean_cost, high)
 
 
 @kernel
@@ -176,7 +176,7 @@ def further_of(arms: Arms, likely: Floats, requested: Requested | None, resource
         none = np.empty((0, len(arms.cost)))
         promised = requested.requests_left
         if not requested.fills:
-            promised = promised_of(requested, float((likely * (arms.cost <= requested.always_payable)).max()))
+            promised = promised_of(requested, greatest(likely * (arms.cost <= requested.always_payable)))
         return Further(requested.requests_left, none, np.empty(0), requested.skip, promised)
     costs = np.empty((len(resources.left) - 1, len(arms.cost)))
     for resource in range(len(costs)):

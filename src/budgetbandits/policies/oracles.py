@@ -302,13 +302,12 @@ def draw_by_density(values: Floats, allowance: Allowance, further: Further | Non
     if uniform * (count + math.floor(left / least(costs))) < count:
         return arm
     open_costs = costs.copy()
-    arms, counts = [arm], [count]
-    open_costs[arm] = np.inf
-    arm = densest(densities, open_costs, rounded_down(left, rest))
+    arms, counts, taken = np.zeros(len(costs), np.int64), np.zeros(len(costs), np.int64), 0
     while arm >= 0:
-        count, left, rest = take(left, rest, costs[arm], limits[arm])
-        arms.append(arm)
-        counts.append(count)
+        arms[taken], counts[taken] = arm, count
+        taken += 1
         open_costs[arm] = np.inf
         arm = densest(densities, open_costs, rounded_down(left, rest))
-    return arms[draw(np.array(counts), uniform)]
+        if arm >= 0:
+            count, left, rest = take(left, rest, costs[arm], limits[arm])
+    return int(arms[draw(counts[:taken], uniform)])

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Floats, copy_into
+from budgetbandits.core.arrays import Floats, copy_into, greatest, least
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.hull import finite, neighbours
@@ -182,7 +182,7 @@ def solved_programme(values: Floats, allowance: Allowance, further: Further) -> 
 @allocating
 def scale_of(worth: Floats) -> float:
     """Return the greatest value without its sign, or 1 if all are 0."""
-    return max(float(worth.max()), -float(worth.min())) or 1.0
+    return max(greatest(worth), -least(worth)) or 1.0
 
 
 @allocating
@@ -197,10 +197,10 @@ def programme(values: Floats, allowance: Allowance, further: Further) -> tuple[F
     for resource in range(resources):
         costs = allowance.costs if resource == 0 else further.costs[resource - 1]
         budget = allowance.budget if resource == 0 else float(further.budgets[resource - 1])
-        greatest = float(costs.max()) or 1.0
-        copy_into(tableau[resource, :size], costs / greatest)
-        room[resource] = max(budget / greatest, 0.0)
-    total = further.requests if has_requests else max(float(room.min()), 1.0)
+        dearest = greatest(costs) or 1.0
+        copy_into(tableau[resource, :size], costs / dearest)
+        room[resource] = max(budget / dearest, 0.0)
+    total = further.requests if has_requests else max(least(room), 1.0)
     for row in range(count):
         tableau[row, size + row] = 1.0
         tableau[row, -1] = room[row] / total if row < resources else 1.0

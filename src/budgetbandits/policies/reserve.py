@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, greatest
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.fallback import Fallback
 from budgetbandits.policies.allowance import Allowance, Further, shares_of_scarcest
@@ -87,7 +87,7 @@ def note_what_is_left(
     more[~is_payable] = np.inf
     np.add(shares, more, arms.cost)
     # An arm may take more of another resource than is left of the scarcest, and can be paid all the same.
-    return max(scarcest, float((shares * is_payable).max()))
+    return max(scarcest, greatest(shares * is_payable))
 
 
 @allocating
@@ -117,10 +117,10 @@ def careful_costs(resources: Resources, told: Counts | Floats, pulls: float) -> 
     """
     costs = resources.costs.copy()
     for resource in range(len(costs)):
-        least, greatest = resources.costs_low[resource], resources.costs[resource]
-        for arm in np.flatnonzero((least < greatest) & (told > 0.0)):
-            error = 0.5 * (greatest[arm] - least[arm]) * math.sqrt(1.0 / pulls + 1.0 / told[arm])
-            costs[resource, arm] = min(resources.mean_costs[resource, arm] + 3.0 * error, greatest[arm])
+        low, high = resources.costs_low[resource], resources.costs[resource]
+        for arm in np.flatnonzero((low < high) & (told > 0.0)):
+            error = 0.5 * (high[arm] - low[arm]) * math.sqrt(1.0 / pulls + 1.0 / told[arm])
+            costs[resource, arm] = min(resources.mean_costs[resource, arm] + 3.0 * error, high[arm])
     return costs
 
 
@@ -142,10 +142,10 @@ def leaves_most_answers(costs: Floats, left: Floats, limits: Counts, requests_le
             answers[arm] = most
         elif plan[arm] > 0.0 or losses[arm] <= _LESS:
             answers[arm] = answers_after(int(arm), costs, left, limits, requests_left)
-    if answers.max() < most - slack:  # the plan has no whole pull of any arm
+    if greatest(answers) < most - slack:  # the plan has no whole pull of any arm
         for arm in np.flatnonzero((limits > 0) & (answers == -math.inf)):
             answers[arm] = answers_after(int(arm), costs, left, limits, requests_left)
-    found: NDArray[np.bool_] = (limits > 0) & (answers >= answers.max() - slack)
+    found: NDArray[np.bool_] = (limits > 0) & (answers >= greatest(answers) - slack)
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, greatest
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
 from budgetbandits.core.fallback import Fallback
 from budgetbandits.core.money import PriceList
@@ -272,7 +272,7 @@ def first_moment(
         reward_low=reward_low,
         reward_high=reward_high,
         arm_count=len(prices),
-        cost_high=float(prices.max()) or 1.0,
+        cost_high=greatest(prices) or 1.0,
         arms_tried=0,
         reward_seen=reward_low,
         ratio_seen=0.0,
@@ -353,7 +353,7 @@ def fresh_arms(
     """
     size = len(prices)
     cost_low = np.maximum(least, LEAST_SHARE * prices) if is_random else prices.copy()
-    cost_low[prices <= 0.0] = FREE_SHARE * (float(prices.max()) or 1.0)
+    cost_low[prices <= 0.0] = FREE_SHARE * (greatest(prices) or 1.0)
     return Arms(
         cost=prices.copy(),
         pulls_left=limits.copy(),
@@ -422,12 +422,12 @@ def count_reward(arms: Arms, arm: int, reward: float, low: float, high: float) -
 
 
 @kernel
-def learn_cost(arms: Arms, arm: int, cost: float, greatest: float) -> None:
+def learn_cost(arms: Arms, arm: int, cost: float, high: float) -> None:
     """Let what a pull cost enter the estimates, after its reward; at its limit, `cost` is no longer the greatest."""
     arms.cost_sum[arm] += cost
     arms.cost_squares[arm] += cost * cost
     # Rounding may carry the mean a step beyond its range, and a known cost has to stay what it is.
-    arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), greatest)
+    arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), high)
 
 
 @allocating

@@ -4,34 +4,41 @@ import functools
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from budgetbandits.core.garbage import not_collecting
-from budgetbandits.core.resources import Amounts, price_lists
+from budgetbandits.core.resources import Amounts, Bill, price_lists
 from budgetbandits.errors import PolicyError
-from budgetbandits.policies import Policy
+from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.problems.tables import Tables, alike, bills_of
-from budgetbandits.simulation.engine.batch import Game, batch_of, outcomes_in
+from budgetbandits.simulation.engine.batch import Batch, Game, batch_of, outcomes_in
 from budgetbandits.simulation.engine.compiler import arose_in_compiler, reason_of
 from budgetbandits.simulation.engine.cuda import (
     CARD_ERRORS,
     bytes_free,
     bytes_of_run,
+    bytes_of_stack,
+    bytes_of_stacks,
     check_gpu,
+    is_for_a_warp,
     kernel_of,
     obstacle_in,
-    obstacle_to,
+    play_alone,
     play_batch,
+    put_together,
 )
-from budgetbandits.simulation.engine.world import Outcomes
+from budgetbandits.simulation.engine.dispatch import parts_of
+from budgetbandits.simulation.engine.world import NO_ARM, Outcomes, World, worlds_of
 from budgetbandits.simulation.plan import Plan
 from budgetbandits.simulation.rows import Played, even_marks, shown_budget
 
-__all__ = ["games_of", "play_in_batches"]
+__all__ = ["Stake", "play_in_batches"]
 
 _FIRST: Final = 4096  # runs in the first batch: from how long it takes, the size of the next ones follows
+_ALONE: Final = 32768  # the same where threads play alone: fewer take as long
 _SECONDS: Final = 2.0  # that a batch should take: progress is shown after it, and Ctrl-C heard
 _LARGEST: Final = 65536
 _MEMORY_SHARE: Final = 0.6  # of what is free on the card
@@ -45,7 +52,8 @@ def play_in_batches(plan: Plan) -> Iterator[Played]:
     """
     check_gpu()
     largest = max(1, min(_LARGEST, int(_MEMORY_SHARE * bytes_free() / bytes_of_run(plan.arms, plan.trace))))
-    size, done = min(_FIRST, largest), 0
+    smallest = 1 if _is_for_warps(plan) else min(_ALONE, largest)
+    size, done = max(smallest, min(_FIRST, largest)), 0
     while done < len(plan.runs):
         runs = plan.runs[done : done + size]
         begin = time.perf_counter()
@@ -53,7 +61,12 @@ def play_in_batches(plan: Plan) -> Iterator[Played]:
         seconds = time.perf_counter() - begin
         yield played
         done += len(runs)
-        size = max(1, min(largest, int(len(runs) * min(4.0, _SECONDS / seconds))))
+        size = max(smallest, min(largest, int(len(runs) * min(4.0, _SECONDS / seconds))))
+
+
+def _is_for_warps(plan: Plan) -> bool:
+    tables = [plan.tables(plan.runs[0])]
+    return all(is_for_a_warp(policy, tables, plan.requests is not None) for _, policy in plan.policies)
 
 
 @not_collecting()
@@ -62,21 +75,21 @@ def _play_runs(plan: Plan, runs: range) -> Played:
     played: dict[tuple[str, float], Outcomes] = {}
     tables = plan.tables_of(runs)
     are_alike = all(map(alike, tables, tables[1:]))
-    in_the_way = obstacle_in(tables[:1] if are_alike else tables, plan.requests is not None, plan.is_late)
-    for budget in plan.budgets:
-        games = games_of(tables, budget, are_alike) if in_the_way is None else []
+    in_the_way = obstacle_in(tables[:1] if are_alike else tables, plan.is_late)
+    counts = plan.requests or (None,) * len(plan.budgets)
+    for budget, requests in zip(plan.budgets, counts, strict=True):
+        stake = Stake(plan, runs, tables, are_alike, budget, requests)
         for name, policy in plan.policies:
-            reason = in_the_way or obstacle_to(policy, tables[0]) or _uncompilable.get(policy)
-            outcomes = _outcomes(plan, name, policy, games, runs) if reason is None else None
-            if outcomes is None:
-                _say(policy, reason or _uncompilable[policy])
+            outcomes = in_the_way or stake.outcomes(name, policy)
+            if isinstance(outcomes, str):
+                _say(policy, outcomes)
             else:
                 played[name, shown_budget(budget)] = outcomes
     return Played(runs, tables, played)
 
 
-_uncompilable: dict[Policy, str] = {}
-"""Policies that cannot be compiled for the GPU, and why."""
+_uncompilable: dict[tuple[Policy, bool, int], str] = {}
+"""Policies that cannot be compiled for the GPU, with requests or without and for so many resources, and why."""
 
 
 @functools.cache  # once for each policy
@@ -84,32 +97,82 @@ def _say(policy: Policy, reason: str) -> None:
     _log.warning("budgetbandits plays %r on this machine's cores, not on the GPU: %s", policy, reason)
 
 
-def games_of(tables: Sequence[Tables], budget: Amounts, are_alike: bool) -> list[Game]:
-    """Return what runs on these problems are played on."""
-    if are_alike:
-        own = tables[:1] if tables[0] is tables[-1] else tables
-        games = [Game(each, price_lists(bill)[0]) for each, bill in zip(own, bills_of(own, budget), strict=True)]
-        return games * (len(tables) // len(games))
-    return [Game(each, price_lists(each.bill(budget))[0]) for each in tables]
+@dataclass
+class Stake:
+    """What some runs are played for: one budget, and the number of requests, if there is one."""
 
+    plan: Plan
+    runs: range
+    tables: list[Tables]
+    are_alike: bool
+    budget: Amounts
+    requests: int | None
 
-def _outcomes(plan: Plan, name: str, policy: Policy, games: Sequence[Game], runs: range) -> Outcomes | None:
-    """Play a policy with one budget, and return what came of it; None if it cannot be compiled."""
-    marks = even_marks([bill for _, bill in games], plan.trace)
-    batch = batch_of(games, marks, plan.seed, runs[0])
-    try:
-        results = play_batch(kernel_of(policy, batch), batch)
-    except CARD_ERRORS:  # it was compiled, and the card cannot be used any more
-        raise
-    except Exception as error:
-        if not arose_in_compiler(error):
+    def outcomes(self, name: str, policy: Policy) -> Outcomes | str:
+        """Play a policy, and return what came of it, or why it cannot be played."""
+        kind = policy, self.requests is not None, len(self.tables[0].costs)
+        if kind in _uncompilable:
+            return _uncompilable[kind]
+        try:
+            if is_for_a_warp(policy, self.own_tables, self.requests is not None):
+                return self._by_warps(name, policy)
+            return self._alone(policy)
+        except CARD_ERRORS:  # it was compiled, and the card cannot be used any more
             raise
-        _uncompilable[policy] = f"it cannot be compiled for it: {reason_of(error)}"
-        return None
-    failed = np.flatnonzero(results.ends[:, 3])
-    if len(failed) > 0:
-        raise PolicyError(
-            f"policy {name!r} ({policy!r}) failed in run {runs[int(failed[0])]}: "
-            "an index must give a number, not NaN, for each arm that it is asked about"
+        except Exception as error:
+            if not arose_in_compiler(error):
+                raise
+            _uncompilable[kind] = f"it cannot be compiled for it: {reason_of(error)}"
+            return _uncompilable[kind]
+
+    def _by_warps(self, name: str, policy: IndexPolicy) -> Outcomes:
+        results = play_batch(kernel_of(policy, self.batch), self.batch)
+        failed = np.flatnonzero(results.ends[:, 3])
+        if len(failed) > 0:
+            raise PolicyError(
+                f"policy {name!r} ({policy!r}) failed in run {self.runs[int(failed[0])]}: "
+                "an index must give a number, not NaN, for each arm that it is asked about"
+            )
+        return outcomes_in(self.batch, results)
+
+    def _alone(self, policy: Policy) -> Outcomes | str:
+        worlds = self.worlds
+        if worlds is None:
+            return "kernels do not play problems of different shapes yet"
+        deciding, memory = parts_of(policy)
+        stack = bytes_of_stack(worlds, memory, policy.grid())
+        if bytes_of_stacks(stack) > _MEMORY_SHARE * bytes_free():
+            return "so many arms, or so long a memory, take more of the card's memory than there is"
+        outcomes = play_alone(deciding, memory, worlds, stack)
+        return outcomes if np.all(outcomes.culprit == NO_ARM) else "an error ended a run"
+
+    @functools.cached_property
+    def own_tables(self) -> Sequence[Tables]:
+        """The problems, or one that stands for all."""
+        return self.tables[:1] if self.tables[0] is self.tables[-1] else self.tables
+
+    @functools.cached_property
+    def bills(self) -> list[Bill]:
+        """What there is to spend on each of these."""
+        may_be_free = self.requests is not None
+        if self.are_alike:
+            return bills_of(self.own_tables, self.budget, may_be_free=may_be_free)
+        return [each.bill(self.budget, may_be_free=may_be_free) for each in self.own_tables]
+
+    @functools.cached_property
+    def batch(self) -> Batch:
+        """The runs as warps play them."""
+        lists = [price_lists(bill)[0] for bill in self.bills]
+        games = list(map(Game, self.own_tables, lists)) * (len(self.runs) // len(lists))
+        marks = even_marks([bill for _, bill in games], self.plan.trace)
+        return batch_of(games, marks, self.plan.seed, self.runs[0])
+
+    @functools.cached_property
+    def worlds(self) -> World | None:
+        """The runs as threads play them alone; None if they differ in their shapes."""
+        marks = even_marks([price_lists(bill)[0] for bill in self.bills], self.plan.trace, self.requests)
+        stop, runs = np.zeros(1, np.int64), self.runs[: len(self.bills)]
+        each = worlds_of(
+            self.own_tables, self.bills, self.plan.seed, runs, marks, stop, self.requests, self.plan.skip
         )
-    return outcomes_in(batch, results)
+        return put_together(list(each), self.runs)

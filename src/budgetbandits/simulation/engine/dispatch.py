@@ -170,7 +170,7 @@ def _player(loop: Loop, world: World) -> Callable[..., Outcome]:
 
 def _loop_of(policy: Policy, world: World) -> Loop:
     if isinstance(policy, Forgetful):
-        return _loop_by_memory(*_parts(policy), world)
+        return _loop_by_memory(*parts_of(policy), world)
     if world.requested is not None or is_changing(world) or world.charges.is_random or np.any(world.limits < UNLIMITED):
         return _loop_by_memory(policy, _EVERYTHING, world)
     if is_tournament(policy):
@@ -181,7 +181,7 @@ def _loop_of(policy: Policy, world: World) -> Loop:
     return _loop_by_memory(policy, _EVERYTHING, world)
 
 
-def _parts(policy: Policy) -> tuple[Policy, Memory]:
+def parts_of(policy: Policy) -> tuple[Policy, Memory]:
     """Return what decides, and what it remembers."""
     if not isinstance(policy, Forgetful):
         return policy, _EVERYTHING
@@ -190,7 +190,7 @@ def _parts(policy: Policy) -> tuple[Policy, Memory]:
 
 
 def _late(policy: Policy, batch: int, delay: int) -> Loop:
-    parts = _parts(policy)
+    parts = parts_of(policy)
     return Loop(play_late, parts, lambda worlds: ((*parts, each, batch, delay) for each in worlds))
 
 

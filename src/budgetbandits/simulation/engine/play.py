@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, least
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import pay, rounded_down
 from budgetbandits.core.streams import CHOICE, uniform
@@ -49,7 +49,7 @@ from budgetbandits.simulation.engine.world import (
     supply_cost,
 )
 
-__all__ = ["RunState", "play_any"]
+__all__ = ["RunState", "play_any", "play_on"]
 
 _PULLS_MOST: Final = 1e15  # more than any run makes
 
@@ -99,9 +99,10 @@ def begin(world: World, memory: Memory, points: int) -> RunState:
     """Return a run in which nothing was pulled yet, and rewards are counted on so many points."""
     charges = world.charges
     resources = another(world.resources)
-    least, is_random = charges.least, charges.is_random
-    arms = fresh_arms(world.prices, least, is_random, world.limits, world.reward_low, resources, points)
-    cheapest, least_price = world.prices.min(), arms.cost_low.min()
+    arms = fresh_arms(
+        world.prices, charges.least, charges.is_random, world.limits, world.reward_low, resources, points
+    )
+    cheapest, least_price = least(world.prices), least(arms.cost_low)
     affordable = world.budget / least_price if least_price > 0.0 else _PULLS_MOST
     most_pulls = int(min(affordable, requests_of(world.requested), _PULLS_MOST)) + 1
     return RunState(
@@ -142,7 +143,7 @@ def take_stock(world: World, state: RunState, supplies: Supplies | None, resourc
     money = state.money
     money[0] = note_what_is_left(state.arms, resources, world.prices, world.fallback, requests_left)
     money[1] = 0.0
-    money[2] = state.arms.cost.min()
+    money[2] = least(state.arms.cost)
 
 
 @kernel
@@ -244,7 +245,7 @@ def pull_arm(policy: Policy, world: World, memory: Memory, state: RunState, arm:
         learn_of_supplies(state, arm, arms.resources)
     money[0], money[1] = pay(money[0], money[1], price)
     if use_up(arms, arm):
-        money[2] = arms.cost.min()
+        money[2] = least(arms.cost)
     counts[0] += 1
     note_marks(world, state)
 
@@ -290,9 +291,9 @@ def learn_from_pull(
     count_reward(arms, arm, lesson, world.reward_low, world.reward_high)
     cost = price
     if world.charges.is_random:
-        least, greatest = world.charges.least[arm], world.prices[arm]
-        cost = policy.cost_lesson(price, least, greatest, number) if least < greatest else price
-        check_lesson(cost, least, greatest)
+        low, greatest = world.charges.least[arm], world.prices[arm]
+        cost = policy.cost_lesson(price, low, greatest, number) if low < greatest else price
+        check_lesson(cost, low, greatest)
         learn_cost(arms, arm, cost, greatest)
     excess, mean_cost = lesson - world.reward_low, float(arms.mean_cost[arm])
     note_reward(state.first_tries, excess, mean_cost, is_barren)
@@ -352,22 +353,32 @@ def finish(world: World, state: RunState, culprit: int) -> Outcome:
 def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     """Play a run with any policy, asking it at every pull about what the memory holds."""
     state = begin(world, memory, policy.grid())
-    arms = state.past.arms
     take_stock(world, state, world.supplies, state.arms.resources)
-    while goes_on(world, state):
-        now = moment(world, memory, state)
-        if state.money[2] > now.budget_left:  # and so it may be declined
-            decline(world, state)
-            continue
-        arm = int(policy.choose(arms, now, choice_number(world, state)))
-        if arm == len(world.prices) and may_decline(world.requested):
-            decline(world, state)
-            continue
-        if not can_pull(world, state, arm, now.budget_left):
-            return finish(world, state, arm)
-        learns = policy.learns(arms, now)
-        policy.take_note(arms, now, arm)
-        memory.begin(state.past, arm, state.counts[0])
-        pull_arm(policy, world, memory, state, arm, learns)
-        take_stock(world, state, world.supplies, state.arms.resources)
-    return finish(world, state, NO_ARM)
+    culprit = NO_ARM
+    while culprit == NO_ARM and goes_on(world, state):
+        culprit = play_on(policy, memory, world, state)
+    return finish(world, state, culprit)
+
+
+@allocating
+def play_on(policy: Policy, memory: Memory, world: World, state: RunState) -> int:
+    """Let a policy answer or decline one request; return `NO_ARM`, or the arm that it chose and that cannot be pulled.
+
+    Without a number of requests, there is always another one.
+    """
+    arms, now = state.past.arms, moment(world, memory, state)
+    if state.money[2] > now.budget_left:  # and so it may be declined
+        decline(world, state)
+        return NO_ARM
+    arm = int(policy.choose(arms, now, choice_number(world, state)))
+    if arm == len(world.prices) and may_decline(world.requested):
+        decline(world, state)
+        return NO_ARM
+    if not can_pull(world, state, arm, now.budget_left):
+        return arm
+    learns = policy.learns(arms, now)
+    policy.take_note(arms, now, arm)
+    memory.begin(state.past, arm, state.counts[0])
+    pull_arm(policy, world, memory, state, arm, learns)
+    take_stock(world, state, world.supplies, state.arms.resources)
+    return NO_ARM

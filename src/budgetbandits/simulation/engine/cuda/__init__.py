@@ -1,34 +1,44 @@
-"""The same policies on a GPU: a warp of 32 threads plays a run.
+"""The same policies on a GPU: a warp of 32 threads plays a run or, where none knows how, a single thread.
 
 Importing this package imports numba-cuda, so nothing imports it before a simulation asks for a GPU.
 """
 
+from budgetbandits.simulation.engine.cuda.alone import STOPPED, bytes_of_stack, put_together
 from budgetbandits.simulation.engine.cuda.batches import (
     Kernel,
     bytes_of_run,
+    is_for_a_warp,
     kernel_of,
     obstacle_in,
-    obstacle_to,
 )
 from budgetbandits.simulation.engine.cuda.gpu import (
     CARD_ERRORS,
     Launch,
+    LaunchAlone,
     bytes_free,
+    bytes_of_stacks,
     check_gpu,
     gpu_name,
+    play_alone,
     play_batch,
 )
 
 __all__ = [
     "CARD_ERRORS",
+    "STOPPED",
     "Kernel",
     "Launch",
+    "LaunchAlone",
     "bytes_free",
     "bytes_of_run",
+    "bytes_of_stack",
+    "bytes_of_stacks",
     "check_gpu",
     "gpu_name",
+    "is_for_a_warp",
     "kernel_of",
     "obstacle_in",
-    "obstacle_to",
+    "play_alone",
     "play_batch",
+    "put_together",
 ]

@@ -1,7 +1,7 @@
 """Which kernel plays which runs."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from budgetbandits.simulation.engine.cuda.scalar import ROWS_AHEAD, Notes, play_
 from budgetbandits.simulation.engine.cuda.warp import SUMS, Rules
 from budgetbandits.simulation.engine.laws import compiled
 
-__all__ = ["Kernel", "bytes_of_run", "kernel_of", "obstacle_in", "obstacle_to"]
+__all__ = ["Kernel", "bytes_of_run", "is_for_a_warp", "kernel_of", "obstacle_in"]
 
 
 class Kernel(NamedTuple):
@@ -38,45 +38,37 @@ class Kernel(NamedTuple):
     notes: Callable[[Make, int, int], tuple[Any, ...]]
 
 
-def obstacle_in(tables: Sequence[Tables], has_requests: bool, is_late: bool = False) -> str | None:
+def obstacle_in(tables: Sequence[Tables], is_late: bool = False) -> str | None:
     """Return why no kernel plays runs on these problems, or None if one does."""
     each = list({id(table): table for table in tables}.values())
     obstacles = {
-        "a number of requests": has_requests,
         "rewards that are told late": is_late,
-        "several resources": any(table.costs[0].name is not None for table in each),
-        "runs of which only some have random costs": len({table.has_random_costs for table in each}) > 1,
-        "rewards that change": any(map(is_changing, each)),
         "laws that cannot be compiled": any(_has_laws_in_python(table) for table in each),
         "runs with different numbers of arms": len({len(table.means) for table in each}) > 1,
     }
-    return _told(next((name for name, is_there in obstacles.items() if is_there), None))
+    found = next((name for name, is_there in obstacles.items() if is_there), None)
+    return None if found is None else f"kernels do not play {found} yet"
 
 
 def _has_laws_in_python(tables: Tables) -> bool:
-    charges = tables.costs[0].charges
-    laws = (tables.rewards, *(() if charges is None else (charges.laws,)))
-    return any(isinstance(compiled(each).others, LawsInPython) for each in laws)
+    charges = (each.charges.laws for each in tables.costs if each.charges is not None)
+    return any(isinstance(compiled(each).others, LawsInPython) for each in (tables.rewards, *charges))
 
 
-def obstacle_to(policy: Policy, tables: Tables) -> str | None:
-    """Return why no kernel plays a policy on problems like this one, or None if one does."""
-    if not (is_best_first(policy) and has_ceilings(policy.index)):
-        return _told(
-            "policies other than an index of single arms with the oracle DensityGreedy, Fractional or CostBlind"
-        )
-    if isinstance(policy.oracle, DensityGreedy) and (tables.has_random_costs or np.any(tables.limits < UNLIMITED)):
-        return _told("the oracle DensityGreedy with random costs or limits of arms")
-    return None
+def is_for_a_warp(policy: Policy, tables: Sequence[Tables], has_requests: bool) -> TypeGuard[IndexPolicy]:
+    """Tell whether a warp plays a policy on these problems: others are played by threads alone."""
+    if has_requests or not (is_best_first(policy) and has_ceilings(policy.index)):
+        return False
+    each = list({id(table): table for table in tables}.values())
+    has_random_costs = {table.has_random_costs for table in each}
+    if len(has_random_costs) > 1 or any(len(table.costs) > 1 or is_changing(table) for table in each):
+        return False
+    is_limited = any(np.any(table.limits < UNLIMITED) for table in each)
+    return not (isinstance(policy.oracle, DensityGreedy) and (is_limited or True in has_random_costs))
 
 
-def _told(obstacle: str | None) -> str | None:
-    return None if obstacle is None else f"kernels do not play {obstacle} yet"
-
-
-def kernel_of(policy: Policy, batch: Batch) -> Kernel:
-    """Return the kernel that plays a policy on some runs, where there is no obstacle."""
-    assert isinstance(policy, IndexPolicy)
+def kernel_of(policy: IndexPolicy, batch: Batch) -> Kernel:
+    """Return the kernel that plays a policy on some runs, where a warp plays it."""
     is_random, is_limited = batch.charged is not None, batch.limits is not None
     is_blind, is_greedy = isinstance(policy.oracle, CostBlind), isinstance(policy.oracle, DensityGreedy)
 

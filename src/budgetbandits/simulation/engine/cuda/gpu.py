@@ -12,18 +12,35 @@ from numba.cuda.core.errors import NumbaPerformanceWarning
 from numba.cuda.cudadrv.error import CudaDriverError
 
 from budgetbandits.errors import InvalidInput
+from budgetbandits.policies import Policy
+from budgetbandits.policies.memories import Memory
 from budgetbandits.simulation.engine.batch import Batch, Results, results_for
 from budgetbandits.simulation.engine.compiler import SpecType
+from budgetbandits.simulation.engine.cuda.alone import outcomes_for, player_with
+from budgetbandits.simulation.engine.cuda.arena import WORDS
 from budgetbandits.simulation.engine.cuda.batches import Kernel
 from budgetbandits.simulation.engine.cuda.registration import as_on_the_cpu
 from budgetbandits.simulation.engine.cuda.warp import LANES, WARPS
+from budgetbandits.simulation.engine.world import Outcomes, World
 
-__all__ = ["CARD_ERRORS", "Launch", "bytes_free", "check_gpu", "gpu_name", "play_batch"]
+__all__ = [
+    "CARD_ERRORS",
+    "Launch",
+    "LaunchAlone",
+    "bytes_free",
+    "bytes_of_stacks",
+    "check_gpu",
+    "gpu_name",
+    "play_alone",
+    "play_batch",
+]
 
 CARD_ERRORS: Final = (CudaDriverError,)
 """After these the card cannot be used any more in this process."""
 
 _REGISTERS: Final = 64  # of a thread: with more, fewer warps are at work at a time
+_REGISTERS_ALONE: Final = 128  # of a thread that plays alone: it waits for memory mostly, and there are fewer of them
+_ALONE: Final = 64  # threads of a block, if each plays alone
 
 
 def check_gpu() -> None:
@@ -72,16 +89,54 @@ class Launch:
 
 
 def play_batch(kernel: Kernel, batch: Batch) -> Results:
-    """Play runs of a policy on the GPU."""
+    """Play runs of a policy on the GPU, a warp each."""
     launch = Launch(kernel, batch)
     launch.play()
     return launch.results()
 
 
+class LaunchAlone:
+    """Runs of a policy that threads play alone, ready in the card's memory."""
+
+    def __init__(self, policy: Policy, memory: Memory, worlds: World, stack: int) -> None:
+        self._function = player_with(stack)
+        runs = len(worlds.run)
+        self._outcomes = outcomes_for(_room, runs, worlds)
+        self._arguments = (policy, memory, _on_the_card(worlds), self._outcomes)
+        self._blocks = (runs + _ALONE - 1) // _ALONE
+
+    def play(self) -> None:
+        """Play them, and wait for the end."""
+        with as_on_the_cpu(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaPerformanceWarning)  # that there are few runs
+            kernel = _compiled(self._function, _REGISTERS_ALONE)
+            kernel[self._blocks, _ALONE, 0, _ALONE * WORDS * 8](*self._arguments)
+        cuda.synchronize()
+
+    def outcomes(self) -> Outcomes:
+        """Return what came of them."""
+        arrays: tuple[Any, ...] = self._outcomes
+        return Outcomes(*(array.copy_to_host() for array in arrays))
+
+
+def play_alone(policy: Policy, memory: Memory, worlds: World, stack: int) -> Outcomes:
+    """Play runs of a policy on the GPU, a thread each."""
+    launch = LaunchAlone(policy, memory, worlds, stack)
+    launch.play()
+    return launch.outcomes()
+
+
+def bytes_of_stacks(stack: int) -> int:
+    """Return how much memory the card sets aside, if each thread that can be at work at a time has such a stack."""
+    device = cuda.get_current_device()
+    threads: int = device.MULTIPROCESSOR_COUNT * device.MAX_THREADS_PER_MULTI_PROCESSOR
+    return threads * stack
+
+
 @functools.cache
-def _compiled(function: Callable[..., None]) -> Any:
+def _compiled(function: Callable[..., None], registers: int = _REGISTERS) -> Any:
     # Optimised at the link, products would be added unrounded after all.
-    return cuda.jit(max_registers=_REGISTERS, lto=False, extensions=[_Arguments()])(function)
+    return cuda.jit(max_registers=registers, lto=False, extensions=[_Arguments()])(function)
 
 
 def _room(shape: tuple[int, ...], dtype: Any) -> Any:

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import inspect
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
@@ -18,12 +19,15 @@ from numba.cuda.core.imputils import builtin_registry as lowering
 from numba.cuda.core.imputils import impl_ret_borrowed
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.descriptor import cuda_target
-from numba.cuda.extending import overload_method, register_jitable
+from numba.cuda.extending import overload, overload_method, register_jitable
 from numba.cuda.mathimpl import get_binary_impl_for_fn_and_ty, get_unary_impl_for_fn_and_ty
 from numba.cuda.models import cuda_data_manager
+from numba.cuda.np.ufunc_db import get_ufunc_info
+from numba.cuda.target import CUDATargetContext
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, builtin_registry, signature
 
-from budgetbandits.core.compiled import MARKED
+from budgetbandits.core.compiled import MARKED, Way
+from budgetbandits.simulation.engine.cuda.arena import Arena, give_back_after
 from budgetbandits.simulation.engine.compiler import SpecType, finder_of, replaced_types, replaced_values
 
 __all__ = ["as_on_the_cpu"]
@@ -50,8 +54,8 @@ def as_on_the_cpu() -> Iterator[None]:
 def _register_marked() -> None:
     """Let the GPU's code call every function that is marked by now."""
     global _registered
-    for function, _ in MARKED[_registered:]:
-        register_jitable(function)
+    for function, way in MARKED[_registered:]:
+        (give_back_after if way is Way.ALLOCATING else register_jitable)(function)
     _registered = len(MARKED)
     cuda_target.typing_context.refresh()
     for function, _ in MARKED:
@@ -69,6 +73,13 @@ def _forget_the_cpus(function: Callable[..., Any]) -> None:
 def is_for_gpus(template: Any) -> bool:
     """Tell whether a template was registered for the CUDA target."""
     return bool(template.metadata.get("target") == _TARGET)
+
+
+# Memory
+
+_contexts: Any = CUDATargetContext
+_contexts.nrt = property(lambda context: Arena(context, enabled=True))
+_contexts.enable_nrt = True
 
 
 # Specs
@@ -131,7 +142,57 @@ def _lower_replace(context: Any, builder: Any, found: Any, values: Any) -> Any:
     return impl_ret_borrowed(context, builder, found.return_type, replaced)
 
 
-# What numba-cuda lacks
+# What numba-cuda lacks, or does otherwise than the CPU's code
+
+
+@lowering.lower(operator.mod, types.float64, types.float64)
+def _lower_remainder(context: Any, builder: Any, found: Any, values: Any) -> Any:
+    """Write out a remainder that is exact: numba-cuda's is rounded."""
+    remainder = get_binary_impl_for_fn_and_ty(math.fmod, types.float64)(context, builder, found, values)
+    zero, divisor = remainder.type(0.0), values[1]
+    is_negative, is_other = (builder.fcmp_ordered("<", each, zero) for each in (remainder, divisor))
+    is_across = builder.and_(builder.xor(is_negative, is_other), builder.fcmp_ordered("!=", remainder, zero))
+    return builder.select(is_across, builder.fadd(remainder, divisor), remainder)
+
+
+def _instead(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let what is defined be called on a GPU in place of what numba-cuda has for a function of NumPy."""
+    context = cuda_target.typing_context
+    context.refresh()
+    context._remove_global(function)
+    return overload(function)
+
+
+@_instead(np.flatnonzero)
+def _flatnonzero(a: Any) -> Any:
+    def places(a: Any) -> Any:
+        count = 0
+        for i in range(len(a)):
+            if a[i]:
+                count += 1
+        found = np.empty(count, np.int64)
+        count = 0
+        for i in range(len(a)):
+            if a[i]:
+                found[count] = i
+                count += 1
+        return found
+
+    return places
+
+
+@_instead(np.where)
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    if isinstance(y, types.Array):
+        return None
+
+    def chosen(condition: Any, x: Any, y: Any) -> Any:
+        found = np.empty_like(x)
+        for i in range(len(found)):
+            found[i] = x[i] if condition[i] else y
+        return found
+
+    return chosen
 
 
 def _unary(function: Callable[[float], Any]) -> Callable[..., Any]:
@@ -147,6 +208,9 @@ def _neighbour(context: Any, builder: Any, found: Any, values: Any) -> Any:
     return get_binary_impl_for_fn_and_ty(math.nextafter, found.args[0])(context, builder, found, values)
 
 
+# Plain arithmetic is written out as for the CPU.
+for _ufunc in (np.add, np.subtract, np.multiply, np.true_divide, np.divide, np.negative, np.isfinite, np.isnan):
+    ufuncs.ufunc_db().setdefault(_ufunc, get_ufunc_info(_ufunc))
 for _ufunc, _function in ((np.sqrt, math.sqrt), (np.floor, math.floor), (np.ceil, math.ceil)):
     ufuncs.ufunc_db().setdefault(_ufunc, {"d->d": _unary(_function)})
 ufuncs.ufunc_db().setdefault(np.nextafter, {"dd->d": _neighbour})
