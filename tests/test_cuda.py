@@ -65,7 +65,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_gpu, "check_gpu", lambda: None)
     monkeypatch.setattr(on_gpu, "bytes_free", lambda: 10**9)
     monkeypatch.setattr(on_gpu, "bytes_of_stacks", lambda stack: 10_000 * stack)
-    monkeypatch.setattr(on_gpu, "play_batch", played_by_threads)
+    monkeypatch.setattr(on_gpu, "play_by_warps", played_by_threads)
     monkeypatch.setattr(on_gpu, "play_alone", played_alone_by_threads)
     monkeypatch.setattr(
         engine, "play_runs", lambda policy, worlds, *_: (play_any(policy, Everything(), world) for world in worlds)
@@ -127,7 +127,7 @@ def test_what_does_not_compile_is_played_on_the_cpu(
     def fail(*_: Any) -> Any:
         raise TypeError("\x1b[1mcannot compile \x1b[0mthis")
 
-    monkeypatch.setattr(on_gpu, "play_batch", fail)
+    monkeypatch.setattr(on_gpu, "play_by_warps", fail)
     monkeypatch.setattr(on_gpu, "arose_in_compiler", lambda _: True)
     monkeypatch.setattr(on_gpu, "_uncompilable", {})
     with caplog.at_level(logging.WARNING, "budgetbandits"):

@@ -27,7 +27,7 @@ from budgetbandits.simulation.engine.cuda import (
     kernel_of,
     obstacle_in,
     play_alone,
-    play_batch,
+    play_by_warps,
     put_together,
 )
 from budgetbandits.simulation.engine.dispatch import parts_of
@@ -126,7 +126,7 @@ class Stake:
             return _uncompilable[kind]
 
     def _by_warps(self, name: str, policy: IndexPolicy) -> Outcomes:
-        results = play_batch(kernel_of(policy, self.batch), self.batch)
+        results = play_by_warps(kernel_of(policy, self.batch), self.batch)
         failed = np.flatnonzero(results.ends[:, 3])
         if len(failed) > 0:
             raise PolicyError(
@@ -136,15 +136,15 @@ class Stake:
         return outcomes_in(self.batch, results)
 
     def _alone(self, policy: Policy) -> Outcomes | str:
-        worlds = self.worlds
-        if worlds is None:
+        if self.worlds is None:
             return "kernels do not play problems of different shapes yet"
         deciding, memory = parts_of(policy)
-        stack = bytes_of_stack(worlds, memory, policy.grid())
+        stack = bytes_of_stack(self.worlds, memory, policy.grid())
         if bytes_of_stacks(stack) > _MEMORY_SHARE * bytes_free():
             return "so many arms, or so long a memory, take more of the card's memory than there is"
-        outcomes = play_alone(deciding, memory, worlds, stack)
-        return outcomes if np.all(outcomes.culprit == NO_ARM) else "an error ended a run"
+        outcomes = play_alone(deciding, memory, self.worlds, stack)
+        # Of an error, the CPU can say what it was. And there may be none, if it was for want of memory.
+        return outcomes if np.all(outcomes.culprit == NO_ARM) else "a run of it came to no end there"
 
     @functools.cached_property
     def own_tables(self) -> Sequence[Tables]:
@@ -172,7 +172,5 @@ class Stake:
         """The runs as threads play them alone; None if they differ in their shapes."""
         marks = even_marks([price_lists(bill)[0] for bill in self.bills], self.plan.trace, self.requests)
         stop, runs = np.zeros(1, np.int64), self.runs[: len(self.bills)]
-        each = worlds_of(
-            self.own_tables, self.bills, self.plan.seed, runs, marks, stop, self.requests, self.plan.skip
-        )
+        each = worlds_of(self.own_tables, self.bills, self.plan.seed, runs, marks, stop, self.requests, self.plan.skip)
         return put_together(list(each), self.runs)

@@ -99,9 +99,7 @@ def begin(world: World, memory: Memory, points: int) -> RunState:
     """Return a run in which nothing was pulled yet, and rewards are counted on so many points."""
     charges = world.charges
     resources = another(world.resources)
-    arms = fresh_arms(
-        world.prices, charges.least, charges.is_random, world.limits, world.reward_low, resources, points
-    )
+    arms = fresh_arms(world.prices, charges.least, charges.is_random, world.limits, world.reward_low, resources, points)
     cheapest, least_price = least(world.prices), least(arms.cost_low)
     affordable = world.budget / least_price if least_price > 0.0 else _PULLS_MOST
     most_pulls = int(min(affordable, requests_of(world.requested), _PULLS_MOST)) + 1

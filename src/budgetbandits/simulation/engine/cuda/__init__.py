@@ -14,13 +14,14 @@ from budgetbandits.simulation.engine.cuda.batches import (
 from budgetbandits.simulation.engine.cuda.gpu import (
     CARD_ERRORS,
     Launch,
-    LaunchAlone,
     bytes_free,
     bytes_of_stacks,
     check_gpu,
     gpu_name,
+    launch_alone,
+    launch_of_warps,
     play_alone,
-    play_batch,
+    play_by_warps,
 )
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "STOPPED",
     "Kernel",
     "Launch",
-    "LaunchAlone",
     "bytes_free",
     "bytes_of_run",
     "bytes_of_stack",
@@ -37,8 +37,10 @@ __all__ = [
     "gpu_name",
     "is_for_a_warp",
     "kernel_of",
+    "launch_alone",
+    "launch_of_warps",
     "obstacle_in",
     "play_alone",
-    "play_batch",
+    "play_by_warps",
     "put_together",
 ]

@@ -31,6 +31,7 @@ STOPPED: Final = NO_ARM - 1
 _ARRAYS: Final = 24  # that are made on the way at most, with a number for each arm
 _ARRAYS_OF_RESOURCE: Final = 12  # more for each of several resources
 _LITTLE: Final = 4096  # bytes of all else
+_SMALLEST: Final = 16384  # bytes: what a run with ten arms takes
 
 
 @functools.cache
@@ -89,7 +90,8 @@ def bytes_of_stack(worlds: World, memory: Memory, points: int) -> int:
     state = begin(world, memory, points)
     resources = 0 if world.resources is None else len(world.resources.budgets)
     arrays = 8 * len(world.prices) * (_ARRAYS + _ARRAYS_OF_RESOURCE * resources)
-    return int(2 ** (_bytes_of(state) + 2 * _bytes_of(state.arms) + arrays + _LITTLE - 1).bit_length())
+    most = _bytes_of(state) + 2 * _bytes_of(state.arms) + arrays + _LITTLE
+    return int(max(_SMALLEST, 2 ** (most - 1).bit_length()))
 
 
 def _bytes_of(value: Any) -> int:

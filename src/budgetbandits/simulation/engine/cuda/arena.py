@@ -8,7 +8,6 @@ The stack is local memory. The card interleaves that of the threads of a warp, s
 same time read and write next to each other.
 """
 
-import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
@@ -17,7 +16,6 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import types
 from numba.cuda import cgutils
-from numba.cuda.core import imputils
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.extending import intrinsic, overload, register_jitable
 from numba.cuda.memory_management.nrt_context import NRTContext

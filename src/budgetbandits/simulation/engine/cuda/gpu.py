@@ -3,7 +3,8 @@
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numba import cuda
@@ -26,13 +27,14 @@ from budgetbandits.simulation.engine.world import Outcomes, World
 __all__ = [
     "CARD_ERRORS",
     "Launch",
-    "LaunchAlone",
     "bytes_free",
     "bytes_of_stacks",
     "check_gpu",
     "gpu_name",
+    "launch_alone",
+    "launch_of_warps",
     "play_alone",
-    "play_batch",
+    "play_by_warps",
 ]
 
 CARD_ERRORS: Final = (CudaDriverError,)
@@ -64,66 +66,81 @@ def bytes_free() -> int:
     return free
 
 
-class Launch:
-    """Runs of a policy, ready in the card's memory."""
+Results_ = TypeVar("Results_", Results, Outcomes)
 
-    def __init__(self, kernel: Kernel, batch: Batch) -> None:
-        self._function = kernel.function
-        self._results = results_for(_room, batch)
-        runs, arms = self._results.pulls.shape
-        notes = kernel.notes(_room, runs, arms)
-        self._arguments = (*kernel.policy, _on_the_card(batch), self._results, *notes)
-        self._blocks = (runs + WARPS - 1) // WARPS
+
+@dataclass(frozen=True)
+class Launch(Generic[Results_]):
+    """Runs of a policy, ready in the card's memory.
+
+    Attributes
+    ----------
+    function, arguments
+        What each thread runs.
+    room
+        Where it writes what comes of it.
+    blocks, threads
+        How many blocks of how many threads there are.
+    registers
+        Of a thread.
+    shared
+        Bytes of memory that a block shares.
+    """
+
+    function: Callable[..., None]
+    arguments: tuple[Any, ...]
+    room: Results_
+    blocks: int
+    threads: int
+    registers: int
+    shared: int = 0
 
     def play(self) -> None:
         """Play them, and wait for the end."""
         with as_on_the_cpu(), warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # that there are few runs
-            _compiled(self._function)[self._blocks, WARPS * LANES](*self._arguments)
+            kernel = _compiled(self.function, self.registers)
+            kernel[self.blocks, self.threads, 0, self.shared](*self.arguments)
         cuda.synchronize()
 
-    def results(self) -> Results:
+    def results(self) -> Results_:
         """Return what came of them."""
-        arrays: tuple[Any, ...] = self._results
-        return Results(*(array.copy_to_host() for array in arrays))
+        arrays: tuple[Any, ...] = self.room
+        return type(self.room)(*(array.copy_to_host() for array in arrays))
 
 
-def play_batch(kernel: Kernel, batch: Batch) -> Results:
+def launch_of_warps(kernel: Kernel, batch: Batch) -> Launch[Results]:
+    """Return runs of a policy that a warp plays each."""
+    room = results_for(_room, batch)
+    runs, arms = room.pulls.shape
+    arguments = (*kernel.policy, _on_the_card(batch), room, *kernel.notes(_room, runs, arms))
+    return Launch(kernel.function, arguments, room, _quotient(runs, WARPS), WARPS * LANES, _REGISTERS)
+
+
+def launch_alone(policy: Policy, memory: Memory, worlds: World, stack: int) -> Launch[Outcomes]:
+    """Return runs of a policy that a thread plays each."""
+    room = outcomes_for(_room, len(worlds.run), worlds)
+    arguments = (policy, memory, _on_the_card(worlds), room)
+    blocks, shared = _quotient(len(worlds.run), _ALONE), _ALONE * WORDS * 8
+    return Launch(player_with(stack), arguments, room, blocks, _ALONE, _REGISTERS_ALONE, shared)
+
+
+def _quotient(runs: int, of_block: int) -> int:
+    return (runs + of_block - 1) // of_block
+
+
+def play_by_warps(kernel: Kernel, batch: Batch) -> Results:
     """Play runs of a policy on the GPU, a warp each."""
-    launch = Launch(kernel, batch)
+    launch = launch_of_warps(kernel, batch)
     launch.play()
     return launch.results()
 
 
-class LaunchAlone:
-    """Runs of a policy that threads play alone, ready in the card's memory."""
-
-    def __init__(self, policy: Policy, memory: Memory, worlds: World, stack: int) -> None:
-        self._function = player_with(stack)
-        runs = len(worlds.run)
-        self._outcomes = outcomes_for(_room, runs, worlds)
-        self._arguments = (policy, memory, _on_the_card(worlds), self._outcomes)
-        self._blocks = (runs + _ALONE - 1) // _ALONE
-
-    def play(self) -> None:
-        """Play them, and wait for the end."""
-        with as_on_the_cpu(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", NumbaPerformanceWarning)  # that there are few runs
-            kernel = _compiled(self._function, _REGISTERS_ALONE)
-            kernel[self._blocks, _ALONE, 0, _ALONE * WORDS * 8](*self._arguments)
-        cuda.synchronize()
-
-    def outcomes(self) -> Outcomes:
-        """Return what came of them."""
-        arrays: tuple[Any, ...] = self._outcomes
-        return Outcomes(*(array.copy_to_host() for array in arrays))
-
-
 def play_alone(policy: Policy, memory: Memory, worlds: World, stack: int) -> Outcomes:
     """Play runs of a policy on the GPU, a thread each."""
-    launch = LaunchAlone(policy, memory, worlds, stack)
+    launch = launch_alone(policy, memory, worlds, stack)
     launch.play()
-    return launch.outcomes()
+    return launch.results()
 
 
 def bytes_of_stacks(stack: int) -> int:
@@ -134,7 +151,7 @@ def bytes_of_stacks(stack: int) -> int:
 
 
 @functools.cache
-def _compiled(function: Callable[..., None], registers: int = _REGISTERS) -> Any:
+def _compiled(function: Callable[..., None], registers: int) -> Any:
     # Optimised at the link, products would be added unrounded after all.
     return cuda.jit(max_registers=registers, lto=False, extensions=[_Arguments()])(function)
 

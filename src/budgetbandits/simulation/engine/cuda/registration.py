@@ -27,8 +27,8 @@ from numba.cuda.target import CUDATargetContext
 from numba.cuda.typing.templates import AbstractTemplate, AttributeTemplate, builtin_registry, signature
 
 from budgetbandits.core.compiled import MARKED, Way
-from budgetbandits.simulation.engine.cuda.arena import Arena, give_back_after
 from budgetbandits.simulation.engine.compiler import SpecType, finder_of, replaced_types, replaced_values
+from budgetbandits.simulation.engine.cuda.arena import Arena, give_back_after
 
 __all__ = ["as_on_the_cpu"]
 
