@@ -50,6 +50,7 @@ _FLOAT_BITS: Final = 53
 _PAIR_BITS: Final = 106
 _SAFE_DIGITS: Final = 14  # a number with one digit more is below 2^53
 _TOLD_DIGITS: Final = 5  # of a random cost, below its first one
+_JUST_BELOW: Final = 1.0 - 2.0**-53
 _TINY_SHARE: Final = 2.0**-20  # of a greatest cost: the unit of real amounts is no finer than the last bit of this
 
 
@@ -561,5 +562,12 @@ def drawn_price(amount: float, grain: float, is_decimal: bool, least: float, gre
 
 @kernel
 def rounded_down(high: float, low: float) -> float:
-    """Return the largest float64 that does not exceed the sum of two."""
-    return high if low >= 0.0 else float(np.nextafter(high, -math.inf))
+    """Return the largest float64 that does not exceed an amount that is the sum of two.
+
+    A product in place of `nextafter`, which is a call: less than a last bit, and at least half of one, is taken away,
+    and the product is rounded to the float below.
+
+    >>> rounded_down(1.0, -(2.0**-60)) == math.nextafter(1.0, 0.0)
+    True
+    """
+    return high if low >= 0.0 else high * _JUST_BELOW
