@@ -1,8 +1,10 @@
 """Many short runs with few arms, in one call: a linear index (UCB1, Mean), and an oracle that takes the densest first.
 
 With ten arms and some hundred pulls the best arm changes all the time, so that there is nothing to follow and a
-tournament has to be played again at every pull. A plain scan by vector instructions takes a fraction of that. What a
-scan compares is what `play.play_any` compares, so runs are the same to the last bit.
+tournament has to be played again at every pull. A plain scan takes a fraction of that, and what takes long in it is to
+wait: for a quotient, a root, a comparison. So sixteen runs are played side by side, a pull of each and then the next
+one of each: while one waits, others go on, and vector instructions weigh an arm of all of them. Where a run ends, the
+next one begins. What is compared is what `play.play_any` compares, so runs are the same to the last bit.
 """
 
 import math
@@ -14,7 +16,6 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel, routine, vectorised
 from budgetbandits.core.money import pay, rounded_down
 from budgetbandits.core.streams import CHOICE, REWARD, uniforms
-from budgetbandits.policies.ceilings import greatest
 from budgetbandits.policies.indices import LinearIndex
 from budgetbandits.policies.knapsack import times
 from budgetbandits.problems.laws.table import draw_many
@@ -22,32 +23,58 @@ from budgetbandits.simulation.engine.batch import Batch, Results, close, is_sure
 
 __all__ = ["play_few"]
 
-_TOGETHER: Final = 4  # arms that vector instructions compare at a time
+_LANES: Final = 16  # runs that are played side by side: of fewer, vector instructions are not made
 _AHEAD: Final = 8  # rewards of an arm that are drawn together
 _CHOICES: Final = 32  # and numbers by which arms are drawn
+_NOBODY: Final = -1  # in a lane that no run is left for
 
 
 class Room(NamedTuple):
-    """What is noted of each arm in a run, and then in the next one; with entries for no arm after the last.
+    """What is noted of the runs that are played side by side: of the run in each lane, or of each of its arms there.
 
     Attributes
     ----------
-    sums
+    runs
+        Which run of the batch it is, or that there is none; and at last which one comes next, in whatever lane.
+    pulls, opening, marked
+        The number of the next pull, of those of the opening, and of the marks passed.
+    left, rest, whole
+        What is left, as the sum of two prices, and rounded down.
+    cheapest, dearest
+        The least price, and the greatest of those that can be paid.
+    mark
+        The next one.
+    total
         The sum of the rewards.
+    now, leaders
+        The clock, and the arm that is worth most.
+    sums
+        The sum of the rewards of each arm.
     starts, climbs
         The value is one, and the other times the clock; minus infinity for what cannot be pulled.
-    weights
-        What it is divided by.
-    worths
-        The quotients, at the last pull.
+    weights, worths
+        What it is divided by, and the quotients.
     ahead
-        Rewards that are drawn ahead.
+        Rewards of each arm that are drawn ahead.
     choices
         Numbers that are drawn ahead, by which an arm of the greedy's set is chosen.
     clocks
-        The clock at each pull number.
+        The clock at each pull number, in any lane.
     """
 
+    runs: Counts
+    pulls: Counts
+    opening: Counts
+    marked: Counts
+    left: Floats
+    rest: Floats
+    whole: Floats
+    cheapest: Floats
+    dearest: Floats
+    mark: Floats
+    total: Floats
+    now: Floats
+    leaders: Counts
     sums: Floats
     starts: Floats
     climbs: Floats
@@ -63,90 +90,147 @@ def play_few(
     index: LinearIndex, batch: Batch, results: Results, is_blind: bool, is_greedy: bool, most_pulls: int, stop: Counts
 ) -> None:
     """Play runs of so many pulls at most with the oracle `DensityGreedy` (is_greedy), `Fractional` or `CostBlind`."""
-    arms = batch.prices.shape[1]
-    size = -(-arms // _TOGETHER) * _TOGETHER
-    room = Room(
-        sums=np.zeros(size),
-        starts=np.full(size, -math.inf),
-        climbs=np.zeros(size),
-        weights=np.ones(size),
-        worths=np.zeros(size),
-        ahead=np.zeros((arms, _AHEAD)),
-        choices=np.zeros(_CHOICES),
-        clocks=np.zeros(most_pulls + 2),
-    )
+    room = room_for(batch.prices.shape[1], most_pulls)
     for pull in range(1, len(room.clocks)):
         room.clocks[pull] = index.clock(pull)
-    for mine in range(len(results.ends)):
-        if stop[0] == 0:
-            play_one(index, batch, results, room, mine, is_blind, is_greedy)
+    busy = 0
+    for lane in range(_LANES):
+        busy += take_next(index, batch, results, room, lane, is_blind, stop)
+    while busy > 0:
+        weigh(room.starts, room.climbs, room.weights, room.now, room.worths)
+        find_leaders(room.worths, room.leaders)
+        for lane in range(_LANES):
+            if room.runs[lane] != _NOBODY:
+                pull_leader(index, batch, results, room, lane, is_greedy)
+                if room.whole[lane] < room.cheapest[lane]:
+                    end(batch, results, room, lane)
+                    busy += take_next(index, batch, results, room, lane, is_blind, stop) - 1
+
+
+@allocating
+def room_for(arms: int, most_pulls: int) -> Room:
+    """Return room for runs with so many arms and pulls."""
+    return Room(
+        runs=np.zeros(_LANES + 1, np.int64),
+        pulls=np.zeros(_LANES, np.int64),
+        opening=np.zeros(_LANES, np.int64),
+        marked=np.zeros(_LANES, np.int64),
+        left=np.zeros(_LANES),
+        rest=np.zeros(_LANES),
+        whole=np.zeros(_LANES),
+        cheapest=np.zeros(_LANES),
+        dearest=np.zeros(_LANES),
+        mark=np.zeros(_LANES),
+        total=np.zeros(_LANES),
+        now=np.zeros(_LANES),
+        leaders=np.zeros(_LANES, np.int64),
+        sums=np.zeros((arms, _LANES)),
+        starts=np.zeros((arms, _LANES)),
+        climbs=np.zeros((arms, _LANES)),
+        weights=np.ones((arms, _LANES)),
+        worths=np.zeros((arms, _LANES)),
+        ahead=np.zeros((_LANES, arms, _AHEAD)),
+        choices=np.zeros((_LANES, _CHOICES)),
+        clocks=np.zeros(most_pulls + 2),
+    )
 
 
 @routine
-def play_one(
-    index: LinearIndex, batch: Batch, results: Results, room: Room, mine: int, is_blind: bool, is_greedy: bool
-) -> None:
-    """Play one of the runs."""
-    row = mine if len(batch.prices) > 1 else 0
-    prices, pulls, run = batch.prices[row], results.pulls[mine], batch.first_run + mine
-    span = batch.ranges[mine, 1] - batch.ranges[mine, 0]
-    left, rest = batch.budgets[mine, 0], batch.budgets[mine, 1]
-    whole = rounded_down(left, rest)
-    total, pull, marked, cheapest, dearest = 0.0, 1, 0, math.inf, 0.0
-    mark = next_mark_of(batch, mine, 0)
-    for arm in range(len(prices)):
-        price = prices[arm]
-        cheapest = min(cheapest, price)
-        room.starts[arm], room.climbs[arm], pulls[arm] = -math.inf, 0.0, 0
-        room.weights[arm] = 1.0 if is_blind else price
-        if price <= whole:
-            dearest = max(dearest, price)
-            reward = next_reward(batch, room, run, row, arm, 0)
-            pulls[arm], room.sums[arm] = 1, reward
-            room.starts[arm], room.climbs[arm] = reward, index.slope(1, span)
-            total += reward
-            left, rest = pay(left, rest, price)
-            whole = rounded_down(left, rest)
-            pull += 1
-            if left <= mark:
-                marked = note_marks(batch, results, mine, row, left, marked, False)
-                mark = next_mark_of(batch, mine, marked)
-    first_choice = pull - 1 if is_greedy else 0
-    while cheapest <= whole:
-        if whole < dearest:
-            dearest = leave_out(room, prices, whole)
-        arm = most_worth(room.starts, room.climbs, room.weights, room.worths, room.clocks[pull])
-        if is_greedy:
-            place = (pull - 1 - first_choice) & (_CHOICES - 1)
-            if place == 0:
-                uniforms(batch.seed, CHOICE, run, 0, pull - 1, room.choices)
-            number = room.choices[place]
-            if not is_surely_drawn(number, whole, prices[arm], cheapest):
-                arm = drawn_from_set(prices, room.worths, arm, whole, cheapest, number)
-        count = pulls[arm]
-        reward = next_reward(batch, room, run, row, arm, count)
-        count += 1
-        total += reward
-        room.sums[arm] += reward
-        pulls[arm] = count
-        room.starts[arm], room.climbs[arm] = room.sums[arm] / count, index.slope(count, span)
-        pull += 1
-        left, rest = pay(left, rest, prices[arm])
-        whole = rounded_down(left, rest)
-        if left <= mark:
-            marked = note_marks(batch, results, mine, row, left, marked, False)
-            mark = next_mark_of(batch, mine, marked)
-    note_marks(batch, results, mine, row, left, marked, True)
-    close(results, mine, total, left, rest, False)
+def take_next(
+    index: LinearIndex, batch: Batch, results: Results, room: Room, lane: int, is_blind: bool, stop: Counts
+) -> int:
+    """Begin the next run that is not over after its opening in a lane; return 1, or 0 if there is none."""
+    while room.runs[_LANES] < len(results.ends) and stop[0] == 0:
+        room.runs[lane] = room.runs[_LANES]
+        room.runs[_LANES] += 1
+        begin(index, batch, results, room, lane, is_blind)
+        if room.cheapest[lane] <= room.whole[lane]:
+            return 1
+        end(batch, results, room, lane)
+    room.runs[lane] = _NOBODY
+    return 0
 
 
 @kernel
-def next_reward(batch: Batch, room: Room, run: int, row: int, arm: int, count: int) -> float:
-    """Return what an arm pays at its pull number `count`, from 0: they are asked for one after the other."""
+def begin(index: LinearIndex, batch: Batch, results: Results, room: Room, lane: int, is_blind: bool) -> None:
+    """Begin a run: pull each arm once."""
+    mine = room.runs[lane]
+    row = row_of(batch, mine)
+    prices = batch.prices[row]
+    room.left[lane], room.rest[lane] = batch.budgets[mine, 0], batch.budgets[mine, 1]
+    room.whole[lane] = rounded_down(room.left[lane], room.rest[lane])
+    room.total[lane], room.pulls[lane], room.marked[lane] = 0.0, 1, 0
+    room.cheapest[lane], room.dearest[lane] = math.inf, 0.0
+    room.mark[lane] = next_mark_of(batch, mine, 0)
+    for arm in range(len(prices)):
+        price = prices[arm]
+        room.cheapest[lane] = min(room.cheapest[lane], price)
+        room.starts[arm, lane], room.climbs[arm, lane], room.sums[arm, lane] = -math.inf, 0.0, 0.0
+        room.weights[arm, lane] = 1.0 if is_blind else price
+        results.pulls[mine, arm] = 0
+        if price <= room.whole[lane]:
+            room.dearest[lane] = max(room.dearest[lane], price)
+            pull_arm(index, batch, results, room, lane, arm)
+    room.opening[lane] = room.pulls[lane] - 1
+    leave_out(room, prices, lane)
+
+
+@kernel
+def pull_leader(index: LinearIndex, batch: Batch, results: Results, room: Room, lane: int, is_greedy: bool) -> None:
+    """Pull the arm that is worth most, or draw another one from the greedy's set."""
+    arm, mine = room.leaders[lane], room.runs[lane]
+    prices, whole = batch.prices[row_of(batch, mine)], room.whole[lane]
+    if is_greedy:
+        done = int(room.pulls[lane]) - 1
+        place = (done - room.opening[lane]) & (_CHOICES - 1)
+        if place == 0:
+            uniforms(batch.seed, CHOICE, batch.first_run + int(mine), 0, done, room.choices[lane])
+        number = room.choices[lane, place]
+        if not is_surely_drawn(number, whole, prices[arm], room.cheapest[lane]):
+            arm = drawn_from_set(prices, room.worths[:, lane], arm, whole, room.cheapest[lane], number)
+    pull_arm(index, batch, results, room, lane, arm)
+    leave_out(room, prices, lane)
+
+
+@kernel
+def pull_arm(index: LinearIndex, batch: Batch, results: Results, room: Room, lane: int, arm: int) -> None:
+    """Pull an arm."""
+    mine = room.runs[lane]
+    row = row_of(batch, mine)
+    count = results.pulls[mine, arm]
     place = count & (_AHEAD - 1)
     if place == 0:
-        draw_ahead(batch, room.ahead[arm], run, row * batch.prices.shape[1] + arm, arm, count)
-    return float(room.ahead[arm, place])
+        draw_ahead(
+            batch, room.ahead[lane, arm], batch.first_run + int(mine), row * batch.prices.shape[1] + arm, arm, count
+        )
+    reward = room.ahead[lane, arm, place]
+    count += 1
+    results.pulls[mine, arm] = count
+    room.total[lane] += reward
+    room.sums[arm, lane] += reward
+    span = batch.ranges[mine, 1] - batch.ranges[mine, 0]
+    room.starts[arm, lane], room.climbs[arm, lane] = room.sums[arm, lane] / count, index.slope(count, span)
+    room.pulls[lane] += 1
+    room.now[lane] = room.clocks[room.pulls[lane]]
+    left, rest = pay(room.left[lane], room.rest[lane], batch.prices[row, arm])
+    room.left[lane], room.rest[lane], room.whole[lane] = left, rest, rounded_down(left, rest)
+    if left <= room.mark[lane]:
+        room.marked[lane] = note_marks(batch, results, mine, row, left, room.marked[lane], False)
+        room.mark[lane] = next_mark_of(batch, mine, room.marked[lane])
+
+
+@kernel
+def end(batch: Batch, results: Results, room: Room, lane: int) -> None:
+    """Note what came of a run."""
+    mine, left = room.runs[lane], room.left[lane]
+    note_marks(batch, results, mine, row_of(batch, mine), left, room.marked[lane], True)
+    close(results, mine, room.total[lane], left, room.rest[lane], False)
+
+
+@kernel
+def row_of(batch: Batch, mine: int) -> int:
+    """Return which row of the batch a run is played on."""
+    return mine if len(batch.prices) > 1 else 0
 
 
 @routine
@@ -156,34 +240,37 @@ def draw_ahead(batch: Batch, rewards: Floats, run: int, row: int, arm: int, firs
     draw_many(batch.rewards, row, rewards)
 
 
-@kernel
-def most_worth(starts: Floats, climbs: Floats, weights: Floats, worths: Floats, now: float) -> int:
-    """Return the arm that is worth most for its weight at a clock value, the lower one on a tie; note what all are."""
-    weigh(starts, climbs, weights, worths, now)
-    top = greatest(worths)
-    arm = 0
-    while worths[arm] < top:
-        arm += 1
-    return arm
+@vectorised
+def weigh(starts: Floats, climbs: Floats, weights: Floats, nows: Floats, worths: Floats) -> None:
+    """Note what each arm is worth for its weight at the clock value of each lane."""
+    for arm in range(len(worths)):
+        start, climb, weight, worth = starts[arm], climbs[arm], weights[arm], worths[arm]
+        for lane in range(len(nows)):
+            worth[lane] = (start[lane] + climb[lane] * nows[lane]) / weight[lane]
 
 
 @vectorised
-def weigh(starts: Floats, climbs: Floats, weights: Floats, worths: Floats, now: float) -> None:
-    """Note what each arm is worth for its weight at a clock value."""
-    for arm in range(len(worths)):
-        worths[arm] = (starts[arm] + climbs[arm] * now) / weights[arm]
+def find_leaders(worths: Floats, leaders: Counts) -> None:
+    """Note which arm is worth most in each lane, the lower one on a tie."""
+    for lane in range(len(leaders)):
+        leader, top = 0, -math.inf
+        for arm in range(len(worths)):
+            leader = arm if worths[arm, lane] > top else leader
+            top = worths[arm, lane] if worths[arm, lane] > top else top
+        leaders[lane] = leader
 
 
-@routine
-def leave_out(room: Room, prices: Floats, budget: float) -> float:
-    """Let no arm be chosen that a budget does not pay, and return the greatest price of the others."""
-    dearest = 0.0
+@kernel
+def leave_out(room: Room, prices: Floats, lane: int) -> None:
+    """Let no arm be chosen that what is left does not pay."""
+    if room.whole[lane] >= room.dearest[lane]:
+        return
+    room.dearest[lane] = 0.0
     for arm in range(len(prices)):
-        if prices[arm] > budget:
-            room.starts[arm], room.climbs[arm] = -math.inf, 0.0
+        if prices[arm] > room.whole[lane]:
+            room.starts[arm, lane], room.climbs[arm, lane] = -math.inf, 0.0
         else:
-            dearest = max(dearest, prices[arm])
-    return dearest
+            room.dearest[lane] = max(room.dearest[lane], prices[arm])
 
 
 @routine
