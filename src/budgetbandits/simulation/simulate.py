@@ -41,7 +41,7 @@ __all__ = ["simulate", "worker_count"]
 _BYTES_PER_ARM: Final = 400  # of a run in progress
 _BYTES_PER_ROW: Final = 1000  # as Python numbers, before they become columns
 _RUNS_PER_TASK: Final = 16  # of a cluster, at most
-_RUNS_PER_BATCH: Final = 256  # of a thread, at most: what lives longer costs Python more time to look for garbage
+_RUNS_PER_BATCH: Final = 1024  # of a thread, at most: progress is shown after each
 _ARMS_PER_BATCH: Final = 50_000  # in all problems of a batch, if it has more than one
 _BATCH_SECONDS: Final = 0.05  # a batch that took less is followed by one that is four times as large
 
