@@ -25,7 +25,9 @@ import budgetbandits as bb
 from budgetbandits.analysis.intervals import ratio_interval
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.garbage import not_collecting
+from budgetbandits.core.resources import price_lists
 from budgetbandits.problems.paper import PaperCase
+from budgetbandits.problems.tables import bills_of
 from budgetbandits.simulation.plan import Plan
 from budgetbandits.studies.kube_paper.reproduction import FAMILIES, READINGS, ReproductionSettings
 
@@ -57,11 +59,11 @@ class Piece(NamedTuple):
 @not_collecting()
 def piece(case: PaperCase, seed: int, runs: range, budgets: Sequence[float], arms: int, engine: str) -> Piece:
     """Play some runs of both KUBEs."""
-    from budgetbandits.simulation.engine.batch import batch_of
-    from budgetbandits.simulation.on_gpu import games_of
+    from budgetbandits.simulation.engine.batch import Game, batch_of
 
     tables = Plan(bb.paper_family(case, arms), (), (), runs, seed, False, 0, False).tables_of(runs)
-    batch = batch_of(games_of(tables, budgets[0], True), np.zeros((len(runs), 0)), seed, runs[0])
+    lists = [price_lists(bill)[0] for bill in bills_of(tables, budgets[0])]
+    batch = batch_of(list(map(Game, tables, lists)), np.zeros((len(runs), 0)), seed, runs[0])
     regrets, gains = [], []
     for budget in budgets:
         # Costs are real numbers here: they are their own prices, whatever the budget is.
@@ -80,9 +82,9 @@ def expected_rewards(policy: bb.IndexPolicy, batch: "Batch", engine: str) -> Flo
 
     if engine == "cpu":
         return play_together(policy, batch, np.zeros(1, np.int64)).expected
-    from budgetbandits.simulation.engine.cuda import kernel_of, play_batch
+    from budgetbandits.simulation.engine.cuda import kernel_of, play_by_warps
 
-    return outcomes_in(batch, play_batch(kernel_of(policy, batch), batch)).expected
+    return outcomes_in(batch, play_by_warps(kernel_of(policy, batch), batch)).expected
 
 
 def optima(batch: "Batch") -> Floats:
@@ -92,7 +94,8 @@ def optima(batch: "Batch") -> Floats:
     def of_some(rows: Counts) -> Floats:
         means, prices = batch.means[rows], batch.prices[rows]
         counts, gaps = solve_all_freely(means, prices, batch.budgets[rows, 0])
-        assert not gaps.any(), "the search for an exact optimum gave up"
+        if gaps.any():
+            print(f"{np.count_nonzero(gaps)} optima are only known to within {gaps.max()}", flush=True)
         earned: Floats = (counts * means).sum(axis=1)
         return earned
 
