@@ -66,17 +66,16 @@ def note_outcome(outcome: Outcome, outcomes: Outcomes, mine: int) -> None:
 def outcomes_for(make: Make, runs: int, worlds: World) -> Outcomes:
     """Return room for what comes of so many runs."""
     resources = 0 if worlds.supplies is None else worlds.supplies.budgets.shape[1]
-    numbers, counts = ((make((runs,), dtype) for _ in range(4)) for dtype in (np.float64, np.int64))
     return Outcomes(
-        reward=next(numbers),
-        expected=next(numbers),
-        left=next(numbers),
-        left_rest=next(numbers),
+        reward=make((runs,), np.float64),
+        expected=make((runs,), np.float64),
+        left=make((runs,), np.float64),
+        left_rest=make((runs,), np.float64),
         supplies_left=make((runs, resources, 2), np.float64),
         pulls=make((runs, worlds.prices.shape[1]), np.int64),
-        declined=next(counts),
+        declined=make((runs,), np.int64),
         trace=make((runs, worlds.marks.shape[1], 2), np.float64),
-        culprit=next(counts),
+        culprit=make((runs,), np.int64),
     )
 
 
