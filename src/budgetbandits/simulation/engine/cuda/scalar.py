@@ -365,7 +365,7 @@ def play_scalar(
             left_then, rest_then, e_c, e_d, mean = costs_ahead(
                 batch.charged, notes.ahead, batch, mine, row, leader, n, cost, left, rest, parts, c, d
             )
-            leader_is_barren = n == 0 or s / n <= low
+            leader_is_barren = n == 0 or (s <= (low + slack) * n and s / n <= low)  # mostly without a division
             record = first_lane(cuda.ballot_sync(ALL, is_news(reward, seen, ratio, low, mean, leader_is_barren)))
             mean = given_by(batch.charged, mean, min(record, LANES - 1), cost)
             cuda.syncwarp(ALL)
@@ -387,9 +387,9 @@ def play_scalar(
             can_lead = can_lead and is_below(batch.limits, row, leader, n + lane)
             # No value is below the mean: mostly that is enough. Others have to be evaluated, and all after them.
             is_sure = (lane == 0 and is_certain) or lane > record + 1
-            if not is_sure and rules.has_floor and n + lane > 0:
-                floor = e_s / (n + lane) - slack
-                is_sure = can_lead and (floor if rules.is_blind else floor / cost) > rival
+            if rules.has_floor and n + lane > 0:
+                needed = (rival if rules.is_blind else rival * cost) + slack  # of the mean: nothing is divided
+                is_sure = is_sure or (can_lead and e_s > needed * (n + lane))
             is_on = lane >= first_lane(cuda.ballot_sync(ALL, not is_sure)) and lane <= record + 1 and cost <= e_whole
         else:
             if count < 0:
