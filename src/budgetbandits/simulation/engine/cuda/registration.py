@@ -204,13 +204,8 @@ def _unary(function: Callable[[float], Any]) -> Callable[..., Any]:
     return write_out
 
 
-def _neighbour(context: Any, builder: Any, found: Any, values: Any) -> Any:
-    return get_binary_impl_for_fn_and_ty(math.nextafter, found.args[0])(context, builder, found, values)
-
-
 # Plain arithmetic is written out as for the CPU.
 for _ufunc in (np.add, np.subtract, np.multiply, np.true_divide, np.divide, np.negative, np.isfinite, np.isnan):
     ufuncs.ufunc_db().setdefault(_ufunc, get_ufunc_info(_ufunc))
 for _ufunc, _function in ((np.sqrt, math.sqrt), (np.floor, math.floor), (np.ceil, math.ceil)):
     ufuncs.ufunc_db().setdefault(_ufunc, {"d->d": _unary(_function)})
-ufuncs.ufunc_db().setdefault(np.nextafter, {"dd->d": _neighbour})
