@@ -11,6 +11,7 @@ from budgetbandits.core.books import Books
 from budgetbandits.core.optional import is_installed
 from budgetbandits.errors import PolicyError
 from budgetbandits.live.ceilings import LiveCeilings
+from budgetbandits.live.hulls import LiveHull
 from budgetbandits.live.learning import Learning
 from budgetbandits.live.mixtures import LiveMixtures
 from budgetbandits.policies import Policy
@@ -126,13 +127,13 @@ class Chooser:
 
     @property
     def _new_mixtures(self) -> Callable[[Now], Shortcut] | None:
-        policy = self._policy
-        if not CEILING_ARMS <= len(self._books.names) < COMPILED_ARMS or not LiveMixtures.serves(policy):
+        policy, arms = self._policy, self._learning.past.arms
+        if not CEILING_ARMS <= len(self._books.names) < COMPILED_ARMS or not LiveHull.serves(policy):
             return None
         index = policy.index
-        if not isinstance(index, ScalarIndex) or isinstance(index, LinearIndex):
-            return None
-        return partial(LiveMixtures, policy, index, self._learning.past.arms)
+        if not isinstance(index, ScalarIndex) or isinstance(index, LinearIndex) or not LiveMixtures.serves(policy):
+            return partial(LiveHull, policy, arms)
+        return partial(LiveMixtures, policy, index, arms)
 
     @cached_property
     def _compiled(self) -> "CompiledChoice | None":

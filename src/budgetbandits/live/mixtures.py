@@ -2,8 +2,10 @@
 
 `Fractional` mixes the two arms on either side of the money left per request left on the upper hull of (cost, value).
 How often each of them is drawn follows from costs and money alone. So as long as the ceilings of all other arms are
-below the line through the two, nothing but these two is evaluated. An arm whose ceiling is above the line takes the
-place of one of them, until none is. Where a tie or rounding could matter, the policy itself is asked.
+below the line through the two, nothing but these two is evaluated; and of these only the one that was pulled, while it
+is clear enough how far the value of the other can have fallen since (`ScalarIndex.fall`). An arm whose ceiling is above
+the line takes the place of one of them, until none is. Where a tie or rounding could matter, the policy itself is
+asked.
 """
 
 import math
@@ -12,7 +14,7 @@ from typing import Final, NamedTuple, TypeGuard
 
 import numpy as np
 
-from budgetbandits.core.arrays import Floats
+from budgetbandits.core.arrays import Floats, is_any
 from budgetbandits.core.specs import is_packaged_throughout
 from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.policies.allowance import likely_costs
@@ -30,7 +32,7 @@ from budgetbandits.policies.ceilings import (
 from budgetbandits.policies.hull import MARGIN, drawn_of_two, line_below
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.promises import has_clock, is_mixed
-from budgetbandits.policies.state import Arms, Now
+from budgetbandits.policies.state import Arms, Now, arm_of
 
 __all__ = ["LiveMixtures"]
 
@@ -87,6 +89,9 @@ class LiveMixtures:
         self._pair: Pair = self._cheapest, self._cheapest
         self._is_steady = False
         self._reach: Reach | None = None
+        # What each arm was worth when that was last found, how fast that falls (NaN if nobody has asked since), and
+        # what was left then: nothing, if it is not known any more.
+        self._found, self._falls, self._left = ([0.0] * (self._skip_arm + 1) for _ in range(3))
         # For how many asks it is not tried again after the last failure, and how many of them are left.
         self._pause, self._pause_left = 0, 0
         self._begin(now)
@@ -95,10 +100,13 @@ class LiveMixtures:
         """Return the arm to pull, one past the last to decline, or None if that takes a look at every arm."""
         before, requested = self._now, now.requested
         self._begin(now)
-        if requested is None or is_news(now, before) or has_more_left(now, before):
+        if requested is None or is_news(now, before) or has_more_left(now, before, self._costs):
             self._ceilings.most.fill(math.inf)
             self._reach = None
+            self._forget_found()
             return None
+        if now.arms_tried != before.arms_tried or now.tried_barren != before.tried_barren:
+            self._forget_found()
         if now.arms_tried < self._skip_arm:
             if not self._policy.lazy:  # one that was never pulled comes first
                 return None
@@ -125,6 +133,7 @@ class LiveMixtures:
         """Take note that an arm was pulled, or one of its rewards told."""
         if arm < self._skip_arm:
             forget(self._ceilings, arm)
+            self._left[arm] = 0.0
             if arm not in self._pair:
                 self._reach = None
 
@@ -133,24 +142,34 @@ class LiveMixtures:
         self._now = now
         requested = now.requested
         self._skip = requested is not None and requested.skip
-        self._money = math.inf if requested is None else requested.money_left / max(requested.requests_left, 1.0)
+        self._money, self._left_now = math.inf, 0.0
+        if requested is not None:
+            self._money = requested.money_left / max(requested.requests_left, 1.0)
+            self._left_now = requested.money_left * requested.requests_left
         self._is_short = not self._skip and self._cost_low > self._money  # not even the cheapest arm lasts
         self._values = {self._skip_arm: 0.0}  # of all that are looked at
 
     def _find_best(self) -> bool:
         """Find the best mixture, beginning with the last; tell whether neither a tie nor rounding could change it."""
-        pair = self._first_guess()
-        if self._is_steady and pair == self._pair and self._is_still_best():
+        before, pair = self._pair, self._first_guess()
+        if self._is_steady and pair == before and self._is_surely_best():
             return True
-        if not self._is_steady and pair[0] != pair[1]:
-            pair = self._climbed(*pair)
-        self._is_steady = pair == self._pair
+        is_sure = self._is_found(pair)
+        self._is_steady = self._pair == before
+        return is_sure
+
+    def _is_found(self, pair: Pair) -> bool:
+        """Find it from some guess."""
+        if pair[0] != pair[1]:
+            self._pair, self._reach = self._climbed(*pair)
+            if self._is_surely_best():
+                return True
+            pair = self._pair
         while True:
             self._pair, self._reach = pair, None
             pair, is_sure = self._challenged()
             if pair == self._pair:
                 return is_sure
-            self._is_steady = False
 
     def _first_guess(self) -> Pair:
         """Return the last pair, or what is left of it on either side of the money."""
@@ -165,37 +184,59 @@ class LiveMixtures:
         above = [arm for arm in payable if prices[arm] > money] or below
         return below[-1], above[-1]
 
-    def _is_still_best(self) -> bool:
+    def _is_surely_best(self) -> bool:
         """Tell whether the pair is above all others for certain, by how high these reached the last time."""
         (cheap, dear), prices, reach = self._pair, self._prices, self._reach
         if reach is None or reach.is_short != self._is_short or dear == self._skip_arm:
             return False
-        cheap_value, dear_value = self._value(cheap), self._value(dear)
-        if cheap != dear and cheap_value >= dear_value:
-            return False
-        slope, low = line_below(cheap_value, prices[cheap], dear_value, prices[dear])
-        turn = reach.slope - slope
-        height = reach.height + turn * (self._cost_high if turn > 0.0 else self._cost_low)
+        cheap_low, cheap_high = self._between(cheap)
+        dear_low, dear_high = self._between(dear)
+        cheap_cost, dear_cost = prices[cheap], prices[dear]
+        slope, low = line_below(cheap_low, cheap_cost, dear_low, dear_cost)
+        if cheap != dear:
+            if cheap_high >= dear_low:
+                return False
+            # Beyond the two, the line is lower if the farther of them is worth more.
+            above = (cheap_high - cheap_low) * (self._cost_high - dear_cost)
+            below = (dear_high - dear_low) * (cheap_cost - (0.0 if self._skip else self._cost_low))
+            low -= max(above, below) / (dear_cost - cheap_cost)
+        height = self._turned(reach, slope)
         return height < low and (low > 0.0 or not self._skip or cheap == self._skip_arm)
 
-    def _climbed(self, cheap: int, dear: int) -> Pair:
-        """Return a better guess: exchange arms as long as a ceiling is above the line through those of the two."""
-        most, prices, money = self._ceilings.most, self._prices, self._money
+    def _turned(self, reach: Reach, slope: float) -> float:
+        """Return how high these arms reach at most above a line of another slope."""
+        turn = reach.slope - slope
+        return reach.height + turn * (self._cost_high if turn > 0.0 else self._cost_low)
+
+    def _climbed(self, cheap: int, dear: int) -> tuple[Pair, Reach | None]:
+        """Return a better guess: exchange arms as long as a ceiling is above the line through those of the two.
+
+        Also return how high the others reach, if they are all below that line.
+        """
+        most, prices = self._ceilings.most, self._prices
         for arm in (cheap, dear):
             if arm < self._skip_arm and most[arm] == math.inf:
                 self._value(arm)
         while True:
-            cheap_value = 0.0 if cheap == self._skip_arm else float(most[cheap])
-            slope = (float(most[dear]) - cheap_value) / (prices[dear] - prices[cheap])
+            dear_value, cheap_value = most.item(dear), 0.0 if cheap == self._skip_arm else most.item(cheap)
+            slope = (dear_value - cheap_value) / (prices[dear] - prices[cheap])
+            if not 0.0 < slope < math.inf:
+                return (cheap, dear), None
             heights = most - slope * self._costs
+            heights[dear] = -math.inf
+            if cheap < self._skip_arm:
+                heights[cheap] = -math.inf
             top = int(heights.argmax())
-            if slope <= 0.0 or top in (cheap, dear) or not heights[top] > heights[dear]:
-                return cheap, dear
-            if most[top] == math.inf:
-                self._value(top)
+            height = heights.item(top)
+            # Rounding may put either end of the line a little below it.
+            if height <= max(dear_value - slope * prices[dear], cheap_value - slope * prices[cheap]):
+                return (cheap, dear), Reach(slope, height, self._is_short)
+            if height == math.inf:
+                if self._value(top) == math.inf:
+                    return (cheap, dear), None
             elif prices[top] > self._now.budget_left:
                 most[top] = -math.inf
-            elif prices[top] <= money:
+            elif prices[top] <= self._money:
                 cheap = top
             else:
                 dear = top
@@ -286,6 +327,29 @@ class LiveMixtures:
                 heights[arm] = -math.inf
         return heights
 
+    def _between(self, arm: int) -> tuple[float, float]:
+        """Return what an arm is worth at least and at most; both are its value if that has to be found."""
+        left_then, left = self._left[arm], self._left_now
+        if 0.0 < left < left_then < 2.0 * left:
+            fall = self._falls[arm]
+            if math.isnan(fall):
+                fall = self._falls[arm] = self._fall(arm)
+            if fall < math.inf:
+                value = self._found[arm]
+                most = self._ceilings.most.item(arm)
+                # By rounding it is as much less as the ceiling is more.
+                return 2.0 * value - most - fall * (left_then / left - 1.0), most
+        value = self._value(arm)
+        return value, value
+
+    def _fall(self, arm: int) -> float:
+        """Return how fast the value of an arm may fall; nothing is known of one that was never pulled."""
+        arms = self._arms
+        return self._index.fall(arm_of(arms, arm), self._found[arm], self._now) if arms.pulls[arm] > 0 else math.inf
+
+    def _forget_found(self) -> None:
+        self._left = [0.0] * len(self._left)
+
     def _value(self, arm: int) -> float:
         """Return the value of an arm, minus infinity if it cannot be paid, and find its ceiling anew."""
         known = self._values.get(arm)
@@ -296,6 +360,7 @@ class LiveMixtures:
         if self._prices[arm] <= now.budget_left:
             value = float(worth(policy, index, arms, arm, now))
         self._values[arm] = value
+        self._found[arm], self._falls[arm], self._left[arm] = value, math.nan, self._left_now
         if self._has_clock:
             renew(policy, index, arms, now, ceilings, arm)
         else:  # its value does not rise while it is not pulled
@@ -303,15 +368,23 @@ class LiveMixtures:
         return value
 
 
-def has_more_left(now: Now, before: Now) -> bool:
-    """Tell whether money or requests have come back, or are others in all: then any arm may be worth more."""
+def has_more_left(now: Now, before: Now, costs: Floats) -> bool:
+    """Tell whether money or requests have come back, or are others in all: then any arm may be worth more.
+
+    What may be spent on this pull rises by rounding, too. That only matters if it pays for another arm.
+    """
     requested, earlier = now.requested, before.requested
     return (
         requested is None
         or earlier is None
-        or now.budget_left > before.budget_left
         or requested.money_left > earlier.money_left
         or requested.requests_left > earlier.requests_left
         or now.budget != before.budget
         or requested.requests != earlier.requests
+        or (now.budget_left > before.budget_left and pays_another(costs, before.budget_left, now.budget_left))
     )
+
+
+def pays_another(costs: Floats, before: float, now: float) -> bool:
+    """Tell whether some arm can be paid that could not be paid before."""
+    return is_any((before < costs) & (costs <= now))

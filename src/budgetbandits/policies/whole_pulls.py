@@ -17,7 +17,7 @@ from budgetbandits.policies.hull import finite, neighbours
 from budgetbandits.policies.knapsack import densest, take, times
 from budgetbandits.policies.relaxation import fills, mixture_of_two, settled, solved_programme, total_of
 
-__all__ = ["best_pulls", "drawn_surely", "exact_pulls", "greedy_pulls"]
+__all__ = ["best_pulls", "drawn_of_exchange", "drawn_surely", "exact_pulls", "greedy_pulls", "stepwise"]
 
 _NODES_MAX: Final = 20_000
 _WHOLE: Final = 1e-9  # a number of pulls that is so near to a whole one is meant to be that
@@ -47,32 +47,42 @@ def drawn_surely(values: Floats, allowance: Allowance, further: Further, uniform
     """
     if not fills(further) or len(further.budgets) > 0:
         return -1
-    costs, limits, budget, requests = allowance.costs, allowance.limits, allowance.budget, int(further.requests)
-    base, dear, _ = neighbours(values, costs, budget / requests, False)
+    costs, requests = allowance.costs, int(further.requests)
+    base, dear, _ = neighbours(values, costs, allowance.budget / requests, False)
     if base == dear:
         return -1
+    slope = (float(values[dear]) - float(values[base])) / (float(costs[dear]) - float(costs[base]))
+    if not math.isfinite(slope):
+        return -1
+    heights = values - slope * costs
+    heights[base] = heights[dear] = -math.inf
+    return drawn_of_exchange(values, allowance, requests, base, dear, greatest(heights), uniform)
+
+
+@allocating
+def drawn_of_exchange(
+    values: Floats, allowance: Allowance, requests: int, base: int, dear: int, height: float, uniform: float
+) -> int:
+    """Return the same, with the two arms; the others reach to some height above the line through them and through 0."""
+    costs, limits, budget = allowance.costs, allowance.limits, allowance.budget
     value, cost, dear_value = float(values[base]), float(costs[base]), float(values[dear])
     step = float(costs[dear]) - cost
     slope = (dear_value - value) / step
-    if not math.isfinite(slope):
-        return -1
     # Is it the first exchange for certain?
-    heights = values - slope * costs
-    heights[base] = heights[dear] = -math.inf
-    gap = value - slope * cost - greatest(heights)
+    gap = value - slope * cost - height
     if not gap > _SURELY * (abs(value) + abs(dear_value) + slope * budget):
         return -1
     # How often at least and at most? What is left was rounded.
     pulls, slack = (budget - requests * cost) / step, 2.0 + _SURELY * budget / step
     if pulls + slack > int(limits[dear]) or requests - pulls + slack > int(limits[base]):
         return -1
-    place = uniform * requests
+    place, rest = uniform * requests, pulls - math.floor(pulls - _WHOLE - _SURELY * budget / step)
     # Another exchange costs more than the gap over the slope, or it brings nothing. If that says too little, look.
-    arm = arm_at(place, base, dear, requests, pulls, slack, (dear_value - value) / gap + 2.0)
+    arm = arm_at(place, base, dear, requests, pulls, slack, rest * (dear_value - value) / gap + 2.0)
     if arm < 0:
         steps = costs - cost
-        steps[steps <= 0.0] = math.inf
-        arm = arm_at(place, base, dear, requests, pulls, slack, step / least(steps) + 2.0)
+        steps[(steps <= 0.0) | (values <= value)] = math.inf
+        arm = arm_at(place, base, dear, requests, pulls, slack, rest * step / least(steps) + 2.0)
     return arm
 
 

@@ -1,5 +1,6 @@
 """The three kinds of indices: for all arms at once, for one arm, and lines in a clock."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -83,6 +84,15 @@ class ScalarIndex(Index):
     def value(self, arm: Arm, now: Now) -> float:
         """Return the value of a pull of one arm, in the units of the rewards; in plain Python with `math` alone."""
         raise NotImplementedError(f"{type(self).__name__} must define value(self, arm, now)")
+
+    def fall(self, arm: Arm, value: float, now: Now) -> float:
+        """Return how fast the value of an arm may fall at most, with a number of requests; here, nobody knows.
+
+        Once the money and the requests left have both come down to a share s of what they are, and unless the arm is
+        pulled or another one for the first time meanwhile, its value is at least ``value - fall * (1 / s - 1)``. So
+        a live learner need not find it anew at every pull.
+        """
+        return math.inf
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return the values of all arms, one after the other."""

@@ -450,6 +450,21 @@ class HorizonKLUCB(ScalarIndex):
         rewards, extra = RewardRange(now.reward_low, high), (now.reward_high - high) * chance
         return two_moment_bound(arm, rewards, now.requested, level, extra)
 
+    def fall(self, arm: Arm, value: float, now: Now) -> float:
+        """Return ``2 (value - m) / max(1, g)``, and what the search for greater rewards may lose, ``(H - R) / n``.
+
+        With a share s left of all, what g is asked about is at least s^2 times what it was. So g is at least s^2 times
+        what it was, too, and falls by no more than 2 ln(1 / s), as a logarithm does. The largest mean that it allows is
+        a concave function of it: how far above the mean it is falls by no greater a share. Nor does ln+ fall faster.
+        """
+        if is_random(arm):
+            return math.inf
+        high = now.reward_low + reach(highest_seen(now) - now.reward_low, arm.mean_cost, now.ratio_seen)
+        mean = arm.mean if arm.told > 0.0 else now.reward_low + self.untold * (high - now.reward_low)
+        ahead = pulls_ahead_of(arm.mean_cost, arm.pulls, now.budget_left, now.cost_high, now.requested)
+        evidence = evidence_due(ahead, arm.pulls, max(now.arms_tried, 1), False)
+        return 2.0 * max(value - mean, 0.0) / max(evidence, 1.0) + (now.reward_high - high) / arm.pulls
+
     def untried(self, cost: Any, now: Now) -> Any:
         """Return the declared end as far as first tries are paid for, and two pulls without a reward otherwise."""
         # For one arm and for an array of costs alike, so without any function that NumPy rounds otherwise.
