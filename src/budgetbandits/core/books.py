@@ -241,7 +241,7 @@ class Books:
 
     def can_pull(self, arm: int) -> bool:
         """Tell whether there is a request left, and the money left pays an arm that is below its limit."""
-        if self.requests is not None and self.requests_left < 1:
+        if self.requests is not None and self.pulls >= self.requests:
             return False
         if arm == self.skip_arm:
             return self.skip

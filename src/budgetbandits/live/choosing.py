@@ -153,7 +153,11 @@ class Chooser:
         is_number = type(arm) is int or (isinstance(arm, int | np.integer) and not isinstance(arm, bool))
         if not is_number or not 0 <= arm <= last:
             raise PolicyError(f"{self._policy!r} chose arm {arm!r}: it must return a number from 0 to {last}")
-        is_kept = now.requested is not None and arm < books.skip_arm and self._learning.arms.cost[arm] > now.budget_left
+        is_kept = (
+            now.requested is not None
+            and arm < books.skip_arm
+            and self._learning.arms.cost.item(arm) > now.budget_left  # a plain number is compared sooner
+        )
         if is_kept or not books.can_pull(int(arm)):
             raise PolicyError(
                 f"{self._policy!r} chose arm {books.name(int(arm))!r}, which {self._obstacle(int(arm))}: "

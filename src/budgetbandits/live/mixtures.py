@@ -19,7 +19,6 @@ from budgetbandits.core.specs import is_packaged_throughout
 from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.policies.allowance import likely_costs
 from budgetbandits.policies.ceilings import (
-    forget,
     forget_ended,
     is_news,
     look_less_far,
@@ -89,9 +88,11 @@ class LiveMixtures:
         self._pair: Pair = self._cheapest, self._cheapest
         self._is_steady = False
         self._reach: Reach | None = None
-        # What each arm was worth when that was last found, how fast that falls (NaN if nobody has asked since), and
-        # what was left then: nothing, if it is not known any more.
-        self._found, self._falls, self._left = ([0.0] * (self._skip_arm + 1) for _ in range(3))
+        # What each arm was worth when that was last found, how fast that falls (NaN if nobody has asked since), and how
+        # many requests and how much money were left then: infinitely many, if it is not known any more.
+        self._found, self._falls, self._requests_then, self._money_then = (
+            [math.inf] * (self._skip_arm + 1) for _ in range(4)
+        )
         # For how many asks it is not tried again after the last failure, and how many of them are left.
         self._pause, self._pause_left = 0, 0
         self._begin(now)
@@ -132,8 +133,8 @@ class LiveMixtures:
     def change(self, arms: Arms, arm: int, moment: Callable[[], Now]) -> None:
         """Take note that an arm was pulled, or one of its rewards told."""
         if arm < self._skip_arm:
-            forget(self._ceilings, arm)
-            self._left[arm] = 0.0
+            self._ceilings.most[arm] = math.inf
+            self._requests_then[arm] = math.inf
             if arm not in self._pair:
                 self._reach = None
 
@@ -142,10 +143,10 @@ class LiveMixtures:
         self._now = now
         requested = now.requested
         self._skip = requested is not None and requested.skip
-        self._money, self._left_now = math.inf, 0.0
+        self._requests_left, self._money_left = 1.0, math.inf
         if requested is not None:
-            self._money = requested.money_left / max(requested.requests_left, 1.0)
-            self._left_now = requested.money_left * requested.requests_left
+            self._requests_left, self._money_left = max(requested.requests_left, 1.0), requested.money_left
+        self._money = self._money_left / self._requests_left
         self._is_short = not self._skip and self._cost_low > self._money  # not even the cheapest arm lasts
         self._values = {self._skip_arm: 0.0}  # of all that are looked at
 
@@ -329,16 +330,17 @@ class LiveMixtures:
 
     def _between(self, arm: int) -> tuple[float, float]:
         """Return what an arm is worth at least and at most; both are its value if that has to be found."""
-        left_then, left = self._left[arm], self._left_now
-        if 0.0 < left < left_then < 2.0 * left:
+        if self._requests_then[arm] < math.inf and self._money_left > 0.0 and arm not in self._values:
             fall = self._falls[arm]
             if math.isnan(fall):
                 fall = self._falls[arm] = self._fall(arm)
             if fall < math.inf:
-                value = self._found[arm]
+                used = (
+                    max(self._requests_then[arm] / self._requests_left, self._money_then[arm] / self._money_left) - 1.0
+                )
                 most = self._ceilings.most.item(arm)
                 # By rounding it is as much less as the ceiling is more.
-                return 2.0 * value - most - fall * (left_then / left - 1.0), most
+                return 2.0 * self._found[arm] - most - fall * used, most
         value = self._value(arm)
         return value, value
 
@@ -348,7 +350,7 @@ class LiveMixtures:
         return self._index.fall(arm_of(arms, arm), self._found[arm], self._now) if arms.pulls[arm] > 0 else math.inf
 
     def _forget_found(self) -> None:
-        self._left = [0.0] * len(self._left)
+        self._requests_then = [math.inf] * len(self._requests_then)
 
     def _value(self, arm: int) -> float:
         """Return the value of an arm, minus infinity if it cannot be paid, and find its ceiling anew."""
@@ -360,7 +362,8 @@ class LiveMixtures:
         if self._prices[arm] <= now.budget_left:
             value = float(worth(policy, index, arms, arm, now))
         self._values[arm] = value
-        self._found[arm], self._falls[arm], self._left[arm] = value, math.nan, self._left_now
+        self._found[arm], self._falls[arm] = value, math.nan
+        self._requests_then[arm], self._money_then[arm] = self._requests_left, self._money_left
         if self._has_clock:
             renew(policy, index, arms, now, ceilings, arm)
         else:  # its value does not rise while it is not pulled
