@@ -350,12 +350,11 @@ class Problem:
 
         With a number of requests T it is the value of a linear programme: max Σ x_a μ_a with Σ x_a c_a <= B,
         x_a <= limit_a and Σ x_a = T or, where requests may be declined, Σ x_a <= T. If the budget does not pay T pulls
-        of the cheapest arm, as many are answered as it pays: with several resources as many whole requests, with random
-        costs as many as it pays on average by the dearest arm that costs no more at worst than the cheapest. Where a
+        of the cheapest arm, as many are answered as it pays, with several resources as many whole requests. Where a
         cheap arm has a limit, a policy may as well run out of money sooner, and the bound is the one with Σ x_a <= T.
-        With several resources of random costs, and a budget that may not last at the greatest ones, nobody can be sure
-        of so many answers: who answers fewer may earn more than this, and what no policy exceeds is the value with
-        ``skip=True``.
+        If costs are random, and the budget may not pay so much, nobody can say how many requests a policy answers, but
+        for those that are paid whatever is pulled: who answers fewer may earn more (decision 92). So it may be more
+        with a little less of a budget: policies have to answer fewer.
 
         Parameters
         ----------

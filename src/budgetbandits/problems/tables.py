@@ -175,21 +175,30 @@ class Tables(NamedTuple):
     def _promised(self, bill: Bill, count: int, arm: int) -> float:
         """Return how many requests are answered whatever is chosen, where the budget may not pay the fallback's all.
 
-        With several resources no arm may be pulled that leaves fewer answers than another: so it is as many whole
-        requests as can be answered. With one resource it is as many as the money pays on average by the dearest of the
-        arms that may always be pulled, those as cheap as the fallback. Where one of these has a limit, some may be left
-        out by running out of money, and no more can be said.
+        With known costs and several resources no arm may be pulled that leaves fewer answers than another: so it is as
+        many whole requests as can be answered. With one, only arms as cheap as the fallback may be pulled: as many as
+        the budget pays, unless one of these has a limit. Then some may be left out by running out of money, and no more
+        can be said. With random costs nothing is certain but what the budget pays at the greatest cost of any arm.
         """
+        if self.has_random_costs:
+            return self._surely_paid(bill, count)
         if len(self.costs) > 1:
             most = most_answers(self.mean_costs(bill), budgets_of(bill), self.limits, count)
             return float(math.floor(most + _WHOLE))
-        [prices], [costs] = price_lists(bill), self.mean_costs(bill)
+        [prices] = price_lists(bill)
         is_always_payable = prices.prices <= prices.prices[arm]
         if arm < 0 or np.any(self.limits[is_always_payable] < count):
             return 0.0
-        if not self.has_random_costs:
-            return float(count)  # as far as the budget goes
-        return min(float(count), float(budgets_of(bill)[0]) / float(costs[is_always_payable].max()))
+        return float(count)  # as far as the budget goes
+
+    def _surely_paid(self, bill: Bill, count: int) -> float:
+        """Return how many pulls the budget pays whichever they are; none, if no arm can be pulled so often."""
+        if np.all(self.limits < count):
+            return 0.0
+        bills = price_lists(bill)
+        greatest = [prices.unit.units(float(prices.prices.max())) for prices in bills]
+        paid = [prices.budget // most for prices, most in zip(bills, greatest, strict=True) if most > 0]
+        return float(min([count, *paid]))
 
     def fractional_optimum(
         self, bill: Bill, requests: Requests | None = None, budgets: Sequence[float] | None = None
