@@ -6,7 +6,9 @@ orders at each budget, and is told the reward and the cost of what it chose, no 
 hindsight, by the means of the whole table, is the reference: without context nothing does better but by luck.
 
 Ours gets the least and the greatest cost of each model, the budget and the number of requests. The router paces itself
-to a target per request, by the models' list prices; it has no number of requests, and nothing stops it at the end.
+to a target per request, by the models' list prices; it has no number of requests, and nothing stops it at the end. So
+the two are compared as they are, and twice for the same money: ours with what the router spent in that order as its
+budget, and the router stopped when the budget is spent. What is not answered then earns nothing.
 
 - no context: it begins with nothing, as ours does. With an alpha of 0.05, its own value for that, it never tries the
   second model; alpha and forgetting were chosen on the package's other table, `val`, the best of several.
@@ -30,7 +32,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
 from statistics import median
 from typing import Any, Final
@@ -44,6 +46,8 @@ from budgetbandits.core.progress import advancing
 
 UNIT: Final = Decimal("1e-8")  # of a dollar; no cost in the tables is finer
 POLICIES: Final[Mapping[str, bb.Policy]] = {"`recommended()`": bb.recommended()}
+PEER: Final = "router, no context"
+AS_MUCH: Final = "`recommended()`, for what the router spent"
 COLD: Final = {"alpha": 1.0, "forgetting_factor": 1.0, "prior_n_effective": 1.0}  # chosen on `val`
 COLD_CONTEXT: Final = {**COLD, "alpha": 0.3}
 PUBLISHED: Final = (0.7932, 0.8128, 0.8588, 0.8978, 0.9172, 0.9244, 0.9290)
@@ -127,7 +131,19 @@ def main() -> None:
                 for seed, order in enumerate(orders):
                     played[name, budget].append(plays(budget, order, seed))
                     advance(1)
-    report(test, budgets, {budget: mixture(costs, values, budget) for budget in budgets}, list(players), played, own)
+            played[AS_MUCH, budget] = for_as_much(ours(bb.recommended(), test), budget, orders, played[PEER, budget])
+    names = [*POLICIES, AS_MUCH, *(name for name in players if name not in POLICIES)]
+    report(test, budgets, {budget: mixture(costs, values, budget) for budget in budgets}, names, played, own)
+
+
+def for_as_much(
+    plays: Plays, budget: float, orders: Sequence[NDArray[np.int64]], peers: Sequence[Played]
+) -> list[Played]:
+    """Play each order for what a peer spent in it; what that spent is still over the budget."""
+    played = [
+        plays(budget * peer.spent, order, seed) for seed, (order, peer) in enumerate(zip(orders, peers, strict=True))
+    ]
+    return [replace(run, spent=run.spent * peer.spent) for run, peer in zip(played, peers, strict=True)]
 
 
 def own_budgets(practice: Table) -> list[float]:
@@ -212,7 +228,7 @@ class Router:
         middle = np.zeros((len(test.prompts), self._config.BEST_K3_HPARAMS["pca_components"] + 1))
         middle[:, -1] = 1
         return {
-            "router, no context": self._playing(test, alike, "none", COLD),
+            PEER: self._playing(test, alike, "none", COLD),
             "router, no context, priors": self._playing(test, middle, "warmup", self._config.BEST_K3_HPARAMS),
         }
 
@@ -337,17 +353,20 @@ def verdict(
     best: Mapping[float, float],
     played: Mapping[tuple[str, float], list[Played]],
 ) -> None:
-    peer = "router, no context"
     print()
     for name in (name for name in names if name in POLICIES):
         gaps = {budget: best[budget] - mean(played[name, budget], "quality") for budget in budgets}
         worst = max(gaps, key=lambda budget: gaps[budget])
         most = max(run.spent for budget in budgets for run in played[name, budget])
         print(f"{name}: at worst {gaps[worst]:.4f} below the mixture (at {worst:.3g}), spent / budget {most:.4f}")
-        for what, words in (("quality", "whatever that spent"), ("paid", "before the money had run out")):
-            ahead = {budget: mean(played[name, budget], what) - mean(played[peer, budget], what) for budget in budgets}
+        for one, what, words in (
+            (name, "quality", "whatever that spent"),
+            (AS_MUCH, "quality", "for as much as that spent"),
+            (name, "paid", "before the money had run out"),
+        ):
+            ahead = {budget: mean(played[one, budget], what) - mean(played[PEER, budget], what) for budget in budgets}
             least = min(ahead, key=lambda budget: ahead[budget])
-            print(f"- at least {ahead[least]:+.4f} to the {peer}, {words} (at {least:.3g})")
+            print(f"- at least {ahead[least]:+.4f} to the {PEER}, {words} (at {least:.3g})")
 
 
 def mean(runs: Sequence[Played], what: str) -> float:

@@ -316,6 +316,8 @@ def _check_resources(budget: Mapping[Any, Any], unit: object) -> None:
             raise InvalidInput(f"a resource is named {resource!r}: give it a printable name, such as 'usd'")
         if isinstance(amount, Mapping):
             raise InvalidAmount(f"budget of {resource!r} is {amount!r}: give a number, or text such as '2.50'")
+        if plain_amount(amount, f"budget of {resource!r}") < 0:
+            raise InvalidAmount(_not_positive(resource, amount))
     if unit is not None and not (isinstance(unit, Mapping) and unit.keys() <= budget.keys()):
         raise InvalidInput(f"unit is {unit!r}: give units by resource, such as {dict.fromkeys(budget, '0.01')!r}")
 
@@ -348,10 +350,12 @@ def _prices_of(resource: str, names: Sequence[ArmName], costs: list[Any], budget
     except InvalidAmount as error:
         raise InvalidAmount(f"{resource!r}: {error}") from error
     if prices.budget == 0:
-        raise InvalidAmount(
-            f"budget of {resource!r} is {budget}: it must be greater than 0; leave it out if it is free"
-        )
+        raise InvalidAmount(_not_positive(resource, budget))
     return prices
+
+
+def _not_positive(resource: str, budget: Amount) -> str:
+    return f"budget of {resource!r} is {budget}: it must be greater than 0; leave it out if it is free"
 
 
 def check_none_is_free(names: Sequence[ArmName], bill: Mapping[str, PriceList]) -> None:

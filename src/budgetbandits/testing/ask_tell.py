@@ -547,9 +547,9 @@ class AskTellContract(ABC):
             ),
             ({"budget": 10}, InvalidAmount, "and the budget is a plain number: give a budget for each resource, such"),
             ({"budget": {}}, InvalidAmount, "the budget has no resources: give at least one, such as {'usd': 10}, or"),
-            ({"budget": {"usd": 10, "gpu_s": -1}}, InvalidAmount, "'gpu_s': budget is -1: a budget must be 0 or more"),
+            ({"budget": {"usd": 10, "gpu_s": -1}}, InvalidAmount, "budget of 'gpu_s' is -1: it must be greater than 0"),
             ({"budget": {"usd": 10, "gpu_s": 0}}, InvalidAmount, "budget of 'gpu_s' is 0: it must be greater than 0"),
-            ({"budget": {"usd": math.nan, "gpu_s": 1}}, InvalidAmount, "'usd': budget is nan: give a number"),
+            ({"budget": {"usd": math.nan, "gpu_s": 1}}, InvalidAmount, "budget of 'usd' is nan: give a number"),
             (
                 {"budget": {"usd": math.inf, "gpu_s": 1}},
                 InvalidAmount,
