@@ -90,10 +90,12 @@ class LiveHull:
     def _drawn_of_set(self, values: Floats, requested: Requested, height: float, uniform: float) -> int | None:
         """Return an arm of the greedy's set."""
         (cheap, dear), requests = self._pair, requested.requests_left
-        further = Further(requests, _NO_COSTS, _NO_BUDGETS, requested.skip, requests)
-        allowance = Allowance(self._costs, requested.money_left, self._arms.pulls_left, further)
+        allowance = Allowance(self._costs, requested.money_left, self._arms.pulls_left, None)
         arm = drawn_of_exchange(values, allowance, int(requests), cheap, dear, height, uniform)
-        return arm if arm >= 0 else draw(stepwise(values, allowance, further, cheap), uniform)
+        if arm >= 0:
+            return arm
+        further = Further(requests, _NO_COSTS, _NO_BUDGETS, requested.skip, requests)
+        return draw(stepwise(values, allowance, further, cheap), uniform)
 
     def change(self, arms: Arms, arm: int, moment: Callable[[], Now]) -> None:
         """Nothing is kept of single arms."""

@@ -162,10 +162,15 @@ class LiveMixtures:
     def _is_found(self, pair: Pair) -> bool:
         """Find it from some guess."""
         if pair[0] != pair[1]:
-            self._pair, self._reach = self._climbed(*pair)
+            pair, self._reach = self._climbed(*pair)
+            self._pair = pair
             if self._is_surely_best():
                 return True
-            pair = self._pair
+            if self._reach is not None and not self._values.keys() >= set(pair):  # it takes both values
+                self._value(pair[0])
+                self._value(pair[1])
+                if self._is_surely_best():
+                    return True
         while True:
             self._pair, self._reach = pair, None
             pair, is_sure = self._challenged()
