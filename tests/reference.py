@@ -84,7 +84,10 @@ class Arm:
     price: float
     limit: float = math.inf
     made: int = 0
-    """How often it was really pulled; what follows is what the policy remembers."""
+    """How often it was really pulled."""
+
+    has_paid: bool = False
+    """Whether it ever paid more than the low end; what follows is what the policy remembers."""
 
     pulls: float = 0
     told: float = 0
@@ -139,6 +142,9 @@ class Account:
 
     prices_tried: list[float] = field(default_factory=list)
     """Of the arms, in the order in which they were first tried."""
+
+    in_vain: list[int] = field(default_factory=list)
+    """Of which arm each pull was that paid no more than the low end, when the arm had not paid more before."""
 
     def affordable(self) -> list[int]:
         return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left and arm.made < arm.limit]
@@ -354,34 +360,51 @@ def learned_range_untried(share: float) -> Index:
 
 @index_twin(
     "HorizonKLUCB",
-    Variant({"search": 0.2, "untold": 0.5}),
-    untried=lambda search, untold: horizon_untried,
+    Variant({"search": 0.2, "untold": 0.5, "alike": 2.0}),
+    untried=lambda search, untold, alike: horizon_untried(alike),
     top=lambda account, i: greatest_for_the_least(account, i),
 )
-def horizon_kl_ucb(search: float, untold: float) -> Index:
+def horizon_kl_ucb(search: float, untold: float, alike: float) -> Index:
     def bound(account: Account, i: int) -> float:
         arm, top = account.arms[i], learned_top_for(account, account.arms[i].mean_cost())
         x = account.price(account.left) / (arm.mean_cost() * arm.pulls)
         due = search * x / account.tried() if account.mean(i) > account.low else 0.1 * x / max(account.barren(), 1)
-        crowd = max(1.0, (2 * account.tried()) ** 2 / (x * arm.pulls))
-        calm, wild = horizon_boundary(x / account.tried() / crowd), 0.35 * log_with_its_square(x / account.tried())
-        level = (wild if arm.is_random() else calm) / arm.pulls
-        chance = 1 - max(due, 1.0) ** (-1 / arm.pulls)
-        seen = replace(account, high=top, untold=untold)
-        return two_moment_bound(seen, i, level, (account.high - top) * chance)
+        tried, seen = account.tried(), arm.pulls + alike * likeness(account, arm.mean_cost())
+        if alike > 0 and account.mean(i) <= account.low:
+            tried = sorted([1.0, account.tried_cost() / arm.mean_cost(), tried])[1]
+        crowd = max(1.0, (2 * tried) ** 2 / (x * arm.pulls))
+        calm, wild = horizon_boundary(x / tried / crowd), 0.35 * log_with_its_square(x / tried)
+        level = (wild if arm.is_random() else calm) / seen
+        chance = 1 - max(due, 1.0) ** (-1 / seen)
+        known = replace(account, high=top, untold=untold)
+        return two_moment_bound(known, i, level, (account.high - top) * chance)
 
     return bound
 
 
-def horizon_untried(account: Account, i: int) -> float:
-    """Return the declared end where a first try is paid for, and what two pulls without a reward leave otherwise."""
-    cost, money = account.arms[i].mean_cost(), account.price(account.left)
-    is_paid = account.tried() <= 1 or account.tried_cost() + cost <= 0.03 * money
-    if is_paid or (cost >= 1.5 * max(account.prices_tried) and account.classes() * cost <= 0.4 * money):
-        return account.high
-    x = money / (cost * account.tried())
-    unseen = 1 / (1 + x / horizon_spread(money / account.tried_cost())) ** 2
-    return account.low + (learned_top_for(account, cost) - account.low) * (1 - unseen)
+def likeness(account: Account, cost: float) -> float:
+    """Return for how many pulls in vain of an arm of this cost those of all arms count, by how many did not go on."""
+    in_vain = [account.arms[i].price for i in account.in_vain]
+    each = min(len(in_vain), sum(in_vain) / cost) / (account.tried() - account.barren() + 0.5)
+    return max(each - 8, 0.0) / (1 + account.price(account.left) / cost / (500 * account.tried()))
+
+
+def horizon_untried(alike: float) -> Index:
+    def value(account: Account, i: int) -> float:
+        """Return the declared end where a first try is paid for, and what two pulls without a reward leave if not."""
+        cost, money = account.arms[i].mean_cost(), account.price(account.left)
+        dearest = max(account.prices_tried, default=0.0)
+        share = 0.045 if alike > 0 and cost >= 1.2 * dearest else 0.03
+        is_paid = account.tried() <= 1 or account.tried_cost() + cost <= share * money
+        is_trifle = 0 < account.price(account.budget) * account.ratio < 0.5 * (account.high - account.low)
+        is_new = cost >= 1.5 * dearest and account.classes() * cost <= 0.4 * money
+        if is_paid or is_new or (alike > 0 and is_trifle):
+            return account.high
+        x = money / (cost * account.tried())
+        unseen = 1 / (1 + x / horizon_spread(money / account.tried_cost())) ** 2
+        return account.low + (learned_top_for(account, cost) - account.low) * (1 - unseen)
+
+    return value
 
 
 def horizon_boundary(x: float) -> float:
@@ -1593,13 +1616,14 @@ def densest_learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool
 
 
 @twin("horizon_kl_ucb", Variant({"search": 0.3, "untold": 0.2, "lazy": False}))
-def densest_horizon_kl_ucb(search: float = 0.01, untold: float = 0.5, lazy: bool = True) -> Twin:
-    return IndexTwin(horizon_kl_ucb(search, untold), about_fractional, lazy=lazy, untried=horizon_untried)
+def densest_horizon_kl_ucb(search: float = 0.01, untold: float = 0.5, lazy: bool = True, alike: float = 0.0) -> Twin:
+    index = horizon_kl_ucb(search, untold, alike)
+    return IndexTwin(index, about_fractional, lazy=lazy, untried=horizon_untried(alike))
 
 
 @twin("recommended", Variant(memory=bb.memories.Window(8)))
 def recommended() -> Twin:
-    return densest_horizon_kl_ucb(search=0.01)
+    return densest_horizon_kl_ucb(alike=2.0)
 
 
 def combination(index: bb.indices.Index, oracle: bb.oracles.Oracle, **options: Any) -> Variant:
@@ -1708,6 +1732,9 @@ class ReferenceLearner:
         if settled.learns:
             chance = uniform(self.seed, CHOICE, 0, 0, number - 1)
             reward = self.twin.lesson(reward, self.account.low, self.account.high, chance, False)
+            arm.has_paid = arm.has_paid or reward > self.account.low
+            if not arm.has_paid:
+                self.account.in_vain.append(settled.arm)
             self.account.history[number - 1].reward = reward
             arm.told += 1
             arm.reward_sum += reward

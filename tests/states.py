@@ -39,7 +39,7 @@ def now_of(
     arm_count: int = 10,
     arms_tried: int = 10,
     reward_seen: float = 1.0,
-    first_tries: Sequence[float] = (0.0,) * 5,
+    first_tries: Sequence[float] = (0.0,) * 7,
 ) -> Now:
     first = first_moment(np.full(arm_count, 100.0), budget, low, high)
     return moment_at(first, pull, budget_left, budget_left, math.inf, arms_tried, reward_seen, np.array(first_tries))

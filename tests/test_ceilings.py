@@ -39,7 +39,7 @@ INDICES = [
     bb.indices.KLUCBPlusPlus(),
     bb.indices.TwoMomentKLUCB(),
     bb.indices.LearnedRangeKLUCB(),
-    bb.indices.HorizonKLUCB(search=0.2),
+    bb.indices.HorizonKLUCB(search=0.2, alike=2.0),
     bb.indices.OmegaUCB(),
     bb.indices.OmegaUCB(rho=1.0, star=True),
     bb.indices.UCBV(),
@@ -110,12 +110,12 @@ def untried_of_all(index: bb.indices.Index, arms: Arms, now: Now) -> Floats:
     return untried
 
 
-@pytest.mark.parametrize("index", [bb.indices.HorizonKLUCB(), bb.indices.LearnedRangeKLUCB()], ids=repr)
+@pytest.mark.parametrize("index", [bb.indices.HorizonKLUCB(alike=2.0), bb.indices.LearnedRangeKLUCB()], ids=repr)
 def test_a_compiled_index_says_the_same_of_many_untried_arms_as_of_each(index: bb.indices.ScalarIndex) -> None:
     entry: Any = compile_entry(untried_of_all, frozenset(classes_of(index)))
     arms = arms_of([1.0, 2.5, 40.0, 7.0], [0.0] * 4, [0] * 4)
     for left in (10.0, 500.0, 1e6):
-        for tries in ([0.0] * 5, [0.1, 6.0, 3.0, 1.0, 0.0]):
+        for tries in ([0.0] * 7, [0.1, 6.0, 3.0, 1.0, 0.0, 0.0, 0.0], [1e-4, 9.0, 7.0, 1.0, 3.0, 90.0, 200.0]):
             for arms_tried in (0, 2, 4):
                 now = now_of(9, left, arms_tried=arms_tried, reward_seen=0.4, first_tries=tries)
                 each = [float(index.untried(cost, now)) for cost in arms.mean_cost.tolist()]
@@ -139,7 +139,7 @@ def test_a_compiled_index_says_the_same(index: bb.indices.ScalarIndex) -> None:
     ("index", "oracle"),
     # Every oracle; every index is above. Other tests have the same ones compiled.
     [
-        (bb.indices.HorizonKLUCB(), bb.oracles.Fractional()),
+        (bb.indices.HorizonKLUCB(alike=2.0), bb.oracles.Fractional()),
         (bb.indices.UCB1(0.3), bb.oracles.CostBlind()),
         (bb.indices.UCB1(0.3), bb.oracles.DensityGreedy()),
     ],
@@ -154,8 +154,16 @@ def test_ceilings_decide_as_the_compiled_scan(index: bb.indices.Index, oracle: b
         assert_equal(fast, plain)
 
 
-@pytest.mark.parametrize("index", [bb.indices.UCB1(0.3), bb.indices.HorizonKLUCB()], ids=repr)
-@pytest.mark.parametrize("family", [bb.paper_family("moderate"), bb.paper_family("extreme")], ids=repr)
+@pytest.mark.parametrize("index", [bb.indices.UCB1(0.3), bb.indices.HorizonKLUCB(alike=2.0)], ids=repr)
+@pytest.mark.parametrize(
+    "family",
+    [
+        bb.paper_family("moderate"),
+        bb.paper_family("extreme"),
+        bb.families.NeedleFamily(arms=50, cost=30, ratio=3, coins=True),  # most pulls are in vain
+    ],
+    ids=repr,
+)
 def test_so_they_do_on_long_runs(family: bb.families.Family, index: bb.indices.Index) -> None:
     policy = bb.IndexPolicy(index, bb.oracles.Fractional(), lazy=True)
     problem = family.problem(3, 0)

@@ -54,7 +54,7 @@ class Case:
             arm_count=7,
             arms_tried=1,
             reward_seen=self.low + self.span * self.seen,
-            first_tries=[self.span * (self.mean + self.seen) / (2 * COST), COST, COST, 1.0, 0.0],
+            first_tries=[self.span * (self.mean + self.seen) / (2 * COST), COST, COST, 1.0, 0.0, 0.0, 0.0],
         )
 
     def account(self) -> reference.Account:

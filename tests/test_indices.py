@@ -198,6 +198,7 @@ def test_first_tries_are_noted_and_a_cancelled_one_is_taken_back() -> None:
     # In units of 0.1; the second arm cost 1.5 times as much as the first, and the third no more than the second.
     assert (now.arms_tried, now.tried_cost, now.tried_dearest, now.tried_classes) == (3, 75, 30, 2)
     assert (now.ratio_seen, now.tried_barren) == (3 / 20, 2)
+    assert (now.tried_in_vain, now.tried_cost_in_vain) == (1, 30)
     learner.cancel(pulls[2])
     now = learner._player.now()
     assert (now.arms_tried, now.tried_cost, now.tried_barren) == (2, 50, 1)
@@ -205,12 +206,14 @@ def test_first_tries_are_noted_and_a_cancelled_one_is_taken_back() -> None:
     assert again._player.now() == now
     # A text from before has nothing of this: it follows from the arms, but for the order in which they were tried.
     data = json.loads(learner.to_json())
+    del data["first_tries"][5:]  # what came last
+    assert bb.Learner.from_json(json.dumps(data))._player.now() == now
     del data["first_tries"]
     assert bb.Learner.from_json(json.dumps(data))._player.now() == now
 
 
 @pytest.mark.parametrize(
-    "bad", [None, [], [0, 0, 0, 0], [0, 0, 0, 0, -1], [0, 0, 0, 0, "1"], [0, 0, 0, 0, float("inf")]]
+    "bad", [None, [], [0, 0, 0, 0], [0] * 6, [0, 0, 0, 0, -1], [0, 0, 0, 0, "1"], [0, 0, 0, 0, float("inf")]]
 )
 def test_damaged_first_tries_are_refused(bad: Any) -> None:
     data = json.loads(bb.Learner(bb.kube(), {"a": 1}, 10, (0, 1), seed=7).to_json())

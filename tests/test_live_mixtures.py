@@ -111,7 +111,7 @@ def play(policy: bb.Policy, chance: Random, seed: int) -> None:
 @pytest.mark.parametrize(
     ("index", "options", "stories"),
     [
-        (bb.indices.HorizonKLUCB(untold=0.5), {"lazy": True}, 80),  # recommended()
+        (bb.indices.HorizonKLUCB(untold=0.5, alike=2.0), {"lazy": True}, 80),  # recommended()
         (bb.indices.LearnedRangeKLUCB(), {"lazy": True, "clip": True}, 10),
         (bb.indices.KLUCB(), {"clip": True}, 10),
         (bb.indices.KLUCBPlusPlus(), {"lazy": True}, 10),
@@ -156,7 +156,9 @@ def test_the_hull_decides_nearly_always_to_the_last_request(policy: bb.Policy, c
     assert compared.by_shortcut > 0.75 * compared.in_all
 
 
-@pytest.mark.parametrize("index", [bb.indices.HorizonKLUCB(untold=0.5), bb.indices.KLUCBPlusPlus()], ids=repr)
+@pytest.mark.parametrize(
+    "index", [bb.indices.HorizonKLUCB(untold=0.5, alike=2.0), bb.indices.KLUCBPlusPlus()], ids=repr
+)
 def test_so_they_do_where_the_number_of_requests_is_expected_anew(index: bb.indices.Index, compared: Compared) -> None:
     """It may rise, and so may what there is to spend by then."""
     policy, names = bb.IndexPolicy(index, bb.oracles.Fractional(), lazy=True), list(range(12))

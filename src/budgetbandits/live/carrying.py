@@ -143,3 +143,4 @@ def _reckon_first_tries(learning: Learning) -> None:
     prices, excess = learning.greatest_costs[tried], arms.mean[tried] - learning.reward_low
     first_tries[0] = float((excess / arms.mean_cost[tried]).max())
     first_tries[1], first_tries[2] = float(prices.sum()), float(prices.max())
+    first_tries[6] = first_tries[5] * float(prices.mean())  # nobody knows any more of which arms these were

@@ -281,7 +281,8 @@ class Learning:
             learn_cost(arms, arm, cost, float(self.greatest_costs[arm]))
         if costs is not None and arms.resources is not None:
             learn_costs(arms.resources, arm, costs, float(arms.told[arm]))
-        note_reward(self.first_tries, reward - self.reward_low, float(arms.mean_cost[arm]), is_barren)
+        excess, price = reward - self.reward_low, float(self.greatest_costs[arm])
+        note_reward(self.first_tries, excess, float(arms.mean_cost[arm]), price, is_barren)
         self.memory.learn(self.past, arm, pull.number, self._books.asked, reward, cost)
 
     def mean_prices(self, arms: Arms) -> Floats:

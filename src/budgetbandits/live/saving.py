@@ -300,11 +300,17 @@ def _restore_seen(player: Player, reward_seen: Any) -> None:
 
 def _restore_first_tries(player: Player, first_tries: list[float] | None) -> None:
     learning = player.learning
+    arms, excess = learning.arms, learning.arms.mean - player.reward_low
+    in_vain = np.where(excess > 0.0, 0, arms.told)
+    # What was saved before these were counted says nothing of arms that pay by now: no policy of that time asks.
+    since = [float(in_vain.sum()), float((in_vain * learning.greatest_costs).sum())]
     if first_tries is None:  # saved before there were any: no policy of that time looked at them
-        arms, excess = learning.arms, learning.arms.mean - player.reward_low
         learning.first_tries[0] = float((excess / arms.mean_cost).max())
         learning.first_tries[4] -= float(np.count_nonzero(excess > 0.0))
+        learning.first_tries[5:] = since
         return
+    if len(first_tries) == len(learning.first_tries) - len(since):
+        first_tries = [*first_tries, *since]
     is_figure = [type(figure) in (float, int) and 0.0 <= figure < math.inf for figure in first_tries]
     if len(is_figure) != len(learning.first_tries) or not all(is_figure):
         raise InvalidState(f"the saved learner is damaged: {first_tries!r} says nothing of first tries")

@@ -26,7 +26,7 @@ from budgetbandits.policies.hull import MARGIN
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.knapsack import times
-from budgetbandits.policies.state import Arms, Now, arm_of
+from budgetbandits.policies.state import Arms, Now, arm_of, arms_paid, pulls_in_vain
 
 __all__ = [
     "GREATEST",
@@ -104,6 +104,7 @@ def is_news(now: Now, before: Now) -> bool:
         now.reward_seen > before.reward_seen
         or now.ratio_seen > before.ratio_seen
         or now.tried_barren < before.tried_barren
+        or (arms_paid(now) > arms_paid(before) and pulls_in_vain(before.tried_in_vain, arms_paid(before)) > 0.0)
     )
 
 

@@ -23,6 +23,7 @@ from budgetbandits.policies.resources import Resources, columns_of
 __all__ = ["Arm", "Arms", "Now", "Requested"]
 
 DEARER: Final = 1.5  # times the dearest arm tried: an arm of another class
+USUAL_IN_VAIN: Final = 8.0  # pulls of an arm that pays in the end: coins whose chances differ have no more
 _NEXT_TO_NOTHING: Final = 1e-9  # of a reward, at a point of a grid
 LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
 FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
@@ -157,6 +158,10 @@ class Now(NamedTuple):
         How many of them cost 1.5 times as much or more, when they were first tried, than all that were tried before.
     tried_barren
         How many of them have not paid anything above `reward_low` so far.
+    tried_in_vain
+        How many pulls paid no more than `reward_low`, of arms that had not paid more before.
+    tried_cost_in_vain
+        The sum of their prices.
     """
 
     pull: float
@@ -174,6 +179,8 @@ class Now(NamedTuple):
     tried_dearest: float
     tried_classes: float
     tried_barren: float
+    tried_in_vain: float
+    tried_cost_in_vain: float
 
 
 # Numba leaves out what is behind `is None`, or what is not: hence a function for each such question.
@@ -265,10 +272,10 @@ def first_moment(
     A field that stays the same all the time is filled in here alone, for live learners and simulated runs alike.
     """
     return Now(
-        pull=1,
-        budget=budget,
-        budget_left=budget,
-        requested=requested,
+        1,  # without names: Numba compiles no call with more than fifteen
+        budget,
+        budget,
+        requested,
         reward_low=reward_low,
         reward_high=reward_high,
         arm_count=len(prices),
@@ -280,6 +287,8 @@ def first_moment(
         tried_dearest=0.0,
         tried_classes=0.0,
         tried_barren=0.0,
+        tried_in_vain=0.0,
+        tried_cost_in_vain=0.0,
     )
 
 
@@ -293,6 +302,8 @@ def first_moment(
     tried_dearest="float(first_tries[2])",
     tried_classes="float(first_tries[3])",
     tried_barren="float(first_tries[4])",
+    tried_in_vain="float(first_tries[5])",
+    tried_cost_in_vain="float(first_tries[6])",
 )
 def moment_at(
     first: Now,
@@ -314,8 +325,8 @@ def moment_at(
 
 @allocating
 def no_first_tries() -> Floats:
-    """Return what is known of first tries before there is one: the last five fields of `Now`, in their order."""
-    return np.zeros(5)
+    """Return what is known of first tries before there is one: the last seven fields of `Now`, in their order."""
+    return np.zeros(7)
 
 
 @kernel
@@ -329,12 +340,27 @@ def note_first_try(first_tries: Floats, price: float) -> None:
 
 
 @kernel
-def note_reward(first_tries: Floats, excess: float, mean_cost: float, is_barren: bool) -> None:
+def note_reward(first_tries: Floats, excess: float, mean_cost: float, price: float, is_barren: bool) -> None:
     """Note a reward that is so much above the low end, of an arm that may have paid nothing above it before."""
     if is_barren and excess > 0.0:
         first_tries[4] -= 1.0
+    if is_barren and excess <= 0.0:
+        first_tries[5] += 1.0
+        first_tries[6] += price
     if excess > first_tries[0] * mean_cost:
         first_tries[0] = excess / mean_cost
+
+
+@kernel
+def arms_paid(now: Now) -> float:
+    """Return how many arms have paid anything above the low end so far."""
+    return now.arms_tried - now.tried_barren
+
+
+@kernel
+def pulls_in_vain(pulls: float, paid: float) -> float:
+    """Return how many of so many pulls in vain came to each arm that paid in the end, beyond those that are usual."""
+    return max(pulls / (paid + 0.5) - USUAL_IN_VAIN, 0.0)
 
 
 @allocating

@@ -29,7 +29,17 @@ from budgetbandits.policies.indices.scaled import (
     top_ratio,
     unscaled,
 )
-from budgetbandits.policies.state import DEARER, Arm, Now, Requested, has_requests, money_left, requests_left_of
+from budgetbandits.policies.state import (
+    DEARER,
+    Arm,
+    Now,
+    Requested,
+    arms_paid,
+    has_requests,
+    money_left,
+    pulls_in_vain,
+    requests_left_of,
+)
 
 __all__ = ["KLUCB", "HorizonKLUCB", "KLUCBPlus", "KLUCBPlusPlus", "LearnedRangeKLUCB", "TwoMomentKLUCB"]
 
@@ -44,6 +54,10 @@ _RANDOM: Final = 0.35  # of the exploration of KL-UCB++, where costs are random
 _SEARCH: Final = 0.1  # of the budget is for greater rewards in arms that have paid nothing yet
 _PURSE: Final = 0.03  # of the budget is for first tries
 _PURSE_FOR_DEARER: Final = 0.4  # and so much, if they cost far more than all arms tried so far
+_SLIGHTLY: Final = 1.2  # times the dearest arm tried: an arm that costs a little more
+_PURSE_FOR_SLIGHTLY: Final = 0.015  # more than `_PURSE` for such an arm
+_TRIFLE: Final = 0.5  # of the greatest reward: if the whole budget pays less, it is worth a first try of anything
+_MANY_PULLS: Final = 500.0  # for each arm tried: with so many to come, what others did counts half
 _ANY_RATIO: Final = 1e200  # of reward to cost, while none was seen
 _NARROW: Final = 1e-100  # a range of rewards is not narrower than that
 _NOTHING: Final = 1e-200  # instead of a budget of 0, by which to divide
@@ -379,6 +393,17 @@ def reach(span: float, cost: float, ratio_seen: float) -> float:
     return min(span, _BEYOND * ratio_seen * cost) if ratio_seen > 0.0 else span
 
 
+@kernel
+def likeness(cost: float, ahead: float, now: Now) -> float:
+    """Return how many pulls without a reward of an arm of this cost the arms tried stand for, by what they paid.
+
+    That is how often they were pulled before they first paid, or how often what that took pays this one, if that is
+    less. The more pulls of the arm are still to come, `ahead`, the less it counts.
+    """
+    pulls = min(now.tried_in_vain, now.tried_cost_in_vain / cost)
+    return pulls_in_vain(pulls, arms_paid(now)) / (1.0 + ahead / (_MANY_PULLS * max(now.arms_tried, 1)))
+
+
 @INDICES.register(random_costs=True)
 @dataclass(frozen=True)
 class HorizonKLUCB(ScalarIndex):
@@ -403,6 +428,23 @@ class HorizonKLUCB(ScalarIndex):
     than 40%: so a dear arm among cheap ones is not overlooked. Otherwise its value is that of two pulls without a
     reward, ``low + (R - low) (1 - exp(-2 g))``, with L in g that of the money left over the prices of all arms tried.
 
+    With `alike` above 0, arms are also taken for what they have in common, since a bound that looks at one arm alone
+    has to rule out every coin that has not paid yet:
+
+    - **What others did counts as pulls without a reward**: n is larger by ``n0 = alike max(0, V / (P + 1/2) - 8) /
+      (1 + N / (500 J))`` where evidence is counted. V pulls were in vain, of arms that had not paid before, and P arms
+      have paid: so an arm took V / P pulls in the middle until it first paid, and if chances fall off evenly from that,
+      to expect u of an arm takes u V / P of evidence, as if it had failed so often itself. For a dear arm V counts no
+      more than what it cost over c, so that one failure of it is not hundreds. Eight such pulls are usual among coins
+      that have nothing in common, and count nothing. The more is to come for each arm, the less a guess may decide:
+      that bounds the price of a wrong one.
+    - **An arm that has paid nothing has few rivals of its own cost**: for it, J is at most S / c, S being the cost of
+      one pull of all arms tried. A dear arm that fails once among a hundred cheap ones has a second try.
+    - **The purse for first tries is 4.5%** for an arm that costs 1.2 times the dearest arm tried or more: the cheap
+      ones do not use up all of it.
+    - **A budget that is a trifle is for first tries**: if all of it, at the greatest reward over cost seen, would pay
+      less than half of H, every untried arm is worth H.
+
     Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, its boundary that of `LearnedRangeKLUCB`,
     and an arm never tried has its least cost. There is more to lose by giving up an arm: what it pays for its cost has
     no upper end.
@@ -423,14 +465,19 @@ class HorizonKLUCB(ScalarIndex):
     untold
         From 0 to 1: what an arm is taken to pay of which nothing was told yet, as a share of what was seen; a half is
         usual. What was saved before there was such a number has 0.
+    alike
+        0 or more: how much counts what the arms tried have in common; 2 is usual. With 0, each arm is looked at by
+        itself. What was saved before there was such a number has 0.
     """
 
     search: float = 0.01
     untold: float = 0.0
+    alike: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.search, "search", "it must be greater than 0 and at most 1; 0.01 is usual", above=0, at_most=1)
         require(self.untold, "untold", "it must lie in [0, 1]; 0.5 is usual", at_least=0, at_most=1)
+        require(self.alike, "alike", "it must be 0 or more and finite; 2 is usual", at_least=0)
 
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
         """Return the greatest reward for the least cost, times the mean cost."""
@@ -438,13 +485,18 @@ class HorizonKLUCB(ScalarIndex):
 
     def value(self, arm: Arm, now: Now) -> float:
         """Return the upper end."""
-        tried = max(now.arms_tried, 1)
-        ahead = pulls_ahead_of(arm.mean_cost, arm.pulls, now.budget_left, now.cost_high, now.requested)
+        tried, pulls = max(float(now.arms_tried), 1.0), arm.pulls
+        ahead = pulls_ahead_of(arm.mean_cost, pulls, now.budget_left, now.cost_high, now.requested)
         high = now.reward_low + reach(highest_seen(now) - now.reward_low, arm.mean_cost, now.ratio_seen)
-        level = evidence_due(ahead, arm.pulls, tried, is_random(arm)) / arm.pulls
         is_barren = arm.mean <= now.reward_low
         due = _SEARCH * ahead / max(now.tried_barren, 1.0) if is_barren else self.search * ahead / tried
-        chance = -math.expm1(-log_plus(due) / arm.pulls)
+        seen = pulls
+        if self.alike > 0.0:
+            seen += self.alike * likeness(arm.mean_cost, ahead * pulls, now)
+            if is_barren:
+                tried = min(max(now.tried_cost / arm.mean_cost, 1.0), tried)
+        level = evidence_due(ahead, pulls, tried, is_random(arm)) / seen
+        chance = -math.expm1(-log_plus(due) / seen)
         if arm.told <= 0.0:
             arm = arm._replace(mean=now.reward_low + self.untold * (high - now.reward_low))
         rewards, extra = RewardRange(now.reward_low, high), (now.reward_high - high) * chance
@@ -471,8 +523,11 @@ class HorizonKLUCB(ScalarIndex):
         if now.arms_tried <= 1:
             return now.reward_high + 0.0 * cost
         money, requests = max(money_left(now), _NOTHING), requests_left_of(now.requested)
-        is_cheap = now.tried_cost + cost <= _PURSE * money
-        is_cheap = is_cheap & (now.arms_tried + 1 <= _PURSE * requests)
+        purse = _PURSE + _PURSE_FOR_SLIGHTLY * ((cost >= _SLIGHTLY * now.tried_dearest) & (self.alike > 0.0))
+        is_cheap = now.tried_cost + cost <= purse * money
+        is_cheap = is_cheap & (now.arms_tried + 1 <= purse * requests)
+        best_income, top = now.budget * now.ratio_seen, _TRIFLE * (now.reward_high - now.reward_low)
+        is_cheap = is_cheap | ((self.alike > 0.0) & (0.0 < best_income < top))
         is_dear = cost >= DEARER * now.tried_dearest
         is_dear = is_dear & (now.tried_classes * cost <= _PURSE_FOR_DEARER * money)
         spread = horizon_spread(math.log1p(money / max(now.tried_cost, _NOTHING)))

@@ -149,6 +149,9 @@ def pull_often(
         arms.pulls_left[arm] -= done
         money[0], money[1] = pay_often(money[0], money[1], price, done)
         earned[0], earned[2] = total, max(reward_seen, reward)
-        note_reward(state.first_tries, reward - low, mean_cost, is_barren)
+        if is_barren:
+            for _ in range(done - 1):  # one by one, as they are rounded elsewhere
+                note_reward(state.first_tries, 0.0, mean_cost, price, True)
+        note_reward(state.first_tries, reward - low, mean_cost, price, is_barren)
         state.counts[0] += done
     return done if is_usual else done - 1

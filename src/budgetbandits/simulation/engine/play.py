@@ -294,7 +294,7 @@ def learn_from_pull(
         check_lesson(cost, low, greatest)
         learn_cost(arms, arm, cost, greatest)
     excess, mean_cost = lesson - world.reward_low, float(arms.mean_cost[arm])
-    note_reward(state.first_tries, excess, mean_cost, is_barren)
+    note_reward(state.first_tries, excess, mean_cost, float(world.prices[arm]), is_barren)
     state.earned[2] = max(state.earned[2], lesson)
     memory.learn(state.past, arm, pull, asked, lesson, cost)
 

@@ -253,6 +253,14 @@ def with_reward(
 
 
 @register_jitable
+def with_pulls_in_vain(vain: float, cost: float, pulls: int, price: float) -> tuple[float, float]:
+    """Return how many pulls were in vain and what they cost after some more of one arm, as `note_reward` does."""
+    for _ in range(pulls):  # one by one, as they are rounded there
+        cost += price
+    return vain + pulls, cost
+
+
+@register_jitable
 def is_barren(sums: Floats, pulls: Any, arm: int, low: float) -> bool:
     """Tell whether an arm has paid nothing above the low end so far."""
     return bool(pulls[arm] == 0 or sums[arm] / pulls[arm] <= low)
@@ -285,6 +293,7 @@ def play_scalar(
     whole = budget = rounded_down(left, rest)
     pull, tried, total, seen, marked = 1, 0, 0.0, low, 0
     ratio, tried_cost, tried_dearest, tried_classes, tried_barren = 0.0, 0.0, 0.0, 0.0, 0.0
+    vain, vain_cost = 0.0, 0.0
     mark = next_mark_of(batch, mine, 0)
     cuda.syncwarp(ALL)
     # What the next round is about, of how many arms, and from which on.
@@ -300,7 +309,7 @@ def play_scalar(
             mark = next_mark_of(batch, mine, marked)
         is_on, arm, which, width = False, 0, 1, LANES
         e_cost, e_n, e_s, e_q, e_c, e_d, e_pull, e_whole = cost, n + lane, s, q, c, d, float(pull + lane), whole
-        e_seen, e_ratio, e_barren = seen, ratio, tried_barren
+        e_seen, e_ratio, e_barren, e_vain, e_vain_cost = seen, ratio, tried_barren, vain, vain_cost
         value, left_then, rest_then, record = -math.inf, left, rest, LANES
         near, far = pull + max(_SHORTEST, float(pull // _SHARE)), 2.0 * pull + 16.0
         is_drawn, can_lead, is_sure, reward, charge = True, False, False, 0.0, 0.0
@@ -330,6 +339,7 @@ def play_scalar(
                     )
                     mean = mean_cost(batch.charged, row, arm, prices[arm], taken, 1)
                     seen, ratio, tried_barren = with_reward(seen, ratio, tried_barren + 1.0, paid, low, mean, True)
+                    vain, vain_cost = with_pulls_in_vain(vain, vain_cost, 1 if paid <= low else 0, prices[arm])
                     left, rest = pay(left, rest, taken)
                     whole = rounded_down(left, rest)
                     pull += 1
@@ -346,6 +356,8 @@ def play_scalar(
             seen, ratio, tried_barren = with_reward(
                 seen, ratio, tried_barren, reward, low, prices[chosen], is_barren(sums, pulls, chosen, low)
             )
+            is_in_vain = reward <= low and is_barren(sums, pulls, chosen, low)
+            vain, vain_cost = with_pulls_in_vain(vain, vain_cost, 1 if is_in_vain else 0, prices[chosen])
             left, rest = pay(left, rest, prices[chosen])
             whole = rounded_down(left, rest)
             pull += 1
@@ -368,6 +380,8 @@ def play_scalar(
             leader_is_barren = n == 0 or (s <= (low + slack) * n and s / n <= low)  # mostly without a division
             record = first_lane(cuda.ballot_sync(ALL, is_news(reward, seen, ratio, low, mean, leader_is_barren)))
             mean = given_by(batch.charged, mean, min(record, LANES - 1), cost)
+            if leader_is_barren:  # until the first reward, which is a record
+                e_vain, e_vain_cost = with_pulls_in_vain(vain, vain_cost, min(lane, record), cost)
             cuda.syncwarp(ALL)
             if lane < 3:
                 running_sums(s if lane == 0 else q if lane == 1 else total, drawn[lane & 1], added[lane])
@@ -422,10 +436,10 @@ def play_scalar(
                 e_pull = float(pull) if which == 0 else far if which == 1 else near
         if is_on:
             now = Now(
-                pull=e_pull,
-                budget=budget,
-                budget_left=e_whole,
-                requested=None,
+                e_pull,  # without names: Numba compiles no call with more than fifteen
+                budget,
+                e_whole,
+                None,
                 reward_low=low,
                 reward_high=high,
                 arm_count=arms,
@@ -437,6 +451,8 @@ def play_scalar(
                 tried_dearest=tried_dearest,
                 tried_classes=tried_classes,
                 tried_barren=e_barren,
+                tried_in_vain=e_vain,
+                tried_cost_in_vain=e_vain_cost,
             )
             weight = mean_cost(batch.charged, row, arm, e_cost, e_c, e_n)
             e_low = least_cost(batch.charged, row, arm, e_cost)
@@ -448,6 +464,8 @@ def play_scalar(
             c, d = cost_sums_after(batch.charged, notes.ahead, mine, c, d, done)
             left, rest = left_after(batch.charged, notes.ahead, mine, left_then, rest_then, cost, done)
             most = cuda.shfl_sync(ALL, value, min(done, LANES - 1))
+            if leader_is_barren:
+                vain, vain_cost = with_pulls_in_vain(vain, vain_cost, min(done, record), cost)
             if done > record:
                 has_news = True
                 seen, ratio, tried_barren = with_reward(
