@@ -31,6 +31,7 @@ __all__ = [
     "NeedleFamily",
     "RandomCostFamily",
     "SeveralResources",
+    "Shuffled",
     "WideCosts",
     "WideRange",
     "catalogue",
@@ -549,6 +550,35 @@ class EqualCosts:
         """Return the instance of a run."""
         drawn = self.of.problem(seed, run)
         return Problem(np.ones(len(drawn)), drawn.rewards, drawn.reward_range)
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """A problem whose arms come in another order in each run: their places say nothing of what they pay.
+
+    A policy that begins with the first arm is not the better for it if that happens to be the best one.
+
+    Parameters
+    ----------
+    of
+        The problem.
+
+    Examples
+    --------
+    >>> problem = Problem({"a": 1, "b": 2, "c": 3}, [Bernoulli(0.1), Bernoulli(0.2), Bernoulli(0.3)])
+    >>> [Shuffled(problem).problem(seed=1, run=run).names for run in range(2)]
+    [['c', 'b', 'a'], ['b', 'c', 'a']]
+    """
+
+    of: Problem
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, Problem):
+            raise InvalidInput(f"of is {self.of!r}: give a Problem")
+
+    def problem(self, seed: int, run: int) -> Problem:
+        """Return the instance of a run."""
+        return self.of.in_order(np.argsort(uniforms_of_arms(seed, MEAN, run, len(self.of)), kind="stable").tolist())
 
 
 def _check_family(of: object) -> None:

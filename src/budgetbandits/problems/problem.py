@@ -134,13 +134,28 @@ class Problem:
         >>> bb.Problem([1, bb.Uniform(1, 3)], [bb.Bernoulli(0.3), bb.Bernoulli(0.2)]).with_reward_range((0, 4))
         <Problem with 2 arms, costs 1 to 2, rewards in (0.0, 4.0)>
         """
+        return self._again(range(len(self)), reward_range)
+
+    def in_order(self, order: Sequence[int]) -> "Problem":
+        """Return the same problem with its arms in another order; names go with them, if they have any.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> bb.Problem({"a": 1, "b": 2}, [bb.Bernoulli(0.3), bb.Bernoulli(0.2)]).in_order([1, 0]).names
+        ['b', 'a']
+        """
+        return self._again(order, self.reward_range)
+
+    def _again(self, order: Sequence[int], reward_range: tuple[float, float]) -> "Problem":
         costs = self.costs_in_resources[0].given
         if self.resources:
             rows = zip(*(each.given for each in self.costs_in_resources), strict=True)
             costs = [dict(zip(self.resources, row, strict=True)) for row in rows]
-        limits = [None if limit == UNLIMITED else limit for limit in self.limits.tolist()]
-        named = costs if isinstance(self.names, range) else dict(zip(self.names, costs, strict=True))
-        return Problem(named, self.rewards, reward_range, limits=limits)
+        limits = [None if limit == UNLIMITED else limit for limit in self.limits[order].tolist()]
+        moved = [costs[i] for i in order]
+        named = moved if isinstance(self.names, range) else {self.names[i]: costs[i] for i in order}
+        return Problem(named, [self.rewards[i] for i in order], reward_range, limits=limits)
 
     def __len__(self) -> int:
         return len(self.rewards)

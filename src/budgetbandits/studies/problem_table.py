@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from budgetbandits.core.checks import check_range
 from budgetbandits.errors import InvalidInput
+from budgetbandits.problems.families import Shuffled
 from budgetbandits.problems.laws import Bernoulli
 from budgetbandits.problems.laws.changing import Law
 from budgetbandits.problems.observations import problem_from_csv
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.catalogue import make_family, make_law, steady_law
-from budgetbandits.studies.keys import check_keys, inside, line, number, shown, subtable, told_as, whole
+from budgetbandits.studies.keys import check_keys, inside, line, number, shown, subtable, switch, told_as, whole
 
 __all__ = ["ARMS_EXAMPLE", "make_problem", "problem_of_arms", "reward_range_of"]
 
@@ -26,7 +27,7 @@ def make_problem(table: Mapping[str, Any], where: str, folder: Path) -> Problem 
     ----------
     table
         With `family` and the parameters of that family; or with `observations`, a CSV file, or `arms`, a list of them,
-        and maybe a `reward_range`.
+        and maybe a `reward_range`. With `shuffled`, the arms of a list come in another order in each run.
     where
         The path of the table, for messages.
     folder
@@ -38,8 +39,10 @@ def make_problem(table: Mapping[str, Any], where: str, folder: Path) -> Problem 
     BernoulliFamily(arms=5, mean_max=1.0)
     """
     if isinstance(table.get("arms"), list) and "family" not in table:
-        check_keys(table, where, allowed=["arms", "reward_range"])
-        return problem_of_arms(table["arms"], table.get("reward_range"), where)
+        check_keys(table, where, allowed=["arms", "reward_range", "shuffled"])
+        problem = problem_of_arms(table["arms"], table.get("reward_range"), where)
+        is_shuffled = switch(table.get("shuffled", False), inside(where, "shuffled"))
+        return Shuffled(problem) if is_shuffled else problem
     if "observations" not in table:
         return make_family(table.get("family"), {key: table[key] for key in table if key != "family"}, where)
     check_keys(table, where, allowed=["observations", "reward_range"])

@@ -20,6 +20,7 @@ from budgetbandits.core.progress import Progress, advancing
 from budgetbandits.errors import InvalidInput, InvalidState, OutputError
 from budgetbandits.policies import Policy
 from budgetbandits.problems.costs import ResourceCosts
+from budgetbandits.problems.families import Shuffled
 from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.simulation.runs import Runs
@@ -86,6 +87,8 @@ class Case:
         """
         if isinstance(source, PaperFamily):
             return cls(source, {"family": source.name, "arms": source.arms})
+        if isinstance(source, Shuffled):
+            return cls(source, {**cls.of(source.of).description, "shuffled": True})
         if not isinstance(source, Problem):
             return cls(source, {"family": repr(source)})
         arms = [_told_of_arm(source, arm) for arm in range(len(source))]
