@@ -106,7 +106,7 @@ class LiveMixtures:
             self._reach = None
             self._forget_found()
             return None
-        if now.arms_tried != before.arms_tried or now.tried_barren != before.tried_barren:
+        if not are_tries_the_same(now, before):
             self._forget_found()
         if now.arms_tried < self._skip_arm:
             if not self._policy.lazy:  # one that was never pulled comes first
@@ -374,6 +374,15 @@ class LiveMixtures:
         else:  # its value does not rise while it is not pulled
             ceilings.most[arm] = raised(ceilings, arm, value, 1.0)
         return value
+
+
+def are_tries_the_same(now: Now, before: Now) -> bool:
+    """Tell whether neither an arm was tried for the first time since, nor one in vain that has paid nothing yet."""
+    return (
+        now.arms_tried == before.arms_tried
+        and now.tried_barren == before.tried_barren
+        and now.tried_in_vain == before.tried_in_vain
+    )
 
 
 def has_more_left(now: Now, before: Now, costs: Floats) -> bool:
