@@ -201,14 +201,16 @@ def test_ties_are_settled_as_by_the_policy(compared: Compared) -> None:
     assert compared.by_shortcut > 150
 
 
-def moment(requests_left: float, money_left: float) -> Now:
+def moment(requests_left: float, money_left: float, in_vain: float = 0.0) -> Now:
     requested = Requested(1000.0, requests_left, money_left, False, True, 1.0)
     first = first_moment(np.full(10, 3.0), 5000.0, 0.0, 1.0, requested)
-    return moment_at(first, 10, money_left, money_left, requests_left, 4, 0.9, np.array([0.6, 12.0, 3.0, 1.0, 1.0]))
+    first_tries = np.array([0.6, 12.0, 3.0, 1.0, 1.0, in_vain, 2.0 * in_vain])
+    return moment_at(first, 10, money_left, money_left, requests_left, 4, 0.9, first_tries)
 
 
-def test_an_arm_never_tried_is_worth_no_more_later_unless_much_was_spent() -> None:
-    index, chance, rises = bb.indices.HorizonKLUCB(), Random(5), 0
+@pytest.mark.parametrize("alike", [0.0, 2.0])
+def test_an_arm_never_tried_is_worth_no_more_later_unless_much_was_spent(alike: float) -> None:
+    index, chance, rises = bb.indices.HorizonKLUCB(alike=alike), Random(5), 0
     for _ in range(3000):
         requests, money = float(chance.randint(2, 1000)), math.exp(chance.uniform(1, 9))
         spent, cost = money * chance.random() ** 4, math.exp(chance.uniform(-3, 3))
@@ -220,12 +222,14 @@ def test_an_arm_never_tried_is_worth_no_more_later_unless_much_was_spent() -> No
     assert not spends_fast(moment(99.0, 496.0), moment(100.0, 500.0))
 
 
-def test_a_value_falls_no_faster_than_the_index_says() -> None:
-    index, chance, tightest = bb.indices.HorizonKLUCB(untold=0.5), Random(6), 0.0
+@pytest.mark.parametrize("alike", [0.0, 2.0])
+def test_a_value_falls_no_faster_than_the_index_says(alike: float) -> None:
+    index, chance, tightest = bb.indices.HorizonKLUCB(untold=0.5, alike=alike), Random(6), 0.0
     for _ in range(3000):
         requests, money = math.exp(chance.uniform(1, 14)), math.exp(chance.uniform(1, 14))
-        before, share = moment(requests, money), 1.0 - chance.random() ** 3
-        now = moment(requests * share, money * chance.uniform(share, 1.0))
+        in_vain = chance.choice([0.0, 40.0, 1000.0])
+        before, share = moment(requests, money, in_vain), 1.0 - chance.random() ** 3
+        now = moment(requests * share, money * chance.uniform(share, 1.0), in_vain)
         pulls, mean, cost = (
             chance.choice([1, 2, 5, 30, 1000]),
             chance.choice([0.0, 0.3, 0.6]),

@@ -171,7 +171,7 @@ class HorizonKLUCB(ScalarIndex):
         if is_random(arm):
             return math.inf
         high = now.reward_low + reach(highest_seen(now) - now.reward_low, arm.mean_cost, now.ratio_seen)
-        mean = arm.mean if arm.told > 0.0 else now.reward_low + self.untold * (high - now.reward_low)
+        mean = min(arm.mean, high) if arm.told > 0.0 else now.reward_low + self.untold * (high - now.reward_low)
         ahead = pulls_ahead_of(arm.mean_cost, arm.pulls, now.budget_left, now.cost_high, now.requested)
         tried = rivals(arm, now) if self.alike > 0.0 else max(float(now.arms_tried), 1.0)
         share = 2.0 / max(evidence_due(ahead, arm.pulls, tried, False), 1.0)
