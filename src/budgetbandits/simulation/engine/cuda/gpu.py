@@ -146,7 +146,7 @@ def play_alone(policy: Policy, memory: Memory, worlds: World, stack: int) -> Out
 def bytes_of_stacks(stack: int) -> int:
     """Return how much memory the card sets aside, if each thread that can be at work at a time has such a stack."""
     device = cuda.get_current_device()
-    threads: int = device.MULTIPROCESSOR_COUNT * device.MAX_THREADS_PER_MULTI_PROCESSOR
+    threads: int = device.MULTIPROCESSOR_COUNT * device.MAX_THREADS_PER_MULTIPROCESSOR
     return threads * stack
 
 
