@@ -360,7 +360,9 @@ def arms_paid(now: Now) -> float:
 @kernel
 def pulls_in_vain(pulls: float, paid: float) -> float:
     """Return how many of so many pulls in vain came to each arm that paid in the end, beyond those that are usual."""
-    return max(pulls / (paid + 0.5) - USUAL_IN_VAIN, 0.0)
+    if pulls <= USUAL_IN_VAIN * (paid + 0.5):
+        return 0.0
+    return pulls / (paid + 0.5) - USUAL_IN_VAIN
 
 
 @allocating

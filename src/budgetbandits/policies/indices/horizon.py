@@ -52,8 +52,11 @@ def likeness(cost: float, ahead: float, now: Now) -> float:
     That is how often they were pulled before they first paid, or how often what that took pays this one, if that is
     less. The more pulls of the arm are still to come, `ahead`, the less it counts.
     """
+    paid = arms_paid(now)
+    if pulls_in_vain(now.tried_in_vain, paid) <= 0.0:  # mostly, and then no more has to be divided
+        return 0.0
     pulls = min(now.tried_in_vain, now.tried_cost_in_vain / cost)
-    return pulls_in_vain(pulls, arms_paid(now)) / (1.0 + ahead / (_MANY_PULLS * max(now.arms_tried, 1)))
+    return pulls_in_vain(pulls, paid) / (1.0 + ahead / (_MANY_PULLS * max(now.arms_tried, 1)))
 
 
 @kernel
