@@ -80,9 +80,8 @@ def drawn_of_exchange(
     # Another exchange costs more than the gap over the slope, or it brings nothing. If that says too little, look.
     arm = arm_at(place, base, dear, requests, pulls, slack, rest * (dear_value - value) / gap + 2.0)
     if arm < 0:
-        steps = costs - cost
-        steps[(steps <= 0.0) | (values <= value)] = math.inf
-        arm = arm_at(place, base, dear, requests, pulls, slack, rest * step / least(steps) + 2.0)
+        least_step = least(costs[(costs > cost) & (values > value)]) - cost  # the dear one's, if no other is less
+        arm = arm_at(place, base, dear, requests, pulls, slack, rest * step / least_step + 2.0)
     return arm
 
 
