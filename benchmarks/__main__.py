@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -236,7 +237,7 @@ def campaign_pairs(policy: bb.Policy, arms: int, requests: int, places: Sequence
     for place in places:
         for learner in learners:
             play(learner, place - learner.pulls)
-        times = [[cpu_seconds(lambda one=one: play(one, 100), 1) / 100 for one in learners] for _ in range(10)]
+        times = [[cpu_seconds(partial(play, one, 100), 1) / 100 for one in learners] for _ in range(10)]
         found.append((min(pair[0] for pair in times), min(pair[1] for pair in times)))
     return found
 

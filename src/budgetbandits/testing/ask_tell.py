@@ -555,7 +555,11 @@ class AskTellContract(ABC):
                 InvalidAmount,
                 "'usd': budget is inf: .* 0 or more, and finite",
             ),
-            ({"budget": {"usd": "much", "gpu_s": 1}}, InvalidAmount, "'usd': budget is 'much': give a number, or text"),
+            (
+                {"budget": {"usd": "much", "gpu_s": 1}},
+                InvalidAmount,
+                "budget of 'usd' is 'much': give a number, or text",
+            ),
             (
                 {"budget": {"usd": {"eur": 1}, "gpu_s": 1}},
                 InvalidAmount,
