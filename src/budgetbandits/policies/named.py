@@ -545,8 +545,7 @@ def recommended() -> IndexPolicy:
     """Two-moment KL-UCB that gives arms up as the money left says: the policy to begin with; see `HorizonKLUCB`.
 
     Over the suites of ``docs/policies.md`` it lost less than any published policy. That page shows the evidence, and
-    when another policy is better: nearly all pulls paying nothing, a jackpot that one arm hides, a dear coin among
-    cheap ones.
+    when another policy is better, such as with nearly all pulls paying nothing, or a jackpot that one arm hides.
 
     Examples
     --------
