@@ -369,7 +369,7 @@ def horizon_kl_ucb(search: float, untold: float, alike: float) -> Index:
         arm, top = account.arms[i], learned_top_for(account, account.arms[i].mean_cost())
         x = account.price(account.left) / (arm.mean_cost() * arm.pulls)
         due = search * x / account.tried() if account.mean(i) > account.low else 0.1 * x / max(account.barren(), 1)
-        tried, seen = account.tried(), arm.pulls + alike * likeness(account, arm.mean_cost())
+        tried, seen = float(account.tried()), arm.pulls + alike * likeness(account, arm.mean_cost())
         if alike > 0 and account.mean(i) <= account.low:
             tried = sorted([1.0, account.tried_cost() / arm.mean_cost(), tried])[1]
         crowd = max(1.0, (2 * tried) ** 2 / (x * arm.pulls))

@@ -122,6 +122,22 @@ def test_equal_costs_change_nothing_but_the_costs() -> None:
     assert (equal.rewards, equal.reward_range) == (plain.rewards, plain.reward_range)
 
 
+def test_shuffled_arms_keep_all_that_is_theirs_in_any_order() -> None:
+    laws = [bb.Bernoulli(0.1), bb.Bernoulli(0.2), bb.Bernoulli(0.3)]
+    plain = bb.Problem({"a": "0.1", "b": bb.Uniform(1, 2), "c": 3}, laws, (0, 2), limits={"b": 3})
+    orders = set()
+    for run in range(60):
+        moved = bb.families.Shuffled(plain).problem(7, run)
+        order = [plain.names.index(name) for name in moved.names]
+        orders.add(tuple(order))
+        assert moved.rewards == tuple(laws[i] for i in order)
+        assert moved.costs.tolist() == plain.costs[order].tolist()
+        assert moved.limits.tolist() == plain.limits[order].tolist()
+        assert moved.reward_range == plain.reward_range
+        assert bb.families.Shuffled(plain).problem(7, run).names == moved.names
+    assert len(orders) == 6  # that one is missing has a chance of 1e-4
+
+
 def test_a_beta_law_has_the_variance_of_its_concentration() -> None:
     for law in bb.families.BetaFamily(20, concentration=9).problem(seed=1, run=0).rewards:
         assert isinstance(law, bb.Beta)
@@ -186,6 +202,7 @@ def test_a_wide_range_changes_nothing_but_the_range() -> None:
         (lambda: bb.families.NearTies(concentration=0.01), r"concentration is 0.01: it must lie in \[0.1, 1e6\]"),
         (lambda: bb.families.WideCosts(decades=10), "decades is 10: it must be greater than 0 and at most 9"),
         (lambda: bb.families.EqualCosts(cast(Any, 3)), "of is 3: give a family such as"),
+        (lambda: bb.families.Shuffled(cast(Any, bb.families.BernoulliFamily())), "of is Bern.*: give a Problem"),
         (
             lambda: bb.families.WideRange(bb.families.BernoulliFamily(), 0.5),
             "factor is 0.5: it must be 1 or more: a reward above",

@@ -13,6 +13,7 @@ from budgetbandits.errors import InvalidInput
 from budgetbandits.studies.leaderboard.run import contest
 from budgetbandits.studies.leaderboard.search import Candidate, Found, Limits, found_list, search
 from budgetbandits.studies.leaderboard.suite import read_suite
+from budgetbandits.studies.study import Case
 
 LIMITS = Limits(arms=(2, 4), cost_ratio=30.0, passes=(0.5, 20.0))
 BAD: tuple[str, bb.Policy] = ("all at first", bb.epsilon_first(0.9, exploit=bb.oracles.Fractional()))
@@ -145,4 +146,17 @@ def test_arms_of_a_list_are_checked_like_those_of_a_study(tmp_path: Path) -> Non
     file = tmp_path / "list.toml"
     file.write_text('[problems.mine]\narms = [{ name = "a", cost = -1, reward = { law = "bernoulli" } }]\n')
     with pytest.raises(InvalidInput, match=r"problems.mine.arms\['a'\].cost is -1"):
+        read_suite(file)
+
+
+def test_arms_of_a_list_may_come_in_another_order_in_each_run(tmp_path: Path) -> None:
+    file = tmp_path / "list.toml"
+    arms = "arms = [{ name = 'a', cost = 1, reward = { law = 'bernoulli', probability = 0.5 } }]\n"
+    file.write_text(f"[problems.mine]\nshuffled = true\n{arms}")
+    mine = read_suite(file).problems["mine"]
+    assert isinstance(mine, bb.families.Shuffled)
+    plain, moved = Case.of(mine.of).identity(), Case.of(mine).identity()
+    assert moved == plain | {"shuffled": True}
+    file.write_text(f"[problems.mine]\nshuffled = 1\n{arms}")
+    with pytest.raises(InvalidInput, match=r"problems.mine.shuffled is 1"):
         read_suite(file)
