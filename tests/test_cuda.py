@@ -15,10 +15,12 @@ import budgetbandits as bb
 from budgetbandits.core.money import pay
 from budgetbandits.core.specs import Spec
 from budgetbandits.errors import InvalidInput, NotInstalled
+from budgetbandits.policies.index_policy import first_fresh
 from budgetbandits.policies.memories import Everything, Memory
 from budgetbandits.simulation import engine
+from budgetbandits.simulation.engine.dispatch import parts_of
 from budgetbandits.simulation.engine.play import play_any
-from budgetbandits.simulation.engine.world import Outcomes, World
+from budgetbandits.simulation.engine.world import Outcomes, World, world_of
 from budgetbandits.simulation.plan import plan_of
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and Python 3.11 have it in the lock")
@@ -26,7 +28,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and
 from numba import cuda
 
 import budgetbandits.simulation.on_gpu as on_gpu
-from budgetbandits.simulation.engine.batch import Batch, Results, batch_of, results_for
+from budgetbandits.simulation.engine.batch import Batch, Results, results_for
 from budgetbandits.simulation.engine.cuda import alone, batches, lines, registration, scalar, warp
 from warp_of_threads import CudaOfThreads, launch
 
@@ -40,6 +42,9 @@ CHARGED_AND_LIMITED = bb.Problem(
     [bb.Uniform(0.5, 2), bb.Empirical([0.5, 1, 2.5]), 2],
     [bb.Uniform(0, 1), bb.Bernoulli(0.5), bb.Bernoulli(0.8)],
     limits=[9, None, 3],
+)
+RESOURCES = bb.Problem(
+    [{"usd": 1, "s": 3}, {"usd": 2, "s": 2}, {"usd": 3, "s": 1}], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.8)]
 )
 GREEDY_RATIO = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB()), bb.oracles.DensityGreedy())
 
@@ -68,7 +73,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_gpu, "play_by_warps", played_by_threads)
     monkeypatch.setattr(on_gpu, "play_alone", played_alone_by_threads)
     monkeypatch.setattr(
-        engine, "play_runs", lambda policy, worlds, *_: (play_any(policy, Everything(), world) for world in worlds)
+        engine, "play_runs", lambda policy, worlds, *_: (play_any(*parts_of(policy), world) for world in worlds)
     )
 
 
@@ -105,19 +110,68 @@ def test_a_kernel_plays_as_the_cpu_does(
 
 
 @pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize(
+    ("source", "policy", "budget", "more"),
+    [
+        (LIMITED, bb.kube(0.3), 30, {"trace": 5}),
+        (CHARGED, bb.kube(0.3), 8, {}),
+        (GAUSSIAN, bb.recommended(), 60, {"requests": 12, "trace": 3}),
+        (TIES, bb.kube(), 20, {"requests": 15, "skip": True}),
+        (RESOURCES, bb.kube(), {"usd": 30, "s": 35}, {"requests": 14}),
+        (RESOURCES, bb.recommended(), {"usd": 20, "s": 30}, {}),
+        (UNLIKE, bb.policies.Forgetful(bb.fractional_kube(), bb.policies.memories.Window(7)), 20, {}),
+    ],
+)
+def test_a_thread_plays_alone_as_the_cpu_does(
+    source: Any, policy: bb.Policy, budget: Any, more: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    ours, theirs = (
+        bb.simulate(source, policy, budget, runs=2, first_run=3, seed=7, arm_pulls=True, workers=1, engine=each, **more)
+        for each in ("cuda", None)
+    )
+    assert [*map(repr, ours.rows())] == [*map(repr, theirs.rows())]
+    assert not caplog.records  # that the CPU has played it
+
+
+@pytest.mark.usefixtures("threads")
 def test_what_no_kernel_plays_is_played_on_the_cpu_and_said_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_gpu, "_FIRST", 1)
     on_gpu._say.cache_clear()
-    policies = {"known": bb.fractional_kube(1 / 40), "other": bb.thompson()}
     with caplog.at_level(logging.WARNING, "budgetbandits"):
-        runs = bb.simulate(GAUSSIAN, policies, 20, runs=3, seed=1, engine="cuda")
-    assert len(runs) == 6
+        runs = bb.simulate(GAUSSIAN, bb.fractional_kube(1 / 40), 20, runs=3, seed=1, delay=1, engine="cuda")
+    assert len(runs) == 3
     assert [record.getMessage() for record in caplog.records] == [
-        f"budgetbandits plays {bb.thompson()!r} on this machine's cores, not on the GPU: kernels do not play policies "
-        "other than an index of single arms with the oracle DensityGreedy, Fractional or CostBlind yet"
+        "budgetbandits plays IndexPolicy(index=UCB1(width=0.025), oracle=Fractional()) on this machine's cores, not on "
+        "the GPU: kernels do not play rewards that are told late yet"
     ]
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_run_that_an_error_ends_is_played_on_the_cpu(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(_: bb.Policy, __: Memory, worlds: World, ___: int) -> Outcomes:
+        outcomes = alone.outcomes_for(np.zeros, len(worlds.run), worlds)
+        outcomes.culprit[0] = alone.STOPPED
+        return outcomes
+
+    monkeypatch.setattr(on_gpu, "play_alone", stopped)
+    with caplog.at_level(logging.WARNING, "budgetbandits"):
+        runs = bb.simulate(LIMITED, bb.kube(0.7), 20, runs=2, seed=1, workers=1, engine="cuda")
+    assert runs["pulls"].min() > 0
+    assert "a run of it came to no end there" in caplog.text
+
+
+@pytest.mark.usefixtures("threads")
+def test_a_stack_that_does_not_fit_the_card_is_not_asked_for(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_gpu, "bytes_free", lambda: 10**6)
+    with caplog.at_level(logging.WARNING, "budgetbandits"):
+        bb.simulate(LIMITED, bb.kube(0.8), 20, runs=1, seed=1, workers=1, engine="cuda")
+    assert "take more of the card's memory than there is" in caplog.text
 
 
 @pytest.mark.usefixtures("threads")
@@ -139,13 +193,28 @@ def test_what_does_not_compile_is_played_on_the_cpu(
     ]
 
 
+def test_what_a_warp_plays() -> None:
+    def is_for_a_warp(policy: bb.Policy, source: Any, has_requests: bool = False) -> bool:
+        return batches.is_for_a_warp(policy, [source.tables], has_requests)
+
+    assert is_for_a_warp(bb.kube(), TIES)
+    assert is_for_a_warp(bb.fractional_kube(), LIMITED)
+    assert not is_for_a_warp(bb.kube(), LIMITED)
+    assert not is_for_a_warp(bb.kube(), TIES, has_requests=True)
+    assert not is_for_a_warp(bb.kube(), RESOURCES)
+    assert not is_for_a_warp(bb.thompson(), TIES)
+
+
 def test_obstacles_are_named() -> None:
-    limited = bb.Problem([1, 2], [bb.Bernoulli(0.5)] * 2, limits=[3, None])
-    assert "DensityGreedy with random costs or limits" in str(batches.obstacle_to(bb.kube(), limited.tables))
-    assert batches.obstacle_to(bb.fractional_kube(), limited.tables) is None
-    assert "a number of requests" in str(batches.obstacle_in([TIES.tables], True))
-    assert "rewards that are told late" in str(batches.obstacle_in([TIES.tables], False, True))
-    assert batches.obstacle_in([TIES.tables], False) is None
+    assert "rewards that are told late" in str(batches.obstacle_in([TIES.tables], True))
+    assert "different numbers of arms" in str(batches.obstacle_in([TIES.tables, UNLIKE.tables]))
+    assert batches.obstacle_in([TIES.tables]) is None
+
+
+def test_worlds_of_different_shapes_are_not_put_together() -> None:
+    stop, marks = np.zeros(1, np.int64), np.zeros(0)
+    worlds = [world_of(each.tables, each.tables.bill(9), 1, 0, marks, stop) for each in (TIES, UNLIKE)]
+    assert alone.put_together(worlds, range(2)) is None
 
 
 def test_without_a_gpu_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,6 +264,18 @@ def test_products_are_rounded_before_they_are_added() -> None:
 
 
 @pytest.mark.usefixtures("no_driver")
+def test_arrays_are_made_on_a_stack_that_is_given_back() -> None:
+    def places(numbers: Any) -> None:
+        for _ in range(3):
+            numbers[0] += first_fresh(np.where(numbers > 1.0, numbers, 0.0), numbers - 3.0, numbers[1] % numbers[2])
+
+    ptx = ptx_of(places, np.zeros(4))
+    assert ".extern .func" not in ptx
+    # What is in use is read before the function, and is that again after it.
+    assert ptx.count("st.shared.u64") > ptx.count("ld.shared.u64") // 2 > 0
+
+
+@pytest.mark.usefixtures("no_driver")
 @pytest.mark.parametrize(
     ("source", "policy"),
     [
@@ -204,13 +285,32 @@ def test_products_are_rounded_before_they_are_added() -> None:
         (CHARGED_AND_LIMITED, bb.recommended()),
     ],
 )
-def test_kernels_compile_for_a_gpu(source: Any, policy: bb.Policy) -> None:
-    plan = plan_of(source, policy, 20, 2, 1, False, 0, 0, False, None, False, 1, 0)
-    batch = batch_of(on_gpu.games_of(plan.tables_of(plan.runs), 20, False), np.zeros((2, 0)), 1, 0)
+def test_kernels_compile_for_a_gpu(source: Any, policy: bb.IndexPolicy) -> None:
+    batch = stake_of(source, policy).batch
     kernel = batches.kernel_of(policy, batch)
     results = results_for(np.zeros, batch)
     arguments = (*kernel.policy, batch, results, *kernel.notes(np.zeros, *results.pulls.shape))
-    ptx = ptx_of(kernel.function, *arguments)
+    check_kernel(kernel.function, *arguments)
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_what_threads_play_alone_compiles_for_a_gpu() -> None:
+    worlds, policy = stake_of(LIMITED, bb.kube()).worlds, bb.kube()
+    assert worlds is not None
+    ptx = check_kernel(alone.player_with(16384), policy, Everything(), worlds, alone.outcomes_for(np.zeros, 2, worlds))
+    assert ".extern .func" not in ptx  # it calls nothing that would have to be linked
+    assert ".extern .shared .align 8 .b8 budgetbandits_stacks[]" in ptx
+
+
+def stake_of(source: Any, policy: bb.Policy) -> on_gpu.Stake:
+    plan = plan_of(source, policy, 20, 2, 1, False, 0, 0, False, None, False, 1, 0)
+    return on_gpu.Stake(plan, plan.runs, plan.tables_of(plan.runs), False, 20, None)
+
+
+def check_kernel(function: Any, *arguments: Any) -> str:
+    """Compile a kernel, and check that it takes as many numbers as it is launched with."""
+    ptx = ptx_of(function, *arguments)
     (parameters,) = re.findall(r"\.entry [^(]+\(([^)]*)\)", ptx)
     assert ".param .align" not in parameters  # numba-cuda launches a kernel with numbers, and not with structures
     assert parameters.count(".param") == sum(map(numbers_in, arguments))
+    return ptx
