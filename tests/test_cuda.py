@@ -229,8 +229,8 @@ def test_without_the_extra_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> 
         bb.simulate(TIES, bb.recommended(), 20, engine="cuda")
 
 
-def ptx_of(function: Any, *arguments: Any) -> str:
-    with registration.as_on_the_cpu():
+def ptx_of(function: Any, *arguments: Any, inlined: bool = False) -> str:
+    with registration.as_on_the_cpu(inlined):
         return cuda.compile_ptx(function, tuple(map(numba.typeof, arguments)), cc=(9, 0))[0]
 
 
@@ -297,7 +297,8 @@ def test_kernels_compile_for_a_gpu(source: Any, policy: bb.IndexPolicy) -> None:
 def test_what_threads_play_alone_compiles_for_a_gpu() -> None:
     worlds, policy = stake_of(LIMITED, bb.kube()).worlds, bb.kube()
     assert worlds is not None
-    ptx = check_kernel(alone.player_with(16384), policy, Everything(), worlds, alone.outcomes_for(np.zeros, 2, worlds))
+    arguments = policy, Everything(), worlds, alone.outcomes_for(np.zeros, 2, worlds)
+    ptx = check_kernel(alone.player_with(16384), *arguments, inlined=True)
     assert ".extern .func" not in ptx  # it calls nothing that would have to be linked
     assert ".extern .shared .align 8 .b8 budgetbandits_stacks[]" in ptx
 
@@ -307,9 +308,9 @@ def stake_of(source: Any, policy: bb.Policy) -> on_gpu.Stake:
     return on_gpu.Stake(plan, plan.runs, plan.tables_of(plan.runs), False, 20, None)
 
 
-def check_kernel(function: Any, *arguments: Any) -> str:
+def check_kernel(function: Any, *arguments: Any, inlined: bool = False) -> str:
     """Compile a kernel, and check that it takes as many numbers as it is launched with."""
-    ptx = ptx_of(function, *arguments)
+    ptx = ptx_of(function, *arguments, inlined=inlined)
     (parameters,) = re.findall(r"\.entry [^(]+\(([^)]*)\)", ptx)
     assert ".param .align" not in parameters  # numba-cuda launches a kernel with numbers, and not with structures
     assert parameters.count(".param") == sum(map(numbers_in, arguments))

@@ -8,6 +8,7 @@ import functools
 import inspect
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
@@ -33,18 +34,24 @@ from budgetbandits.simulation.engine.cuda.arena import Arena, give_back_after
 __all__ = ["as_on_the_cpu"]
 
 _TARGET: Final = "cuda"
+_FUNCTION: Final = re.compile(r"^(define linkonce_odr .*\))$", re.MULTILINE)
 _registered = 0  # how many of the marked functions the GPU's code may call by now
 
 
 @contextlib.contextmanager
-def as_on_the_cpu() -> Iterator[None]:
+def as_on_the_cpu(inlined: bool = False) -> Iterator[None]:
     """Let kernels be compiled that call what the CPU's code calls, and round every product before it is added.
 
-    Numba has no option for that.
+    Numba has no option for that. If they are to be inlined, so are all functions that a kernel calls.
     """
     _register_marked()
     compile_ir = nvvm.compile_ir
-    nvvm.compile_ir = functools.partial(compile_ir, fma=False)
+
+    def compile_rounded(texts: list[str], **options: Any) -> Any:
+        texts = [_FUNCTION.sub(r"\1 alwaysinline", text) for text in texts] if inlined else texts
+        return compile_ir(texts, fma=False, **options)
+
+    nvvm.compile_ir = compile_rounded
     try:
         yield
     finally:
