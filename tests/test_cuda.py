@@ -57,7 +57,7 @@ def played_by_threads(kernel: batches.Kernel, batch: Batch) -> Results:
 
 
 def played_alone_by_threads(policy: bb.Policy, memory: Memory, worlds: World, stack: int) -> Outcomes:
-    outcomes = alone.outcomes_for(np.zeros, len(worlds.run), worlds)
+    outcomes = alone.outcomes_for(np.zeros, worlds)
     launch(alone.player_with(stack), 1, policy, memory, worlds, outcomes)
     return outcomes
 
@@ -153,7 +153,7 @@ def test_a_run_that_an_error_ends_is_played_on_the_cpu(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(_: bb.Policy, __: Memory, worlds: World, ___: int) -> Outcomes:
-        outcomes = alone.outcomes_for(np.zeros, len(worlds.run), worlds)
+        outcomes = alone.outcomes_for(np.zeros, worlds)
         outcomes.culprit[0] = alone.STOPPED
         return outcomes
 
@@ -297,7 +297,7 @@ def test_kernels_compile_for_a_gpu(source: Any, policy: bb.IndexPolicy) -> None:
 def test_what_threads_play_alone_compiles_for_a_gpu() -> None:
     worlds, policy = stake_of(LIMITED, bb.kube()).worlds, bb.kube()
     assert worlds is not None
-    arguments = policy, Everything(), worlds, alone.outcomes_for(np.zeros, 2, worlds)
+    arguments = policy, Everything(), worlds, alone.outcomes_for(np.zeros, worlds)
     ptx = check_kernel(alone.player_with(16384), *arguments, inlined=True)
     assert ".extern .func" not in ptx  # it calls nothing that would have to be linked
     assert ".extern .shared .align 8 .b8 budgetbandits_stacks[]" in ptx

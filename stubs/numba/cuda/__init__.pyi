@@ -5,6 +5,7 @@ from typing import Any
 
 threadIdx: Any  # noqa: N816
 shared: Any
+local: Any
 
 def grid(dimensions: int) -> int: ...
 def syncwarp(lanes: int) -> None: ...

@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 class _Registry:
-    def lower(self, key: str, *argument_types: Any) -> Callable[[Decorated], Decorated]: ...
+    def lower(self, key: Any, *argument_types: Any) -> Callable[[Decorated], Decorated]: ...
 
 builtin_registry: _Registry
 

@@ -59,12 +59,15 @@ def note_outcome(outcome: Outcome, outcomes: Outcomes, mine: int) -> None:
     copy_into(outcomes.pulls[mine], outcome.pulls)
     for mark in range(len(outcome.trace)):
         copy_into(outcomes.trace[mine, mark], outcome.trace[mark])
+    supplies_left: Any = outcome.supplies_left
     for resource in range(outcomes.supplies_left.shape[1]):
-        copy_into(outcomes.supplies_left[mine, resource], outcome.supplies_left[resource])
+        copy_into(outcomes.supplies_left[mine, resource], supplies_left[resource])
 
 
-def outcomes_for(make: Make, runs: int, worlds: World) -> Outcomes:
-    """Return room for what comes of so many runs."""
+def outcomes_for(make: Make, worlds: World) -> Outcomes:
+    """Return room for what comes of the runs in some worlds."""
+    numbers: Any = worlds.run
+    runs = len(numbers)
     resources = 0 if worlds.supplies is None else worlds.supplies.budgets.shape[1]
     return Outcomes(
         reward=make((runs,), np.float64),
@@ -106,10 +109,11 @@ def put_together(worlds: Sequence[World], runs: Sequence[int]) -> World | None:
     A single world stands for all runs. None if they differ in the shape of an array.
     """
     try:
-        together: World = _together(worlds)
+        together: Any = _together(worlds)
     except _OtherShape:
         return None
-    return together._replace(run=np.array(runs))
+    of_all: World = together._replace(run=np.array(runs))
+    return of_all
 
 
 class _OtherShape(Exception):
@@ -138,13 +142,14 @@ def in_run(value: Any, run: int) -> Any:
 
 
 @overload(in_run, strict=False)
-def _in_run(value: types.Type, run: types.Integer) -> Callable[..., Any]:
+def _in_run(value: Any, run: types.Integer) -> Callable[..., Any]:
     if isinstance(value, types.Array):
         return lambda value, run: value[run % len(value)]
     if isinstance(value, SpecType | types.NoneType):
         return lambda value, run: value
     made = value.instance_class
     parts = ", ".join(f"in_run(value.{field}, run)" for field in value.fields)
-    names = {"in_run": in_run, "made": made}
+    names: dict[str, Any] = {"in_run": in_run, "made": made}
     exec(f"def part(value, run):\n    return made({parts})", names)
-    return names["part"]
+    part: Callable[..., Any] = names["part"]
+    return part

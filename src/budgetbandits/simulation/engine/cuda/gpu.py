@@ -122,9 +122,9 @@ def launch_of_warps(kernel: Kernel, batch: Batch) -> Launch[Results]:
 
 def launch_alone(policy: Policy, memory: Memory, worlds: World, stack: int) -> Launch[Outcomes]:
     """Return runs of a policy that a thread plays each."""
-    room = outcomes_for(_room, len(worlds.run), worlds)
+    room = outcomes_for(_room, worlds)
     arguments = (policy, memory, _on_the_card(worlds), room)
-    blocks, shared = _quotient(len(worlds.run), _ALONE), _ALONE * WORDS * 8
+    blocks, shared = _quotient(len(room.reward), _ALONE), _ALONE * WORDS * 8
     # Inlined: where NVVM had left a function of its own, an H200 found an illegal address in it.
     return Launch(player_with(stack), arguments, room, blocks, _ALONE, _REGISTERS_ALONE, shared, is_inlined=True)
 

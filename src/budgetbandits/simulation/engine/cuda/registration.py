@@ -47,8 +47,8 @@ def as_on_the_cpu(inlined: bool = False) -> Iterator[None]:
     _register_marked()
     compile_ir = nvvm.compile_ir
 
-    def compile_rounded(texts: list[str], **options: Any) -> Any:
-        texts = [_FUNCTION.sub(r"\1 alwaysinline", text) for text in texts] if inlined else texts
+    def compile_rounded(ir: Any, **options: Any) -> bytes:
+        texts = [_FUNCTION.sub(r"\1 alwaysinline", text) for text in ir] if inlined else ir
         return compile_ir(texts, fma=False, **options)
 
     nvvm.compile_ir = compile_rounded
@@ -167,7 +167,8 @@ def _instead(function: Callable[..., Any]) -> Callable[..., Any]:
     context = cuda_target.typing_context
     context.refresh()
     context._remove_global(function)
-    return overload(function)
+    replaced: Callable[..., Any] = overload(function)
+    return replaced
 
 
 @_instead(np.flatnonzero)
@@ -212,7 +213,17 @@ def _unary(function: Callable[[float], Any]) -> Callable[..., Any]:
 
 
 # Plain arithmetic is written out as for the CPU.
-for _ufunc in (np.add, np.subtract, np.multiply, np.true_divide, np.divide, np.negative, np.isfinite, np.isnan):
-    ufuncs.ufunc_db().setdefault(_ufunc, get_ufunc_info(_ufunc))
+_arithmetic: tuple[Any, ...] = (
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.true_divide,
+    np.divide,
+    np.negative,
+    np.isfinite,
+    np.isnan,
+)
+for _each in _arithmetic:
+    ufuncs.ufunc_db().setdefault(_each, get_ufunc_info(_each))
 for _ufunc, _function in ((np.sqrt, math.sqrt), (np.floor, math.floor), (np.ceil, math.ceil)):
     ufuncs.ufunc_db().setdefault(_ufunc, {"d->d": _unary(_function)})

@@ -1,0 +1,3 @@
+from typing import Any
+
+def get_ufunc_info(ufunc: Any) -> dict[str, Any]: ...
