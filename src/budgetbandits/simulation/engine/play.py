@@ -49,7 +49,7 @@ from budgetbandits.simulation.engine.world import (
     supply_cost,
 )
 
-__all__ = ["RunState", "play_any", "play_on"]
+__all__ = ["RunState", "play_any", "play_stepwise"]
 
 _PULLS_MOST: Final = 1e15  # more than any run makes
 
@@ -350,6 +350,32 @@ def finish(world: World, state: RunState, culprit: int) -> Outcome:
 @allocating
 def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     """Play a run with any policy, asking it at every pull about what the memory holds."""
+    # As `play_stepwise`, written out: to hand world and state to a function takes a microsecond.
+    state = begin(world, memory, policy.grid())
+    arms = state.past.arms
+    take_stock(world, state, world.supplies, state.arms.resources)
+    while goes_on(world, state):
+        now = moment(world, memory, state)
+        if state.money[2] > now.budget_left:  # and so it may be declined
+            decline(world, state)
+            continue
+        arm = int(policy.choose(arms, now, choice_number(world, state)))
+        if arm == len(world.prices) and may_decline(world.requested):
+            decline(world, state)
+            continue
+        if not can_pull(world, state, arm, now.budget_left):
+            return finish(world, state, arm)
+        learns = policy.learns(arms, now)
+        policy.take_note(arms, now, arm)
+        memory.begin(state.past, arm, state.counts[0])
+        pull_arm(policy, world, memory, state, arm, learns)
+        take_stock(world, state, world.supplies, state.arms.resources)
+    return finish(world, state, NO_ARM)
+
+
+@allocating
+def play_stepwise(policy: Policy, memory: Memory, world: World) -> Outcome:
+    """Do as `play_any` does, in a function for each request: on a GPU, what it has taken is given back after it."""
     state = begin(world, memory, policy.grid())
     take_stock(world, state, world.supplies, state.arms.resources)
     culprit = NO_ARM

@@ -1,6 +1,6 @@
 """The kernel for all that no warp plays: each thread plays a run by itself, pull by pull.
 
-It calls what the CPU calls, `play_any`. So it plays every policy that can be compiled, whatever there is to heed:
+It calls what the CPU calls, `play_any` in steps. So it plays every policy that can be compiled, whatever there is to heed:
 requests, several resources, limits, random costs, rewards that change. A warp plays a run sooner, but has to know how.
 """
 
@@ -20,7 +20,7 @@ from budgetbandits.policies.memories import Memory
 from budgetbandits.simulation.engine.batch import Make
 from budgetbandits.simulation.engine.compiler import SpecType
 from budgetbandits.simulation.engine.cuda.arena import use_as_stack
-from budgetbandits.simulation.engine.play import begin, play_any
+from budgetbandits.simulation.engine.play import begin, play_stepwise
 from budgetbandits.simulation.engine.world import NO_ARM, Outcome, Outcomes, World
 
 __all__ = ["STOPPED", "bytes_of_stack", "outcomes_for", "player_with", "put_together"]
@@ -45,7 +45,7 @@ def player_with(stack: int) -> Callable[..., None]:
         if mine < len(outcomes.culprit):
             use_as_stack(cuda.local.array(size, types.float64))
             outcomes.culprit[mine] = STOPPED  # unless it comes to its end
-            note_outcome(play_any(policy, memory, in_run(worlds, mine)), outcomes, mine)
+            note_outcome(play_stepwise(policy, memory, in_run(worlds, mine)), outcomes, mine)
 
     return play_alone
 
