@@ -1,7 +1,8 @@
 """The kernel for all that no warp plays: each thread plays a run by itself, pull by pull.
 
-It calls what the CPU calls, `play_any` in steps. So it plays every policy that can be compiled, whatever there is to heed:
-requests, several resources, limits, random costs, rewards that change. A warp plays a run sooner, but has to know how.
+It calls what the CPU calls, `play_any` in steps. So it plays every policy that can be compiled, whatever there is to
+heed: requests, several resources, limits, random costs, rewards that change. A warp plays a run sooner, but has to know
+how.
 """
 
 import functools
