@@ -504,7 +504,7 @@ class TestSchema:
         yield backend
         backend.close()
 
-    def test_the_migrations_make_the_tables_that_the_statements_use(self, backend: SqlBackend) -> None:
+    def test_the_tables_are_those_that_the_statements_use(self, backend: SqlBackend) -> None:
         with backend.engine.connect() as connection:
             context = MigrationContext.configure(connection, opts={"version_table": schema.VERSION_TABLE})
             assert compare_metadata(context, schema.metadata) == []

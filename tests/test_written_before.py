@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, MetaData, create_engine
+from sqlalchemy import Connection, Engine, MetaData, create_engine, inspect
 
 import budgetbandits as bb
 from budgetbandits.campaigns.sql.postgresql import SCHEMA
@@ -113,6 +113,66 @@ def test_so_is_a_store_of_each_version_since(version: str, tmp_path: Path) -> No
             assert ads.verify().entries > SCHEMAS[version][name][0]
 
 
+def test_a_new_store_is_what_the_migrations_make(url: str) -> None:
+    bb.open_store(url).close()
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        created = structure(connection)
+        assert {"campaigns", "entries", "snapshots", "tokens", "schema_version"} == set(created["columns"])
+        assert any("a journal is only ever appended to" in str(text) for _, text in created["written"])
+        remove_all(connection)
+        migrate_to("head", connection)
+        assert structure(connection) == created
+    engine.dispose()
+
+
+def structure(connection: Connection) -> dict[str, Any]:
+    """Return all that a database says of its tables: columns in their order, keys, constraints, indices, triggers."""
+    seen = inspect(connection)
+    details = {
+        what: {name: sorted(map(str, getattr(seen, f"get_{what}")(name))) for name in seen.get_table_names()}
+        for what in ("foreign_keys", "unique_constraints", "check_constraints")
+    }
+    columns = {
+        name: [*map(str, seen.get_columns(name)), str(seen.get_pk_constraint(name))] for name in seen.get_table_names()
+    }
+    written = {tuple(row) for row in connection.exec_driver_sql(WRITTEN[connection.dialect.name])}
+    return {**details, "columns": columns, "written": written}
+
+
+WRITTEN = {  # indices and triggers as the database itself writes them, and which tables have no row numbers
+    "sqlite": """
+        SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'index')
+        UNION SELECT name, wr FROM pragma_table_list
+    """,
+    "postgresql": f"""
+        SELECT pg_get_triggerdef(oid), pg_get_functiondef(tgfoid) FROM pg_trigger
+        WHERE tgrelid = '{SCHEMA}.entries'::regclass AND NOT tgisinternal
+        UNION SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = '{SCHEMA}'
+    """,
+}
+
+
+def remove_all(connection: Connection) -> None:
+    """Leave an empty database."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"DROP SCHEMA {SCHEMA} CASCADE")
+        connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
+        return
+    there = MetaData()
+    there.reflect(connection)
+    there.drop_all(connection)
+
+
+def migrate_to(version: str, connection: Connection) -> None:
+    """Set up an empty database by the steps from version to version."""
+    config = Config()
+    config.set_main_option("script_location", "budgetbandits.campaigns.sql:migrations")
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, version)
+
+
 def engine_of(address: str) -> Engine:
     where = {"options": f"-c search_path={SCHEMA}"} if address.startswith("postgresql") else {}
     return create_engine(address, connect_args=where)
@@ -133,14 +193,10 @@ def contents(address: str) -> dict[str, list[tuple[Any, ...]]]:
 
 def copy_to(address: str) -> None:
     """Set up a database as it was before, and copy the campaigns into it."""
-    config = Config()
-    config.set_main_option("script_location", "budgetbandits.campaigns.sql:migrations")
-    config.set_main_option("path_separator", "os")
     engine = engine_of(address)
     with engine.begin() as connection:
         connection.exec_driver_sql(f"CREATE SCHEMA {SCHEMA}")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+        migrate_to("0001", connection)
         for table in ("campaigns", "entries"):
             rows = contents(f"sqlite:///{BEFORE}/campaigns.db")[table]
             kinds = MetaData()

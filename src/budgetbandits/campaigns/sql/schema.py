@@ -1,4 +1,7 @@
-"""The tables, and the migrations (by Alembic) that create them or upgrade an older version."""
+"""The tables, and the migrations (by Alembic) that upgrade an older version.
+
+A new database gets the tables as they are now, in one step; `migrations` has all steps from the first version on.
+"""
 
 import re
 from collections.abc import Sequence
@@ -6,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, get_type_hints
 
 from sqlalchemy import (
+    DDL,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -16,10 +20,15 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    PrimaryKeyConstraint,
     Row,
+    String,
     Table,
     Text,
+    event,
+    insert,
     inspect,
+    select,
 )
 
 from budgetbandits.campaigns.backend import CampaignRecord, TokenRecord, Totals
@@ -49,6 +58,13 @@ _TYPES: Final = tuple((get_type_hints(Entry) | {"kind": str}).values())  # of th
 
 metadata = MetaData()
 
+_version = Table(  # as Alembic makes it, and beside `metadata`, as it is not ours
+    VERSION_TABLE,
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
+)
+
 campaigns = Table(
     "campaigns",
     metadata,
@@ -62,9 +78,9 @@ campaigns = Table(
     Column("reserved", BigInteger, nullable=False),
     Column("is_closed", Boolean, nullable=False),
     Column("further", Text),
-    Column("overrun", BigInteger, nullable=False),
-    Column("head", Text, nullable=False),
-    Column("adopted", BigInteger, nullable=False),
+    Column("overrun", BigInteger, nullable=False, server_default="0"),
+    Column("head", Text, nullable=False, server_default=""),
+    Column("adopted", BigInteger, nullable=False, server_default="0"),
     CheckConstraint("spent >= 0 AND reserved >= 0 AND spent + reserved <= budget", name="budget_is_kept"),
 )
 
@@ -87,11 +103,35 @@ entries = Table(
     Column("note", Text),
     Column("terms", Text),
     Column("actor", Text),
+    sqlite_with_rowid=False,
 )
 
 # NULL differs from NULL in both databases, so entries without a key do not clash.
 Index("one_answer_a_key", entries.c.campaign, entries.c.key, entries.c.part, unique=True)
 Index("entries_of_a_pull", entries.c.campaign, entries.c.pull)
+
+_GUARDS: Final = {
+    "sqlite": [
+        f"""
+        CREATE TRIGGER entries_never_{verb.lower()} BEFORE {verb} ON entries
+        BEGIN SELECT RAISE(ABORT, 'a journal is only ever appended to'); END
+        """
+        for verb in ("UPDATE", "DELETE")
+    ],
+    "postgresql": [
+        """
+        CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'a journal is only ever appended to'; END $$
+        """,
+        """
+        CREATE TRIGGER entries_never_change BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
+        FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+        """,
+    ],
+}
+for _dialect, _guards in _GUARDS.items():
+    for _guard in _guards:
+        event.listen(entries, "after_create", DDL(_guard).execute_if(dialect=_dialect))
 
 snapshots = Table(
     "snapshots",
@@ -170,9 +210,9 @@ def token_of(row: Row[Any]) -> TokenRecord:
 
 def version_of(connection: Connection) -> str | None:
     """Return the version of the schema, or None if there is none yet."""
-    from alembic.migration import MigrationContext
-
-    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return connection.execute(select(_version.c.version_num)).scalar_one_or_none()
 
 
 def check_version(version: str | None, where: str) -> None:
@@ -212,11 +252,22 @@ def migrate(connection: Connection, where: str) -> None:
         If it is of a version that this package does not know, or has tables and does not say of which version.
     """
     current = version_of(connection)
-    if current == NEWEST:
-        return
-    if current is None and set(inspect(connection).get_table_names()) - {VERSION_TABLE}:
+    if current is None:
+        _create(connection, where)
+    elif current != NEWEST:
+        _upgrade(connection, current, where)
+
+
+def _create(connection: Connection, where: str) -> None:
+    if set(inspect(connection).get_table_names()) - {VERSION_TABLE}:
         raise WrongStore(f"{where} is damaged (its schema version is missing): restore it from a copy")
-    # Loaded only when there is something to do: most stores are up to date.
+    _version.create(connection, checkfirst=True)
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(insert(_version).values(version_num=NEWEST))
+
+
+def _upgrade(connection: Connection, current: str, where: str) -> None:
+    # Loaded only where there is something to upgrade: that takes as long as all else that a store needs.
     from alembic import command
     from alembic.config import Config
     from alembic.script import ScriptDirectory
@@ -226,6 +277,6 @@ def migrate(connection: Connection, where: str) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    if current is not None and current not in known:
+    if current not in known:
         raise _too_new(current, where)
     command.upgrade(config, "head")
