@@ -321,8 +321,9 @@ class AskTellContract(ABC):
             if pull is None or chance.random() < 0.5:
                 settled = chance.choice(arms.pending)
                 arms.tell(settled, chance.random(), settled.cost)
-            assert arms.money.left >= 0
-            assert arms.money.budget == arms.money.spent + arms.money.reserved + arms.money.left
+            money = arms.money
+            assert money.left >= 0
+            assert money.budget == money.spent + money.reserved + money.left
         assert arms.money.left < Decimal("0.10")
 
     # A number of requests
@@ -697,9 +698,10 @@ def _play(arms: AskTell, chance: Random, asked: Sequence[Pull] = ()) -> tuple[di
             else:
                 costs[settled.id] = _cost_drawn(settled, chance)
                 arms.tell(settled, 0 if settled.arm == SKIP else chance.random(), costs[settled.id])
+        pending = arms.pending
         for name, money in arms.resources.items():
             assert money.left == money.budget - sum(cost[name] for cost in costs.values()) >= 0
-            assert money.reserved == sum((each.costs[name] for each in arms.pending), Decimal(0))
+            assert money.reserved == sum((each.costs[name] for each in pending), Decimal(0))
     used = {name: sum((cost[name] for cost in costs.values()), Decimal(0)) for name in UNITS}
     return used, Counter(pull.arm for pull in held.values())
 

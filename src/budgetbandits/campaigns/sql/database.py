@@ -15,6 +15,7 @@ from budgetbandits.campaigns.backend import Backend, CampaignRecord, TokenTable,
 from budgetbandits.campaigns.journal import Entry, Journal, Snapshot
 from budgetbandits.campaigns.sql.schema import (
     NEWEST,
+    RECORD,
     campaigns,
     check_version,
     entries,
@@ -39,7 +40,8 @@ from budgetbandits.errors import (
 __all__ = ["SqlBackend"]
 
 # Statements are built once: that takes SQLAlchemy longer than SQLite needs to run them.
-_RECORD = select(campaigns)
+_RECORD = select(*RECORD)
+_RECORD_OF_NAME = _RECORD.where(campaigns.c.name == bindparam("name"))
 _TOTALS = select(*(campaigns.c[name] for name in Totals._fields)).where(campaigns.c.id == bindparam("campaign"))
 _ENTRIES = select(*list(entries.c)[1:]).where(entries.c.campaign == bindparam("campaign"))
 _PAGE = (
@@ -51,6 +53,7 @@ _PAGE = (
 # Numbers first: SQLite would rather read through the whole journal than look up whole entries by an index.
 _KEYS_TOGETHER: Final = 32  # looked up by one statement, which is prepared once
 _NUMBERS = select(entries.c.number).where(entries.c.campaign == bindparam("campaign"))
+_NUMBER_OF_KEY = _NUMBERS.where(entries.c.key == bindparam("key"))
 _OF_PULL = _ENTRIES.where(entries.c.number.in_(_NUMBERS.where(entries.c.pull == bindparam("pull"))))
 _OF_KEY = _ENTRIES.where(entries.c.number.in_(_NUMBERS.where(entries.c.key == bindparam("key"))))
 _KEYS = select(entries.c.key).where(
@@ -68,6 +71,9 @@ _SET_TOTALS = (
     )
     .ordered_values(*((campaigns.c[name], bindparam(f"new_{name}")) for name in Totals._fields))
 )
+
+# What SQLAlchemy makes of a statement for a database: that takes longer than to open a file.
+_PLAIN: dict[tuple[ClauseElement, str], str] = {}
 
 
 class Ran(NamedTuple):
@@ -95,10 +101,11 @@ class SqlBackend(Backend):
         self.where = where
         self._read_only = read_only
         # For `run`: all that a request needs in the usual case.
+        self._record_statement = self._plain(_RECORD_OF_NAME)
         self.totals_statement = self._plain(_TOTALS)
         self.set_totals_statement = self._plain(_SET_TOTALS)
         self.page_statement = self._plain(_PAGE)
-        self.key_statement = self._plain(_NUMBERS.where(entries.c.key == bindparam("key")))
+        self.key_statement = self._plain(_NUMBER_OF_KEY)
         self.keys_statement = self._plain(_KEYS)
         self._append_statements: dict[int, str] = {}
         self._driver_error: Any = engine.dialect.loaded_dbapi.Error
@@ -107,7 +114,10 @@ class SqlBackend(Backend):
 
     def _plain(self, statement: ClauseElement) -> str:
         """Return a statement as the driver takes it, with the values in the order in which they are written."""
-        return str(statement.compile(dialect=self.engine.dialect))
+        dialect = self.engine.dialect
+        if (statement, dialect.name) not in _PLAIN:
+            _PLAIN[statement, dialect.name] = str(statement.compile(dialect=dialect))
+        return _PLAIN[statement, dialect.name]
 
     def append_statement(self, width: int) -> str:
         """Return the statement that appends entries by their first fields, so many; the others are null."""
@@ -192,12 +202,12 @@ class SqlBackend(Backend):
     def find(self, name: str) -> CampaignRecord:
         """Return the campaign of that name."""
         with self.reading() as connection:
-            row = connection.execute(_RECORD.where(campaigns.c.name == name)).one_or_none()
-        if row is None:
+            rows = self.run(connection, self._record_statement, (name,)).rows
+        if not rows:
             raise NoSuchCampaign(
                 f"there is no campaign named {name!r} in {self.where}: create it, or see which there are"
             )
-        return self._record(row)
+        return self._record(rows[0])
 
     @undisturbed
     def list(self) -> Sequence[CampaignRecord]:
@@ -237,7 +247,7 @@ class SqlBackend(Backend):
             raise StoreUnavailable(f"the store {self.where} was closed: open it again")
         check_process(self._process)
 
-    def _record(self, row: Row[Any]) -> CampaignRecord:
+    def _record(self, row: Sequence[Any]) -> CampaignRecord:
         try:
             return record_of(row)
         except ValueError as error:

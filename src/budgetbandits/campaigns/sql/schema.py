@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Final, get_type_hints
 
 from sqlalchemy import (
-    DDL,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -25,7 +24,6 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    event,
     insert,
     inspect,
     select,
@@ -38,6 +36,7 @@ from budgetbandits.errors import StoreUnavailable, WrongStore
 
 __all__ = [
     "NEWEST",
+    "RECORD",
     "VERSION_TABLE",
     "campaigns",
     "check_version",
@@ -110,7 +109,7 @@ entries = Table(
 Index("one_answer_a_key", entries.c.campaign, entries.c.key, entries.c.part, unique=True)
 Index("entries_of_a_pull", entries.c.campaign, entries.c.pull)
 
-_GUARDS: Final = {
+_GUARDS: Final = {  # what keeps the journal from being changed
     "sqlite": [
         f"""
         CREATE TRIGGER entries_never_{verb.lower()} BEFORE {verb} ON entries
@@ -129,9 +128,6 @@ _GUARDS: Final = {
         """,
     ],
 }
-for _dialect, _guards in _GUARDS.items():
-    for _guard in _guards:
-        event.listen(entries, "after_create", DDL(_guard).execute_if(dialect=_dialect))
 
 snapshots = Table(
     "snapshots",
@@ -159,13 +155,21 @@ _IN_FORCE: Final = tokens.c.revoked.is_(None)
 Index("one_name_in_force", tokens.c.name, unique=True, sqlite_where=_IN_FORCE, postgresql_where=_IN_FORCE)
 
 
-def record_of(row: Row[Any]) -> CampaignRecord:
-    """Convert a row of `campaigns`."""
-    numbers = (row.id, row.created, row.budget, row.entries, row.spent, row.reserved, row.overrun, row.adopted)
-    if not all(isinstance(number, int) for number in numbers) or not is_moment(row.created):
-        raise ValueError(f"the campaign {row.name!r} has no numbers where they belong")
-    totals = Totals(*(getattr(row, name) for name in Totals._fields))
-    return CampaignRecord(row.id, row.name, row.created, row.settings, totals, row.adopted)
+RECORD: Final = (
+    *(campaigns.c[name] for name in ("id", "name", "created", "settings", "adopted")),
+    *(campaigns.c[name] for name in Totals._fields),
+)
+"""The columns of which `record_of` takes a row."""
+
+
+def record_of(row: Sequence[Any]) -> CampaignRecord:
+    """Convert a row of `campaigns` with the columns of `RECORD`."""
+    number, name, created, settings, adopted, *rest = row
+    totals = Totals(*rest)
+    numbers = (number, created, adopted, *totals[:4], totals.budget)
+    if not all(isinstance(each, int) for each in numbers) or not is_moment(created):
+        raise ValueError(f"the campaign {name!r} has no numbers where they belong")
+    return CampaignRecord(number, name, created, settings, totals._replace(is_closed=bool(totals.is_closed)), adopted)
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
@@ -263,6 +267,8 @@ def _create(connection: Connection, where: str) -> None:
         raise WrongStore(f"{where} is damaged (its schema version is missing): restore it from a copy")
     _version.create(connection, checkfirst=True)
     metadata.create_all(connection, checkfirst=False)
+    for guard in _GUARDS[connection.dialect.name]:
+        connection.exec_driver_sql(guard)
     connection.execute(insert(_version).values(version_num=NEWEST))
 
 
