@@ -61,7 +61,7 @@ def check_books(url: str, folder: Path) -> Decimal:
 
 
 def test_32_processes_spend_a_budget_that_runs_out_in_the_middle(url: str, tmp_path: Path) -> None:
-    run_crowd(url, tmp_path, budget=40, workers=32, kills=0)
+    run_crowd(url, tmp_path, budget=20, workers=32, kills=0)
     assert 0 <= check_books(url, tmp_path) < Decimal("0.10")  # what pays no arm
 
 
