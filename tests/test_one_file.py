@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,26 +54,48 @@ import budgetbandits as bb
 from budgetbandits.campaigns.sql import names
 
 names._place_of = lambda path: names._BEGIN + 7   # the file alone is mounted in another folder
-try:
-    bb.open_store(sys.argv[1], read_only=sys.argv[2] == "read").close()
-except bb.errors.StoreUnavailable as error:
-    print(error)
+for line in sys.stdin:
+    mode, url = line.split()
+    try:
+        bb.open_store(url, read_only=mode == "read").close()
+    except bb.errors.StoreUnavailable as error:
+        print(error, flush=True)
+    else:
+        print("opened", flush=True)
 """
 
 
+@pytest.fixture(scope="module")
+def opened_in_a_container() -> Iterator[Callable[[str, str], str]]:
+    """Return what another process, for all tests here, says when it opens a file: ``opened``, or why not."""
+    command = [sys.executable, "-c", IN_A_CONTAINER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as container:
+        asked, answers = container.stdin, container.stdout
+        assert asked is not None
+        assert answers is not None
+
+        def opened(mode: str, url: str) -> str:
+            print(mode, url, file=asked)
+            return answers.readline().strip()
+
+        yield opened
+        asked.close()
+
+
 @pytest.mark.parametrize("mode", ["write", "read"])
-def test_so_is_a_file_that_is_in_use_by_another_name(url: str, mode: str) -> None:
-    command = [sys.executable, "-c", IN_A_CONTAINER, url, mode]
+def test_so_is_a_file_that_is_in_use_by_another_name(
+    url: str, mode: str, opened_in_a_container: Callable[[str, str], str]
+) -> None:
     with bb.open_store(url) as store:
         new_campaign(store).ask()
-        refused = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert "is in use by another name, such as a mount of this file alone" in refused.stdout
+        refused = opened_in_a_container(mode, url)
+        assert "is in use by another name, such as a mount of this file alone" in refused
         assert store.open("ads").verify().entries == 1
         with bb.open_store(url) as again:  # which lets go of it, and this one still holds it
             again.open("ads").ask()
-        assert "another name" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert "another name" in opened_in_a_container(mode, url)
         assert store.open("ads").verify().entries == 2
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
+    assert opened_in_a_container(mode, url) == "opened"
 
 
 def test_a_file_system_without_locks_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
