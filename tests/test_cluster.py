@@ -19,7 +19,8 @@ from budgetbandits.studies.imports import import_files
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 FAMILY = bb.paper_family("moderate", arms=20)
-POLICIES: dict[str, bb.Policy] = {"KUBE": bb.kube(1 / 40), "eps-first": bb.epsilon_first(0.1)}
+# What compiles soonest.
+POLICIES: dict[str, bb.Policy] = {"SOAAv": bb.policies.above_average(), "eps-first": bb.epsilon_first(0.1)}
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +35,9 @@ def rows(runs: int, engine: str | Client | None = None) -> list[dict[str, object
 
 
 def test_the_rows_are_those_of_threads(cluster: LocalCluster) -> None:
+    expected = rows(6)  # first: what is compiled here, the workers find on the disk
     address = cluster.scheduler_address.removeprefix("tcp://")
-    assert rows(6, engine=f"dask://{address}") == rows(6)
+    assert rows(6, engine=f"dask://{address}") == expected
 
 
 def test_a_killed_worker_changes_nothing(cluster: LocalCluster) -> None:

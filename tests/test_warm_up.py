@@ -29,10 +29,11 @@ def run(program: str) -> str:
 def test_simulations_of_what_was_warmed_up_begin_at_once() -> None:
     program = (
         "import budgetbandits as bb\n"
-        "bb.warm_up({'KUBE': bb.kube(), 'recommended': bb.recommended()}, progress=False)\n"
+        "mean = bb.policies.above_average()\n"  # compiles soonest, and so does the other one
+        "bb.warm_up({'eps-first': bb.epsilon_first(0.1), 'SOAAv': mean}, progress=False)\n"
         f"{NOTHING_LEFT}"
         "family = bb.paper_family('moderate', arms=5)\n"
-        "print(len(bb.simulate(family, {'a': bb.kube(0.5), 'b': bb.recommended()}, [100, 200], runs=2, trace=3)))\n"
+        "print(len(bb.simulate(family, {'a': bb.epsilon_first(0.5), 'b': mean}, [100, 200], runs=2, trace=3)))\n"
     )
     assert run(program) == "8"
 
