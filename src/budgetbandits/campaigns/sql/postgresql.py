@@ -54,6 +54,7 @@ class PostgresqlBackend(SqlBackend):
             url.set(drivername="postgresql+psycopg"),
             connect_args={"options": options} | {name: url.query.get(name, value) for name, value in _NETWORK.items()},
             paramstyle="format",
+            use_native_hstore=False,  # which would be looked up by every store that is opened, and none uses it
             pool_pre_ping=True,  # after a restart of the server, the next request reconnects
         )
         where = str(url.set(query={}))  # the query may contain a password, too
