@@ -275,18 +275,6 @@ def two_moment_divergence(m: float, v: float, u: float) -> float:
     return coin_divergence(v / spread, (u - m + v / (1 - m)) * (1 - m) / spread)
 
 
-def largest_mean(divergence: Callable[[float], float], start: float, level: float) -> float:
-    """Return the largest u in [start, 1] whose divergence does not exceed the level, by halving."""
-    low, high = start, 1.0
-    if divergence(high) <= level:
-        return high
-    if level == 0:
-        return start  # a divergence so near to it that it is rounded to 0 is none
-    while low < (middle := (low + high) / 2) < high:  # as long as there is a number between
-        low, high = (middle, high) if divergence(middle) <= level else (low, middle)
-    return low
-
-
 Exploration = Callable[[Account, int], float]
 """How much evidence against a mean is needed to rule it out."""
 
@@ -427,13 +415,35 @@ def learned_top(account: Account) -> float:
 
 
 @cache
-def coin_upper(m: float, level: float) -> float:
-    return largest_mean(lambda u: coin_divergence(m, u), m, level)
+def coin_upper(p: float, level: float) -> float:
+    """Return the largest q in [p, 1] with kl(p, q) = p ln p + (1 - p) ln(1 - p) - p ln q - (1 - p) ln(1 - q) <= level.
+
+    By halving. It is most of what all tests of twins cost, so the half without q is not computed at each step again.
+    """
+    if p == 1 or level == 0:
+        return p  # a divergence so near to it that it is rounded to 0 is none
+    without_q = level + coin_entropy(p)
+    low, high = p, 1.0
+    while low < (middle := (low + high) / 2) < high:  # as long as there is a number between
+        if -p * math.log(middle) - (1 - p) * math.log(1 - middle) <= without_q:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def coin_entropy(p: float) -> float:
+    return -total(share * math.log(share) for share in (p, 1 - p) if share > 0)
 
 
 @cache
 def two_moment_upper(m: float, v: float, level: float) -> float:
-    return 1.0 if m == 1 else largest_mean(lambda u: two_moment_divergence(m, v, u), m, level)
+    """Return the largest u in [m, 1] with D2(m, v, u) <= level: D2 is the divergence of two coins."""
+    if m == 1:
+        return 1.0
+    spread = (1 - m) ** 2 + v
+    # The second coin is (u - m + v / (1 - m)) (1 - m) / spread.
+    return min(max(m, m + (coin_upper(v / spread, level) * spread - v) / (1 - m)), 1.0)
 
 
 def saved_moments(arm: Arm) -> tuple[float, float]:
@@ -449,7 +459,7 @@ def saved_moments(arm: Arm) -> tuple[float, float]:
 def best_share(ratio: Callable[[float], float], level: float) -> float:
     """Return the largest ratio, on a grid of shares of the level, and on finer ones around the best."""
     low, high, best = 0.0, level, 0.0
-    for _ in range(6):
+    for _ in range(5):
         parts = [low + (high - low) * k / 20 for k in range(21)]
         ratios = list(map(ratio, parts))
         k = ratios.index(max(ratios))
