@@ -38,7 +38,10 @@ SHIFTED = [
 ]
 
 COSTS: list[SteadyLaw | float] = [Rising(1, 3), 2]
-RANDOM_COSTS = bb.Problem(COSTS, [Rising(0, 1), Shifted(bb.Uniform(0, 0.5), 1, True)])
+SECOND = Shifted(bb.Uniform(0, 0.5), 1, True)
+# All runs are on costs and rewards of these classes, and share their machine code: with others it would be compiled
+# once more.
+PROBLEM = bb.Problem(COSTS, [Rising(0, 1), SECOND])
 
 
 def runs_of(problem: bb.Problem, policy: bb.Policy, budget: float = 60, **options: Any) -> bb.Runs:
@@ -62,7 +65,9 @@ class TestDraws:
         table = compiled(tabulate([law]))
         assert laws_in(table) == (law,)
         entry: Any = compile_entry(engine_laws.draw_once, frozenset(classes_of(law)))
-        assert [entry(table.others, table.parameters[0], u) for u in LEVELS] == [law.quantile(u) for u in LEVELS]
+        draws = [entry(table.others, table.parameters[0], u) for u in LEVELS]
+        # In Python, too, where another law of the problem cannot be compiled.
+        assert draws == [law.quantile(u) for u in LEVELS] == [draw_from(table, 0, u) for u in LEVELS]
 
     def test_a_field_may_be_named_as_a_method_of_another_spec_is(self) -> None:
         @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class TestDraws:
             def quantile(self, u: float) -> float:
                 return self.choose[int(u * len(self.choose))]
 
-        runs_of(bb.Problem([1], [bb.Bernoulli(0.5)]), bb.policies.above_average())  # its `choose` is a method
+        runs_of(PROBLEM, SOONEST)  # its `choose` is a method
         law = Listed(0, 1)
         table = compiled(tabulate([law]))
         entry: Any = compile_entry(engine_laws.draw_once, frozenset(classes_of(law)))
@@ -103,17 +108,17 @@ class TestDraws:
 
 class TestSimulations:
     def test_rewards_are_the_twins(self) -> None:
-        problem = bb.Problem([1, 2], [Rising(0, 1), bb.Bernoulli(0.5)])
-        runs = runs_of(problem, SOONEST)
+        runs = runs_of(PROBLEM, SOONEST)
         for run in range(3):
-            rising_pulls, coin_pulls = runs["arm_pulls"][run]
+            rising_pulls, shifted_pulls = runs["arm_pulls"][run]
             rewards = [rising(0, 1, uniform(7, REWARD, run, 0, count)) for count in range(rising_pulls)]
-            rewards += [float(uniform(7, REWARD, run, 1, count) > 0.5) for count in range(coin_pulls)]
+            rewards += [0.5 + 0.5 * uniform(7, REWARD, run, 1, count) for count in range(shifted_pulls)]
+            assert min(rising_pulls, shifted_pulls) > 0
             assert runs["reward"][run] == pytest.approx(math.fsum(rewards), rel=1e-12)
 
     def test_costs_are_the_twins(self) -> None:
-        assert RANDOM_COSTS.price_list(10).unit.base == 2
-        runs = runs_of(RANDOM_COSTS, SOONEST)
+        assert PROBLEM.price_list(10).unit.base == 2
+        runs = runs_of(PROBLEM, SOONEST)
         for run in range(3):
             rising_pulls, known_pulls = runs["arm_pulls"][run]
             costs = [rising(1, 3, uniform(7, CHARGE, run, 0, count)) for count in range(rising_pulls)]
@@ -121,7 +126,7 @@ class TestSimulations:
             assert runs["spent"][run] == pytest.approx(math.fsum(costs) + 2 * known_pulls, rel=1e-9)
 
     def test_a_run_is_the_live_learners(self) -> None:
-        problem = RANDOM_COSTS
+        problem = PROBLEM
         runs = runs_of(problem, SOONEST)
         for run in range(3):
             learner = bb.Learner.for_problem(problem, SOONEST, 60, seed=7, run=run)
@@ -140,7 +145,7 @@ class TestSimulations:
     def test_what_cannot_be_compiled_runs_in_python_with_one_warning(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(engine_laws, "_warned", set())
         engine_laws._rewritten.cache_clear()
-        slow, quick = (bb.Problem([1, 2], [law, bb.Bernoulli(0.5)]) for law in (Spelled(0, 1), Rising(0, 1)))
+        slow = bb.Problem(COSTS, [Spelled(0, 1), SECOND])
         with pytest.warns(
             SlowLawWarning, match=r"Spelled\(low=0, high=1\) cannot be compiled, .*plain Python"
         ) as caught:
@@ -149,7 +154,7 @@ class TestSimulations:
         reason = str(caught[0].message).partition("slower: ")[2]
         assert reason.endswith("(own_laws.py, line 62)")
         assert "\n" not in reason
-        assert rows_of(runs) == rows_of(runs_of(quick, SOONEST))
+        assert rows_of(runs) == rows_of(runs_of(PROBLEM, SOONEST))
 
     def test_a_law_with_many_numbers_runs_in_python(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(engine_laws, "_warned", set())
@@ -158,20 +163,19 @@ class TestSimulations:
             assert compiled(tabulate([law])).others == tabulate([law]).others
 
     def test_laws_that_change(self) -> None:
-        changing = [
-            bb.laws.Switching([(1, Rising(0, 0.5)), (20, bb.Bernoulli(0.5))]),
-            bb.laws.Drifting(Rising(0, 1), bb.Uniform(0, 0.5), start=5, end=30),
-            bb.laws.Seasonal(bb.Bernoulli(0.2), Rising(0.5, 1), period=12),
-        ]
-        slow = [
-            bb.laws.Switching([(1, Spelled(0, 0.5)), (20, bb.Bernoulli(0.5))]),
-            bb.laws.Drifting(Spelled(0, 1), bb.Uniform(0, 0.5), start=5, end=30),
-            bb.laws.Seasonal(bb.Bernoulli(0.2), Spelled(0.5, 1), period=12),
-        ]
-        runs = runs_of(bb.Problem([1, 1, 1], changing), SOONEST)
+        def changing(law: type[Rising]) -> bb.Problem:
+            rewards = [
+                bb.laws.Switching([(1, law(0, 0.5)), (20, bb.Bernoulli(0.5))]),
+                bb.laws.Drifting(law(0, 1), bb.Uniform(0, 0.5), start=5, end=30),
+                bb.laws.Seasonal(bb.Bernoulli(0.2), law(0.5, 1), period=12),
+                bb.laws.Switching([(1, SECOND), (20, bb.Bernoulli(0.5))]),
+            ]
+            return bb.Problem([Rising(1, 3), 1, 1, 1], rewards)
+
+        runs = runs_of(changing(Rising), SOONEST)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SlowLawWarning)
-            assert rows_of(runs) == rows_of(runs_of(bb.Problem([1, 1, 1], slow), SOONEST))
+            assert rows_of(runs) == rows_of(runs_of(changing(Spelled), SOONEST))
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,30 @@ class CompiledLaws(OtherLaws):
         return self.others.draw_other(number - 1, row, u)
 
 
+def law_in_row(law: SteadyLaw, row: Floats) -> SteadyLaw:
+    """Make a law of the type of another from the numbers in a row."""
+    made: SteadyLaw = _made_like(law, iter(row[_SUPPORT:].tolist()))
+    return made
+
+
+def _made_like(example: Any, numbers: Iterator[float]) -> Any:
+    if isinstance(example, Spec):
+        made = object.__new__(type(example))  # some of the fields are computed of others when it is made
+        for field in fields(example):
+            object.__setattr__(made, field.name, _made_like(getattr(example, field.name), numbers))
+        return made
+    if isinstance(example, tuple):
+        return tuple(_made_like(part, numbers) for part in example)
+    return type(example)(next(numbers))
+
+
+@overload(law_in_row, strict=False)
+def _law_in_row(law: Any, row: Any) -> Any:
+    return lambda law, row: _compiled_law_in_row(law, row)
+
+
 @intrinsic
-def law_in_row(typing_context: Any, law: Any, row: Any) -> Any:
-    """Make a law of the type of another from the numbers in a row, in compiled code."""
+def _compiled_law_in_row(typing_context: Any, law: Any, row: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(row)(context, builder, arguments[1])
