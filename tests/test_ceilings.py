@@ -19,7 +19,7 @@ from budgetbandits.policies.promises import has_ceilings, has_floor
 from budgetbandits.policies.state import arm_of
 from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import compile_entry
-from budgetbandits.simulation.engine.dispatch import play_run
+from budgetbandits.simulation.engine.dispatch import call, play_run
 from states import arms_of, now_of
 from test_play import (
     GO_ON,
@@ -145,16 +145,18 @@ def test_a_compiled_index_says_the_same(index: bb.indices.ScalarIndex) -> None:
     ],
     ids=repr,
 )
-def test_ceilings_decide_as_the_compiled_scan(index: bb.indices.Index, oracle: bb.oracles.Oracle) -> None:
+def test_compiled_ceilings_decide_as_the_scan(index: bb.indices.Index, oracle: bb.oracles.Oracle) -> None:
     chance = Random(4)
-    for run, (problem, bill) in enumerate(some_problems(4, 800, 100)):
+    for run, (problem, bill) in enumerate(some_problems(2, 300, 150)[:120]):
         policy = bb.IndexPolicy(index, oracle, clip=chance.random() < 0.5, lazy=chance.random() < 0.7)
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
         plain = scanned(policy, world_of(problem, bill, 7, run))
         assert_equal(fast, plain)
 
 
-@pytest.mark.parametrize("index", [bb.indices.UCB1(0.3), bb.indices.HorizonKLUCB(alike=2.0)], ids=repr)
+@pytest.mark.parametrize(
+    "policy", [bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.DensityGreedy(), lazy=True), bb.recommended()], ids=repr
+)
 @pytest.mark.parametrize(
     "family",
     [
@@ -164,10 +166,9 @@ def test_ceilings_decide_as_the_compiled_scan(index: bb.indices.Index, oracle: b
     ],
     ids=repr,
 )
-def test_so_they_do_on_long_runs(family: bb.families.Family, index: bb.indices.Index) -> None:
-    policy = bb.IndexPolicy(index, bb.oracles.Fractional(), lazy=True)
+def test_so_they_do_on_long_runs(family: bb.families.Family, policy: bb.Policy) -> None:
     problem = family.problem(3, 0)
-    bill = problem.price_list(20_000)
+    bill = problem.price_list(10_000)
     fast = play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON)
     assert fast.pulls.sum() > 1000
     assert_equal(fast, scanned(policy, world_of(problem, bill, 7, 0)))
@@ -195,7 +196,7 @@ def test_it_is_the_same_in_plain_python() -> None:
 
 @dataclass(frozen=True)
 class Odd(bb.indices.ScalarIndex):
-    """The mean, with what is to be odd about it: one class, since each takes seconds to compile."""
+    """The mean, with what is to be odd about it."""
 
     falls: float = 0.0  # as time goes by, which breaks the first promise
     despairs: float = 0.0  # rises as the money runs out, which breaks the second one
@@ -256,11 +257,22 @@ def test_nan_is_refused_for_arms_never_tried() -> None:
         bb.Learner(policy, problem.costs, 100, problem.reward_range, seed=1).ask()
 
 
+@pytest.mark.usefixtures("in_python")
 def test_nan_is_refused() -> None:
     policy = bb.IndexPolicy(Odd(unsure_after=5, doubts=0.001), bb.oracles.Fractional())
     assert has_ceilings(Odd(unsure_after=5, doubts=0.001))
     with pytest.raises(PolicyError, match="must give a number, not NaN"):
         bb.simulate(bb.paper_problem("moderate", arms=2, seed=1), policy, 100, runs=1)
+
+
+def test_so_it_is_by_compiled_ceilings() -> None:
+    """With an index of the package, which has machine code already, and a width that it would refuse itself."""
+    index = bb.indices.UCB1()
+    object.__setattr__(index, "width", math.nan)
+    policy = bb.IndexPolicy(index, bb.oracles.CostBlind())
+    world = world_of(WIDE, WIDE.price_list(600.0), 7, 0)
+    with pytest.raises(PolicyError, match="must give a number, not NaN"):
+        call(play_ceilings, (policy, Everything()), policy, index, Everything(), world, True, None, True)
 
 
 def test_an_index_without_a_value_says_so() -> None:

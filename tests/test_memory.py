@@ -14,10 +14,9 @@ import budgetbandits as bb
 from budgetbandits.core.checks import Costs
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies.memories import Everything
-from budgetbandits.simulation.engine.dispatch import call, play_run
-from budgetbandits.simulation.engine.play import play_any
+from budgetbandits.simulation.engine.dispatch import play_run
 from states import asked
-from test_play import GO_ON, NO_MARKS, assert_equal, played_live, some_budget, some_problem, world_of
+from test_play import GO_ON, NO_MARKS, assert_equal, played_live, scanned, some_budget, some_problem, world_of
 
 
 # By ceilings and by the plain scan, one with notes of its own. Every pair costs seconds of compilation.
@@ -62,12 +61,12 @@ def assert_runs_are_the_live_learners(policy: bb.Policy, memory: bb.memories.Mem
 
 def test_ceilings_of_a_window_decide_as_the_scan() -> None:
     policy, chance = bb.recommended(), Random(2)
-    for run in range(200):
+    for run in range(60):
         problem = some_problem(chance, 60)
         bill = problem.price_list(some_budget(chance, problem))
         memory = bb.memories.Window(chance.choice([1, 5, 20, 100, 1000]))
         fast = play_run(bb.Forgetful(policy, memory), problem.tables, bill, 7, run, NO_MARKS, GO_ON)
-        assert_equal(fast, call(play_any, (policy, memory), policy, memory, world_of(problem, bill, 7, run)))
+        assert_equal(fast, scanned(policy, world_of(problem, bill, 7, run), memory))
 
 
 @pytest.mark.usefixtures("in_python")

@@ -62,8 +62,6 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
         BY_CEILINGS,
         KUBE,
         WITH_A_PLAN,
-        bb.policies.omega_ucb(),
-        bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True),
         BY_SCAN,
         bb.thompson(coin=True),
     ],
@@ -74,6 +72,8 @@ def test_a_compiled_run_is_the_live_learners(policy: bb.Policy, problem: bb.Prob
 
 
 BY_INDEX = [
+    bb.policies.omega_ucb(),
+    bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB(4.0)), bb.oracles.Fractional(), clip=True),
     bb.policies.kl_ucb_sc(),
     bb.policies.ucb_bv2(),
     bb.policies.ucb_b2(),
@@ -151,7 +151,7 @@ def some_states() -> Iterator[tuple[bb.policies.Arms, bb.policies.Now]]:
     ],
     ids=repr,
 )
-def test_ceilings_decide_as_the_compiled_scan(policy: bb.IndexPolicy) -> None:
+def test_compiled_ceilings_decide_as_the_scan(policy: bb.IndexPolicy) -> None:
     assert has_ceilings(policy.index)
     chance = Random(8)
     for run in range(60):
@@ -186,7 +186,7 @@ def test_no_run_overspends_or_stops_while_a_greatest_cost_fits(problem: bb.Probl
 
 def test_the_fractional_optimum_is_not_exceeded() -> None:
     """By the mean of 400 runs. By an oracle it is nearly reached; 5 standard errors leave a false alarm of 3e-7."""
-    runs = bb.simulate(REAL, bb.fractional_kube(0.05), 200, runs=400, seed=4)
+    runs = bb.simulate(REAL, bb.kube(0.05), 200, runs=400, seed=4)
     error = runs["expected_reward"].std() / 20
     assert runs["expected_reward"].mean() < REAL.fractional_optimum(200) + 5 * error
     assert runs["expected_reward"].mean() > 0.9 * REAL.fractional_optimum(200)
@@ -423,8 +423,9 @@ class TestLearner:
         with pytest.raises(InvalidAmount, match=r"to (inf|1e400): the greatest must be finite, at most 1.79769e\+308"):
             bb.CostRange(0, greatest)
 
-    def test_many_arms_do_without_the_tournament(self) -> None:
-        learner = bb.Learner(bb.kube(), [bb.CostRange(1, 2)] * 2500, 10, (0, 1), seed=1)
+    def test_many_arms_do_without_the_tournament(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("budgetbandits.live.choosing.TOURNAMENT_ARMS", 1)
+        learner = bb.Learner(bb.kube(), [bb.CostRange(1, 2)] * 3, 10, (0, 1), seed=1)
         learner.tell(asked(learner), 0.5, cost="1")
         assert asked(learner).arm == 1
 
