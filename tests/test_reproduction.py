@@ -54,15 +54,16 @@ def one_panel(out: Path, *options: str, runs: int = 2) -> int:
     To draw takes most of the time; the figures are looked at where all is reproduced.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("budgetbandits.studies.kube_paper.reproduction.picture", lambda *_: DOT)
+        patched.setattr("budgetbandits.studies.kube_paper.reproduction._picture", lambda *_: DOT)
         return reproduce(out, "--families", "moderate", "--readings", "literal", *options, runs=runs)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_times() -> Iterator[None]:
-    """Measure the time of a pull with few arms: what comes out is tested elsewhere."""
+    """Measure the time of a pull with few arms in short runs: what comes out is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("budgetbandits.studies.kube_paper.reproduction._PULL_ARMS", (10, 20))
+        patched.setattr("budgetbandits.studies.kube_paper.reproduction._PULL_BUDGET", 1e4)
         yield
 
 
