@@ -17,6 +17,7 @@ from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies.indices.empirical import empirical_upper, smallest_divergence
 from budgetbandits.policies.indices.kl import kl_upper, two_moment_upper
 from budgetbandits.policies.state import count_reward, fresh_arms
+from budgetbandits.simulation.engine.dispatch import call
 from states import arms_of, now_of
 
 COUNTS = st.lists(st.integers(0, 20), min_size=2, max_size=9).filter(any)
@@ -43,10 +44,9 @@ def test_it_is_the_smallest_divergence_to_a_law_with_such_a_mean(counts: tuple[i
     seen, steps = np.array(counts, float), 400
     least = math.inf
     for low, middle in product(range(steps + 1), repeat=2):
-        if low + middle <= steps:
-            other = np.array([low, middle, steps - low - middle]) / steps
-            if other @ [0, 0.5, 1] >= target - 1e-12:
-                least = min(least, divergence(seen, other))
+        # Of laws on 0, 1/2 and 1.
+        if low + middle <= steps and (0.5 * middle + steps - low - middle) / steps >= target - 1e-12:
+            least = min(least, divergence(seen, np.array([low, middle, steps - low - middle]) / steps))
     found = smallest_divergence(seen, target)
     assert found <= least + 1e-12
     assert found == pytest.approx(least, abs=0.01)
@@ -152,7 +152,18 @@ def test_counts_are_not_forgotten() -> None:
     assert learner._player.learning.arms.histogram.sum() == pytest.approx(4)
 
 
-def test_compiled_it_plays_as_a_learner_does() -> None:
+def test_compiled_rewards_are_counted_the_same() -> None:
+    compiled, plain = (fresh_arms(np.ones(1), np.ones(1), False, np.ones(1, np.int64), 0.0, None, 5) for _ in range(2))
+    for reward in (0.0, 0.1, 0.25, 0.7, 1.0):
+        call(count_reward, (), compiled, 0, reward, 0.0, 1.0)
+        count_reward(plain, 0, reward, 0.0, 1.0)
+    assert compiled.histogram.tolist() == plain.histogram.tolist()
+    assert plain.histogram.sum() == pytest.approx(5)
+
+
+@pytest.mark.usefixtures("in_python")
+def test_a_run_is_what_a_learner_does() -> None:
+    """That the index says the same when it is compiled, test_play has."""
     problem = bb.families.BetaFamily(4).problem(3, 0)
     runs = bb.simulate(problem, bb.policies.kl_ucb_switch(), 200, runs=1, seed=3, exact_optimum=False)
     learner = bb.Learner.for_problem(problem, bb.policies.kl_ucb_switch(), 200, seed=3)

@@ -38,7 +38,7 @@ def test_a_scan_of_lines_is_the_scan_of_all_arms() -> None:
 
 def test_a_compiled_scan_of_lines_is_the_tournament() -> None:
     chance = Random(5)
-    for run, (problem, bill) in enumerate(some_problems(2, 600, 150)):
+    for run, (problem, bill) in enumerate(some_problems(2, 300, 150)):
         policy = chance.choice(BY_LINES)
         expected = play_run(policy, problem.tables, bill, 7, run, np.zeros(0), GO_ON)
         assert_equal(played_alone(policy, problem, bill, run), expected)
