@@ -111,7 +111,9 @@ def test_limits_that_do_not_bind_change_nothing(instance: tuple[list[int], list[
     assert relaxation(values, costs, budget, loose) == pytest.approx(relaxation(values, costs, budget))
 
 
-def test_compiled_it_is_the_same() -> None:
+@pytest.mark.usefixtures("in_python")
+def test_the_solver_for_compiled_code_finds_the_same() -> None:
+    """That it does so when it is compiled, test_oracles has."""
     chance = Random(5)
     for _ in range(50):
         values, costs, budget, limits = random_instance(chance, is_whole=chance.random() < 0.5)
@@ -347,7 +349,7 @@ def assert_runs_are_the_live_learners(policy: bb.Policy) -> None:
 @pytest.mark.parametrize("policy", [bb.kube(0.3), bb.recommended()], ids=repr)
 def test_ceilings_decide_as_the_scan(policy: bb.Policy) -> None:
     chance = Random(2)
-    for run in range(300):
+    for run in range(100):
         problem = with_limits(some_problem(chance, 60), chance)
         bill = problem.price_list(some_budget(chance, problem))
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)

@@ -16,14 +16,12 @@ import budgetbandits as bb
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies.allowance import Allowance, Further
+from budgetbandits.policies.knapsack import SETS_MOST, best_counts, exact
 from budgetbandits.policies.oracles import draw, draw_fractional
-from budgetbandits.simulation.engine.dispatch import call
-from budgetbandits.simulation.engine.play import play_any
 from entries import compiled_for_tests
 from errands import errands, seen_by_oracle
 from reference import Errand
 from states import asked
-from test_play import EVERYTHING, assert_equal, scanned, world_of
 
 ORACLES: list[bb.oracles.Oracle] = [
     bb.oracles.DensityGreedy(),
@@ -163,8 +161,12 @@ class TestRequestsAndResources:
 
 
 def test_compiled_draws_are_the_same() -> None:
-    """With the hull and the linear programme, and what is greedy beyond them; the exact one is built upon them."""
-    entry: Any = compiled_for_tests(drawn)
+    """Of all that calls for a search, in one function, since most of what each takes to compile all of them take.
+
+    With requests and resources these are the hull, the linear programme and what is greedy beyond them, on which the
+    exact one is built. With money alone it is the exact one, and what finds optima, whose sets are the same.
+    """
+    entry: Any = compiled_for_tests(drawn_by_each)
     chance = random.Random(8)
     for _ in range(100):
         arms, resources = chance.randint(1, 9), chance.randint(1, 3)
@@ -176,26 +178,38 @@ def test_compiled_draws_are_the_same() -> None:
             requests=chance.choice([None, 1, 40]),
             skip=chance.random() < 0.5,
         )
-        seen, uniform = seen_by_oracle(errand), chance.random()
-        assert call(draw_fractional, (), *seen, uniform) == draw_fractional(*seen, uniform)
-        question = (bb.oracles.DensityGreedy(), *seen[:2], uniform)
-        assert entry(*question) == drawn(*question)
+        costs = np.array([chance.randint(1, 9) for _ in range(arms)], np.float64)
+        limits = np.full(arms, chance.choice([2, 100, UNLIMITED]))
+        money = Allowance(costs, float(chance.randint(9, 60)), limits, None)
+        question = (*seen_by_oracle(errand), money, chance.random())
+        compiled, plain = (
+            draw(bb.oracles.DensityGreedy(), bb.oracles.Exact(), *question) for draw in (entry, drawn_by_each)
+        )
+        assert compiled[:3] == plain[:3]
+        assert (
+            compiled[3].tolist() == plain[3].tolist() == exact(question[0], costs, money.budget, limits).counts.tolist()
+        )
+        assert compiled[4] == plain[4] == 0
 
 
-def drawn(oracle: bb.oracles.Oracle, values: Floats, allowance: Allowance, uniform: float) -> int:
-    return oracle.draw(values, allowance, uniform)
-
-
-def test_the_exact_oracle_draws_the_same_when_it_is_compiled() -> None:
-    """In whole runs, which compile in less time than a draw by itself."""
-    policy = bb.IndexPolicy(bb.indices.UCB1(0.1), bb.oracles.Exact())
-    chance = random.Random(9)
-    for run in range(30):
-        size = chance.randint(1, 9)
-        costs, laws = [chance.randint(1, 9) for _ in range(size)], [bb.Bernoulli(chance.random()) for _ in range(size)]
-        problem = bb.Problem(costs, laws, limits=[chance.choice([2, 100])] * size)
-        world = world_of(problem, problem.price_list(chance.randint(9, 60)), 7, run)
-        assert_equal(scanned(policy, world), play_any(policy, EVERYTHING, world))
+def drawn_by_each(
+    greedy: bb.oracles.Oracle,
+    exact: bb.oracles.Oracle,
+    values: Floats,
+    allowance: Allowance,
+    further: Further,
+    money: Allowance,
+    uniform: float,
+) -> tuple[int, int, int, Counts, float]:
+    """Return an arm of each oracle; and the best set that money alone buys, with its gap."""
+    counts, gap = best_counts(values, money.costs, money.budget, money.limits, SETS_MOST)
+    return (
+        greedy.draw(values, allowance, uniform),
+        draw_fractional(values, allowance, further, uniform),
+        exact.draw(values, money, uniform),
+        counts,
+        gap,
+    )
 
 
 @dataclass(frozen=True)
