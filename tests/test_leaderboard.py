@@ -14,6 +14,7 @@ import pytest
 
 import budgetbandits as bb
 import reference
+from budgetbandits.analysis.figures import Picture
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput, OutputError
 from budgetbandits.studies import study
@@ -204,11 +205,12 @@ def test_where_some_regret_is_below_zero_nobody_is_compared() -> None:
     assert standings(cells[4:])[0].mean == 0  # rounding is no luck
 
 
-def test_of_random_costs_that_come_cheap_the_report_speaks(tmp_path: Path) -> None:
+def test_of_random_costs_that_come_cheap_the_report_speaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tmp_path / "calls.csv"
     table.write_text("arm,cost,reward\na,0,1\na,2,1\na,1,0\nb,0.2,0\nb,1.8,0\nb,1.0,0.1\n", encoding="utf-8")
     calls = bb.problem_from_csv(table, reward_range=(0, 1))
-    policies = {"rec": bb.recommended(), "omega": bb.policies.omega_ucb()}
+    monkeypatch.setattr("budgetbandits.studies.leaderboard.run.picture", lambda _: Picture(b"", b""))
+    policies = {"rec": bb.recommended(), "thompson": bb.thompson()}
     problems: dict[str, bb.Problem | bb.families.Family] = {"calls": calls, "coins": bb.families.BernoulliFamily(3)}
     remarks: set[str] = set()
     for seed in range(1, 6):
@@ -261,9 +263,10 @@ class Explorer(bb.policies.EpsilonFirst):
     """Somebody's own."""
 
 
+@pytest.mark.usefixtures("in_python")
 def test_a_policy_that_is_certain_to_lose_is_behind() -> None:
     policies = {"explores": Explorer(0.9), "learns": bb.recommended()}
-    board = bb.compare(policies, {"coins": bb.families.BernoulliFamily(10)}, [1000], runs=20, seed=11)
+    board = bb.compare(policies, {"coins": bb.families.BernoulliFamily(10)}, [300], runs=12, seed=11)
     found = {duel.policy: duel.verdict for duel in board.duels}
     assert found == {"explores": "behind", "learns": "ahead"}  # beside KUBE, which is published and was added
     assert board.reference == "KUBE, width 1"
