@@ -147,7 +147,7 @@ def test_a_compiled_index_says_the_same(index: bb.indices.ScalarIndex) -> None:
 )
 def test_compiled_ceilings_decide_as_the_scan(index: bb.indices.Index, oracle: bb.oracles.Oracle) -> None:
     chance = Random(4)
-    for run, (problem, bill) in enumerate(some_problems(2, 300, 150)[:120]):
+    for run, (problem, bill) in enumerate(some_problems(2, 300, 150)[:80]):
         policy = bb.IndexPolicy(index, oracle, clip=chance.random() < 0.5, lazy=chance.random() < 0.7)
         fast = play_run(policy, problem.tables, bill, 7, run, NO_MARKS, GO_ON)
         plain = scanned(policy, world_of(problem, bill, 7, run))
@@ -168,9 +168,9 @@ def test_compiled_ceilings_decide_as_the_scan(index: bb.indices.Index, oracle: b
 )
 def test_so_they_do_on_long_runs(family: bb.families.Family, policy: bb.Policy) -> None:
     problem = family.problem(3, 0)
-    bill = problem.price_list(10_000)
+    bill = problem.price_list(5_000)
     fast = play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON)
-    assert fast.pulls.sum() > 1000
+    assert fast.pulls.sum() > 500
     assert_equal(fast, scanned(policy, world_of(problem, bill, 7, 0)))
 
 
