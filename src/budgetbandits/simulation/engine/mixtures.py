@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from budgetbandits.core.arrays import Counts, Floats, copy_into
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies import IndexPolicy
-from budgetbandits.policies.allowance import likely_cost, likely_costs, promised_of
+from budgetbandits.policies.allowance import likely_cost, promised_of
 from budgetbandits.policies.ceilings import is_news, spends_fast, worth
 from budgetbandits.policies.hull import MARGIN, drawn_of_two, line_below, neighbours
 from budgetbandits.policies.indices import ScalarIndex
@@ -90,9 +90,7 @@ def play_mixtures(
         if policy.lazy or now.arms_tried == size:
             is_fast = now.arms_tried < size and spends_fast(now, before)
             if is_over(screening, now) or is_news(now, before) or is_fast:
-                if world.charges.is_random:
-                    copy_into(screening.order, np.argsort(likely_costs(arms, requested)))
-                screen(screening, policy, index, arms, now, not requested.fills)
+                screen(screening, policy, index, arms, now, not requested.fills, world.charges.is_random)
             before = now
             count = evaluate(screening, policy, index, arms, now, values, costs, numbers)
             arm = drawn(screening, values[:count], costs[:count], numbers, arms, now, requested, number)
@@ -219,7 +217,15 @@ def far_height(screening: Screening, slope: float) -> float:
 
 
 @allocating
-def screen(screening: Screening, policy: IndexPolicy, index: ScalarIndex, arms: Arms, now: Now, skip: bool) -> None:
+def screen(
+    screening: Screening,
+    policy: IndexPolicy,
+    index: ScalarIndex,
+    arms: Arms,
+    now: Now,
+    skip: bool,
+    has_random_costs: bool,
+) -> None:
     """Choose the candidates anew, and find the hull of the others' ceilings."""
     end = now.pull + max(_SHORTEST, now.pull // _SHARE)
     later = now._replace(pull=end)
@@ -231,6 +237,8 @@ def screen(screening: Screening, policy: IndexPolicy, index: ScalarIndex, arms: 
         if arms.cost[arm] <= now.budget_left:
             ceiling = worth(policy, index, arms, arm, later)
             ceilings[arm] = ceiling + MARGIN * abs(ceiling)
+    if has_random_costs:  # what they are taken to be changes all the time
+        copy_into(screening.order, np.argsort(costs))
     above_line = heights_over_mixture(ceilings, costs, money_left(now) / requests_left_of(now.requested), skip)
     above_hull = heights_over_hull(ceilings, costs, screening)
     cheapest = costs[ceilings > -math.inf].min()
