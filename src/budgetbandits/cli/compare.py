@@ -52,7 +52,7 @@ written to found.toml in the output folder, a list that --policies plays. After 
 
 presets:
   quick     24 runs, budgets up to 1e4: a minute on two cores, and one or two more to compile at the first time
-  full      1,000 runs, 50 of slow policies, budgets up to 1e5: two hours; with random costs up to 3e4: four hours
+  full      1,000 runs, 50 of slow policies, budgets up to 1e5: two hours; with random costs 60 runs up to 3e4: an hour
 
 examples:
   budgetbandits compare
