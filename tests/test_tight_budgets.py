@@ -52,7 +52,7 @@ class TestJustTooLittle:
         assert played(problem, policy, 3 * REQUESTS - 1).pulls.sum() >= REQUESTS - 1
 
     def test_the_optimum_changes_by_no_more_than_one_request_is_worth(self, problem: bb.Problem) -> None:
-        """With random costs but for where the budget begins to last for certain: fewer answers are promised below it."""
+        """With random costs, but for where the budget begins to last for certain: fewer are promised below it."""
         optima = [problem.fractional_optimum(budget_of(problem, money), requests=REQUESTS) for money in range(20, 240)]
         changes = np.abs(np.diff(optima))
         if problem is not KNOWN:
