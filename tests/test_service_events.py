@@ -143,8 +143,8 @@ def test_streams_and_waits_end_with_the_service(tmp_path: Path) -> None:
 
         def wait() -> None:
             with client_of(service, service.token) as worker:
-                answer = (422, "")
-                while answer[0] == 422:  # the key is under way for the one who looks whether this one is
+                answer = (409, "")
+                while answer[0] == 409:  # the key is under way for the one who looks whether this one is
                     answer = problem(worker.post(f"{path}/ask", json={"wait": 30, "key": "w"}))[:2]
                 ended.append(answer)
 
