@@ -1271,3 +1271,13 @@ def test_policies_are_told_how_many_arms_were_tried_and_the_greatest_reward() ->
     learner.tell(asked(learner), 0.2)
     asked(Learner.from_json(learner.to_json()))
     assert SEEN == [(0, 0.0), (2, 0.0), (1, 0.0), (1, 0.7), (1, 0.7)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_first_tries_that_were_cancelled_leave_nothing_below_0(seed: int) -> None:
+    chance = random.Random(seed)
+    learner = bb.Learner(bb.recommended(), [chance.uniform(0.1, 10) for _ in range(6)], 1000, (0, 1), seed=1)
+    for pull in [learner.ask(arm=arm) for arm in range(4)]:
+        assert pull is not None
+        learner.cancel(pull)
+    assert bb.Learner.from_json(learner.to_json()).to_json() == learner.to_json()

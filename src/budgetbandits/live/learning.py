@@ -151,7 +151,7 @@ class Learning:
         if is_tried:
             note_first_try(self.first_tries, price)
         else:  # cancelled before it was told
-            self.first_tries[1] -= price
+            self.first_tries[1] = max(self.first_tries[1] - price, 0.0)  # by rounding it may come out below
             self.first_tries[4] -= 1.0
 
     @property

@@ -22,9 +22,9 @@ from budgetbandits.policies.ceilings import (
     forget_ended,
     is_news,
     look_less_far,
+    may_raise_untried,
     raised,
     renew,
-    spends_fast,
     unknown,
     worth,
 )
@@ -111,7 +111,7 @@ class LiveMixtures:
         if now.arms_tried < self._skip_arm:
             if not self._policy.lazy:  # one that was never pulled comes first
                 return None
-            if spends_fast(now, before):
+            if may_raise_untried(now, before):
                 self._ceilings.most[self._arms.pulls == 0] = math.inf
                 self._reach = None
         if now.pull >= self._ceilings.due[0]:

@@ -37,9 +37,9 @@ __all__ = [
     "is_news",
     "lead",
     "look_less_far",
+    "may_raise_untried",
     "raised",
     "renew",
-    "spends_fast",
     "surely_drawn",
     "unknown",
     "worth",
@@ -109,17 +109,19 @@ def is_news(now: Now, before: Now) -> bool:
 
 
 @kernel
-def spends_fast(now: Now, before: Now) -> bool:
-    """Tell whether so much was spent on the last requests that an arm never tried may be worth more for it.
+def may_raise_untried(now: Now, before: Now) -> bool:
+    """Tell whether an arm never tried may be worth more than at the pull before, where there is a number of requests.
 
-    That is where requests are what limits its pulls: the less money is left, the less counts what the others cost
-    (`HorizonKLUCB.untried`). At four times its share, and half of all, the fewer requests outweigh that.
+    That is where requests are what limits its pulls: the less money is left for what the arms tried cost, the less
+    these count (`HorizonKLUCB.untried`). So it is after a first try; and where much was spent on the last requests: at
+    four times their share, and half of all, the fewer requests do not outweigh that.
     """
     if now.requested is None or before.requested is None:
         return False
     money, requests = before.requested.money_left, before.requested.requests_left
     spent, answered = money - now.requested.money_left, requests - now.requested.requests_left
-    return bool(spent * requests > 4.0 * answered * money or 2.0 * spent > money)
+    is_fast = spent * requests > 4.0 * answered * money or 2.0 * spent > money
+    return bool(is_fast or now.tried_cost > before.tried_cost)
 
 
 @kernel
