@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,11 @@ from scipy import stats
 import budgetbandits as bb
 from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput, InvalidState
+from budgetbandits.policies import Now
+from budgetbandits.policies.ceilings import may_raise_untried
 from budgetbandits.policies.indices import LinearIndex
 from budgetbandits.policies.indices.kl import bernoulli_divergence, kl_upper, two_moment_divergence, two_moment_upper
+from budgetbandits.policies.state import first_moment, moment_at
 from states import arms_of, asked, now_of
 
 
@@ -187,6 +191,52 @@ def test_a_dear_arm_among_cheap_ones_is_tried() -> None:
     while pull := learner.ask():
         learner.tell(pull, 0.9 if pull.arm == "dear" else 0.001)
     assert learner.arms[-1].pulls * 100 > 0.9 * 9000
+
+
+def test_an_arm_that_always_paid_the_low_end_has_paid_nothing_however_its_mean_is_rounded() -> None:
+    learner = bb.Learner(bb.recommended(), {"a": 1, "b": 1}, 10_000, (0.1, 1), seed=7)
+    for _ in range(1000):
+        learner.tell(asked(learner, "a"), 0.1)
+    assert learner.arms[0].mean != 0.1
+    now = learner._player.now()
+    assert (now.tried_barren, now.tried_in_vain) == (1, 1000)
+    again = bb.Learner.from_json(learner.to_json())
+    learner.tell(asked(learner, "a"), 0.2)
+    again.tell(asked(again, "a"), 0.2)
+    for each in (learner, again):
+        now = each._player.now()
+        assert (now.tried_barren, now.tried_in_vain) == (0, 1000)
+
+
+def test_repricing_moves_what_an_arm_cost_in_vain_and_nothing_else() -> None:
+    learner = bb.Learner(bb.recommended(), {"a": 1, "b": 1, "c": 1}, 1000, (0, 1), seed=7)
+    for arm, reward in [("a", 0), ("a", 0), ("b", 0), ("b", 0), ("b", 0), ("c", 1)]:
+        learner.tell(asked(learner, arm), reward)
+    learner.reprice("c", 50)
+    assert learner._player.now().tried_cost_in_vain == 5
+    learner.reprice("a", 4)
+    assert learner._player.now().tried_cost_in_vain == 2 * 4 + 3
+
+
+@pytest.mark.parametrize("alike", [0.0, 2.0])
+def test_without_requests_an_arm_never_tried_is_worth_no_more_later_unless_that_is_noticed(alike: float) -> None:
+    index, chance, rises = bb.indices.HorizonKLUCB(alike=alike), Random(5), 0
+    for _ in range(3000):
+        tried, tried_cost, money = chance.randint(2, 20), 10 ** chance.uniform(-1, 2), 10 ** chance.uniform(1, 8)
+        price = min(10 ** chance.uniform(-2, 6), money)
+        before = moment_of_first_tries(tried, tried_cost, money)
+        now = moment_of_first_tries(tried + 1, tried_cost + price, money - price)
+        cost = 10 ** chance.uniform(-1, 6)
+        if index.untried(cost, now) > index.untried(cost, before) * (1 + 1e-12):
+            rises += 1
+            assert may_raise_untried(now, before)
+    assert rises > 10
+    assert not may_raise_untried(moment_of_first_tries(5, 5.0, 995.0), moment_of_first_tries(4, 4.0, 996.0))
+
+
+def moment_of_first_tries(tried: int, cost: float, money: float) -> Now:
+    first = first_moment(np.full(30, 3.0), 1e9, 0.0, 1.0)
+    return moment_at(first, 10, money, money, math.inf, tried, 0.9, np.array([0.6, cost, cost, 1.0, 1.0, 0.0, 0.0]))
 
 
 def test_first_tries_are_noted_and_a_cancelled_one_is_taken_back() -> None:

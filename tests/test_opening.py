@@ -151,6 +151,7 @@ class TestSqlite:
         [
             ("DROP TABLE entries", WrongStore, "is damaged, or no database (no such table: entries)"),
             ("DELETE FROM schema_version", WrongStore, "is damaged (its schema version is missing)"),
+            ("INSERT INTO schema_version VALUES ('0001')", WrongStore, "is damaged (it has 2 schema versions)"),
             ("UPDATE campaigns SET created = 'yesterday'", WrongStore, "has no numbers where they belong"),
             ("UPDATE campaigns SET settings = '{'", InvalidState, "the settings of the campaign are damaged"),
             ("UPDATE entries SET amount = 'much'", JournalDamaged, "a kind or size that is never written"),

@@ -13,7 +13,7 @@ from budgetbandits.core.arrays import Counts, Flags, Floats
 from budgetbandits.live.learning import Learning
 from budgetbandits.policies.memories import Past, Window, add_exactly
 from budgetbandits.policies.resources import Resources
-from budgetbandits.policies.state import Arms
+from budgetbandits.policies.state import Arms, is_barren
 
 __all__ = ["carry_over"]
 
@@ -60,7 +60,7 @@ def carry_over(before: Learning, after: Learning) -> None:
     after.reward_seen = before.reward_seen
     after.first_tries[:] = before.first_tries
     if move.changed.any():
-        _reckon_first_tries(after)
+        _reckon_first_tries(before, after)
     after.note_limits()
 
 
@@ -134,8 +134,11 @@ def _add_up_window(past: Past, taken: Counts) -> None:
     arms.mean_cost[known] = np.maximum(np.minimum(means, past.prices[known]), arms.cost_low[known])
 
 
-def _reckon_first_tries(learning: Learning) -> None:
-    """Let what is known of first tries be said in the prices of now; which classes there were is not known any more."""
+def _reckon_first_tries(before: Learning, learning: Learning) -> None:
+    """Let what is known of first tries be said in the prices of now; which classes there were is not known any more.
+
+    Nor is it known how often an arm was pulled in vain that pays by now: that is left at the former price.
+    """
     arms, first_tries = learning.arms, learning.first_tries
     tried = np.flatnonzero(arms.pulls > 0)
     if len(tried) == 0:
@@ -143,4 +146,7 @@ def _reckon_first_tries(learning: Learning) -> None:
     prices, excess = learning.greatest_costs[tried], arms.mean[tried] - learning.reward_low
     first_tries[0] = float((excess / arms.mean_cost[tried]).max())
     first_tries[1], first_tries[2] = float(prices.sum()), float(prices.max())
-    first_tries[6] = first_tries[5] * float(prices.mean())  # nobody knows any more of which arms these were
+    count = len(before.greatest_costs)
+    in_vain = np.where(is_barren(arms.mean, arms.told, learning.reward_low), arms.told, 0)[:count]
+    moved = float((in_vain * (learning.greatest_costs[:count] - before.greatest_costs)).sum())
+    first_tries[6] = max(first_tries[6] + moved, 0.0)  # by rounding it may come out below

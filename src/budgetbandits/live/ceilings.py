@@ -8,7 +8,7 @@ import numpy as np
 
 from budgetbandits.core.specs import is_packaged_throughout
 from budgetbandits.policies import IndexPolicy, Policy
-from budgetbandits.policies.ceilings import forget, is_news, lead, surely_drawn, unknown
+from budgetbandits.policies.ceilings import forget, hold_no_longer, lead, surely_drawn, unknown
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
 from budgetbandits.policies.promises import has_ceilings, is_best_first
 from budgetbandits.policies.state import Arms, Now
@@ -50,7 +50,7 @@ class LiveCeilings:
     def choose(self, now: Now, uniform: float) -> int | None:
         """Return the arm to pull, or None if chance has to choose from more than one."""
         # Money comes back if a pull was cheaper than its price.
-        if is_news(now, self._before) or now.budget_left > self._before.budget_left:
+        if hold_no_longer(now, self._before) or now.budget_left > self._before.budget_left:
             self._ceilings.most.fill(math.inf)
             self._rival = math.inf
         self._before = now

@@ -24,6 +24,7 @@ from budgetbandits.policies.state import (
     first_moment,
     first_requested,
     fresh_arms,
+    is_barren,
     learn,
     learn_cost,
     no_first_tries,
@@ -273,7 +274,7 @@ class Learning:
     def learn(self, pull: Reservation, lesson: Lesson) -> None:
         """Let a reward enter the estimates and, where it is random, the cost."""
         arm, arms, (reward, cost, costs) = pull.arm, self.arms, lesson
-        is_barren = bool(arms.mean[arm] <= self.reward_low)
+        was_barren = self._is_barren(arm)
         learn(arms, arm, reward)
         count_reward(arms, arm, reward, self.reward_low, self._reward_high)
         self.reward_seen = max(self.reward_seen, reward)
@@ -282,8 +283,11 @@ class Learning:
         if costs is not None and arms.resources is not None:
             learn_costs(arms.resources, arm, costs, float(arms.told[arm]))
         excess, price = reward - self.reward_low, float(self.greatest_costs[arm])
-        note_reward(self.first_tries, excess, float(arms.mean_cost[arm]), price, is_barren)
+        note_reward(self.first_tries, excess, float(arms.mean_cost[arm]), price, was_barren, self._is_barren(arm))
         self.memory.learn(self.past, arm, pull.number, self._books.asked, reward, cost)
+
+    def _is_barren(self, arm: int) -> bool:
+        return bool(is_barren(float(self.arms.mean[arm]), float(self.arms.told[arm]), self.reward_low))
 
     def mean_prices(self, arms: Arms) -> Floats:
         """Return the mean price of each arm as told, and the least while none is; policies see more than 0.

@@ -20,7 +20,7 @@ from budgetbandits.live.player import Decision, Player
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.memories import restore_past, saved_past
 from budgetbandits.policies.resources import Resources
-from budgetbandits.policies.state import Arms
+from budgetbandits.policies.state import Arms, is_barren
 
 __all__ = ["from_json", "restore_state", "saved_state", "to_json"]
 
@@ -301,12 +301,13 @@ def _restore_seen(player: Player, reward_seen: Any) -> None:
 def _restore_first_tries(player: Player, first_tries: list[float] | None) -> None:
     learning = player.learning
     arms, excess = learning.arms, learning.arms.mean - player.reward_low
-    in_vain = np.where(excess > 0.0, 0, arms.told)
+    has_paid = ~is_barren(arms.mean, arms.told, player.reward_low)
+    in_vain = np.where(has_paid, 0, arms.told)
     # What was saved before these were counted says nothing of arms that pay by now: no policy of that time asks.
     since = [float(in_vain.sum()), float((in_vain * learning.greatest_costs).sum())]
     if first_tries is None:  # saved before there were any: no policy of that time looked at them
         learning.first_tries[0] = float((excess / arms.mean_cost).max())
-        learning.first_tries[4] -= float(np.count_nonzero(excess > 0.0))
+        learning.first_tries[4] -= float(np.count_nonzero(has_paid))
         learning.first_tries[5:] = since
         return
     if len(first_tries) == len(learning.first_tries) - len(since):

@@ -4,7 +4,7 @@ A `ScalarIndex` promises that the value of an arm, while it is not pulled, does 
 does not rise as the budget falls or other arms are tried. So its value at a later pull number, with the present budget,
 is a *ceiling* for all pulls until then. At a pull the arms are scanned by their ceilings, and only those whose ceiling
 reaches the best value found so far are evaluated. A ceiling that nobody came near looks twice as far ahead the next
-time, and one that was too high for it looks less far. `is_news` says when none of them holds any longer.
+time, and one that was too high for it looks less far. `hold_no_longer` says when none of them does.
 
 The last arm pulled is looked at first. While it is worth more than the *rival*, the greatest ceiling of all others,
 nothing else is.
@@ -22,11 +22,12 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel, vectorised
 from budgetbandits.errors import PolicyError
+from budgetbandits.policies.horizon import untried_rise
 from budgetbandits.policies.hull import MARGIN
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.knapsack import times
-from budgetbandits.policies.state import Arms, Now, arm_of, arms_paid, pulls_in_vain
+from budgetbandits.policies.state import Arms, Now, Requested, arm_of, arms_paid, has_requests, pulls_in_vain
 
 __all__ = [
     "GREATEST",
@@ -34,6 +35,7 @@ __all__ = [
     "forget",
     "forget_all",
     "forget_ended",
+    "hold_no_longer",
     "is_news",
     "lead",
     "look_less_far",
@@ -110,18 +112,33 @@ def is_news(now: Now, before: Now) -> bool:
 
 @kernel
 def may_raise_untried(now: Now, before: Now) -> bool:
-    """Tell whether an arm never tried may be worth more than at the pull before, where there is a number of requests.
+    """Tell whether an arm never tried may be worth more than at the pull before, which indices do not promise.
 
-    That is where requests are what limits its pulls: the less money is left for what the arms tried cost, the less
-    these count (`HorizonKLUCB.untried`). So it is after a first try; and where much was spent on the last requests: at
-    four times their share, and half of all, the fewer requests do not outweigh that.
+    The less money is left for what the arms tried cost, the less these count (`HorizonKLUCB.untried`). Without a number
+    of requests, that is seldom more than the money does, see `untried_rise`. Where requests are what limits pulls, it
+    may be after any first try; and where much was spent on the last ones: at four times their share, and half of all,
+    the fewer requests do not outweigh that.
     """
-    if now.requested is None or before.requested is None:
+    if has_requests(now.requested):
+        return bool(now.tried_cost > before.tried_cost or is_spent_fast(now.requested, before.requested))
+    after = now.budget_left, now.tried_cost, now.arms_tried
+    return untried_rise(*after, before.budget_left, before.tried_cost, before.arms_tried)
+
+
+@kernel
+def is_spent_fast(now: Requested | None, before: Requested | None) -> bool:
+    """Tell whether four times their share of the money was spent on the last requests, or half of it."""
+    if now is None or before is None:
         return False
-    money, requests = before.requested.money_left, before.requested.requests_left
-    spent, answered = money - now.requested.money_left, requests - now.requested.requests_left
-    is_fast = spent * requests > 4.0 * answered * money or 2.0 * spent > money
-    return bool(is_fast or now.tried_cost > before.tried_cost)
+    money, requests = before.money_left, before.requests_left
+    spent, answered = money - now.money_left, requests - now.requests_left
+    return spent * requests > 4.0 * answered * money or 2.0 * spent > money
+
+
+@kernel
+def hold_no_longer(now: Now, before: Now) -> bool:
+    """Tell whether something has happened since the pull before after which no ceiling holds any longer."""
+    return is_news(now, before) or may_raise_untried(now, before)
 
 
 @kernel

@@ -25,6 +25,7 @@ __all__ = ["Arm", "Arms", "Now", "Requested"]
 DEARER: Final = 1.5  # times the dearest arm tried: an arm of another class
 USUAL_IN_VAIN: Final = 8.0  # pulls of an arm that pays in the end: coins whose chances differ have no more
 _NEXT_TO_NOTHING: Final = 1e-9  # of a reward, at a point of a grid
+_ROUNDING: Final = 2.0**-52  # of the low end, for each reward in a mean
 LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
 FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
 
@@ -340,11 +341,28 @@ def note_first_try(first_tries: Floats, price: float) -> None:
 
 
 @kernel
-def note_reward(first_tries: Floats, excess: float, mean_cost: float, price: float, is_barren: bool) -> None:
-    """Note a reward that is so much above the low end, of an arm that may have paid nothing above it before."""
-    if is_barren and excess > 0.0:
-        first_tries[4] -= 1.0
-    if is_barren and excess <= 0.0:
+def is_barren(mean: Any, told: Any, low: float) -> Any:
+    """Tell whether an arm has paid nothing above the low end, by the mean of so many rewards; or each of many arms.
+
+    The mean of rewards that all are 0.1 may come out above it, by what each addition is rounded.
+    """
+    return mean - low <= told * _ROUNDING * abs(low)
+
+
+@kernel
+def surely_paid_from(told: float, low: float) -> float:
+    """Return a mean of at most so many rewards above which no arm is barren."""
+    return low + 2.0 * told * _ROUNDING * abs(low)
+
+
+@kernel
+def note_reward(
+    first_tries: Floats, excess: float, mean_cost: float, price: float, was_barren: bool, is_barren: bool
+) -> None:
+    """Note a reward that is so much above the low end, of an arm that was barren before it or not, and is now."""
+    if was_barren != is_barren:
+        first_tries[4] += 1.0 if is_barren else -1.0
+    elif is_barren:
         first_tries[5] += 1.0
         first_tries[6] += price
     if excess > first_tries[0] * mean_cost:

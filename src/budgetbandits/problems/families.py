@@ -556,7 +556,8 @@ class EqualCosts:
 class Shuffled:
     """A problem whose arms come in another order in each run: their places say nothing of what they pay.
 
-    A policy that begins with the first arm is not the better for it if that happens to be the best one.
+    A policy that begins with the first arm is not the better for it if that happens to be the best one. What is counted
+    for each arm, such as its pulls, is by place, and so of another arm in each run.
 
     Parameters
     ----------

@@ -139,12 +139,19 @@ class Problem:
     def in_order(self, order: Sequence[int]) -> "Problem":
         """Return the same problem with its arms in another order; names go with them, if they have any.
 
+        Raises
+        ------
+        InvalidInput
+            If the order does not name the place of each arm once.
+
         Examples
         --------
         >>> import budgetbandits as bb
         >>> bb.Problem({"a": 1, "b": 2}, [bb.Bernoulli(0.3), bb.Bernoulli(0.2)]).in_order([1, 0]).names
         ['b', 'a']
         """
+        if sorted(order) != list(range(len(self))):
+            raise InvalidInput(f"order is {order!r}: name each of the places 0 to {len(self) - 1} once")
         return self._again(order, self.reward_range)
 
     def _again(self, order: Sequence[int], reward_range: tuple[float, float]) -> "Problem":

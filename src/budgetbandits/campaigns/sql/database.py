@@ -152,7 +152,7 @@ class SqlBackend(Backend):
         try:
             with self.in_words(), self.engine.connect() as connection:
                 self.check_access(connection)
-                version = version_of(connection)
+                version = version_of(connection, self.where)
                 if self._read_only:
                     check_version(version, self.where)
                 elif version != NEWEST:

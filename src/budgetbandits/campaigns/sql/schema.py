@@ -212,11 +212,20 @@ def token_of(row: Row[Any]) -> TokenRecord:
     return record
 
 
-def version_of(connection: Connection) -> str | None:
-    """Return the version of the schema, or None if there is none yet."""
+def version_of(connection: Connection, where: str) -> str | None:
+    """Return the version of the schema, or None if there is none yet.
+
+    Raises
+    ------
+    WrongStore
+        If there is more than one.
+    """
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    return connection.execute(select(_version.c.version_num)).scalar_one_or_none()
+    versions = connection.execute(select(_version.c.version_num)).scalars().all()
+    if len(versions) > 1:
+        raise WrongStore(f"{where} is damaged (it has {len(versions)} schema versions): restore it from a copy")
+    return versions[0] if versions else None
 
 
 def check_version(version: str | None, where: str) -> None:
@@ -253,9 +262,9 @@ def migrate(connection: Connection, where: str) -> None:
     Raises
     ------
     WrongStore
-        If it is of a version that this package does not know, or has tables and does not say of which version.
+        If it is of a version that this package does not know, or has tables and does not say of which one version.
     """
-    current = version_of(connection)
+    current = version_of(connection, where)
     if current is None:
         _create(connection, where)
     elif current != NEWEST:

@@ -8,11 +8,20 @@ import numpy as np
 
 from budgetbandits.core.compiled import kernel
 from budgetbandits.core.specs import require
-from budgetbandits.policies.horizon import horizon_boundary, horizon_spread, pulls_ahead_of
+from budgetbandits.policies.horizon import first_tries_share, horizon_boundary, pulls_ahead_of
 from budgetbandits.policies.indices.base import INDICES, ScalarIndex
 from budgetbandits.policies.indices.kl import highest_seen, log_plus, minimax_exploration, two_moment_bound
 from budgetbandits.policies.indices.scaled import RewardRange, is_random, top_ratio
-from budgetbandits.policies.state import DEARER, Arm, Now, arms_paid, money_left, pulls_in_vain, requests_left_of
+from budgetbandits.policies.state import (
+    DEARER,
+    Arm,
+    Now,
+    arms_paid,
+    is_barren,
+    money_left,
+    pulls_in_vain,
+    requests_left_of,
+)
 
 __all__ = ["HorizonKLUCB"]
 
@@ -63,7 +72,9 @@ def likeness(cost: float, ahead: float, now: Now) -> float:
 def rivals(arm: Arm, now: Now) -> float:
     """Return how many of the arms tried an arm competes with: of one that has paid nothing, those of its own cost."""
     tried = max(float(now.arms_tried), 1.0)
-    return min(max(now.tried_cost / arm.mean_cost, 1.0), tried) if arm.mean <= now.reward_low else tried
+    return (
+        min(max(now.tried_cost / arm.mean_cost, 1.0), tried) if is_barren(arm.mean, arm.told, now.reward_low) else tried
+    )
 
 
 @INDICES.register(random_costs=True)
@@ -150,8 +161,8 @@ class HorizonKLUCB(ScalarIndex):
         tried, pulls = max(float(now.arms_tried), 1.0), arm.pulls
         ahead = pulls_ahead_of(arm.mean_cost, pulls, now.budget_left, now.cost_high, now.requested)
         high = now.reward_low + reach(highest_seen(now) - now.reward_low, arm.mean_cost, now.ratio_seen)
-        is_barren = arm.mean <= now.reward_low
-        due = _SEARCH * ahead / max(now.tried_barren, 1.0) if is_barren else self.search * ahead / tried
+        barren = is_barren(arm.mean, arm.told, now.reward_low)
+        due = _SEARCH * ahead / max(now.tried_barren, 1.0) if barren else self.search * ahead / tried
         seen = pulls
         if self.alike > 0.0:
             seen += self.alike * likeness(arm.mean_cost, ahead * pulls, now)
@@ -195,8 +206,8 @@ class HorizonKLUCB(ScalarIndex):
         is_cheap = is_cheap | ((self.alike > 0.0) & (0.0 < best_income < top))
         is_dear = cost >= DEARER * now.tried_dearest
         is_dear = is_dear & (now.tried_classes * cost <= _PURSE_FOR_DEARER * money)
-        spread = horizon_spread(math.log1p(money / max(now.tried_cost, _NOTHING)))
-        odds = 1.0 + np.minimum(money / cost, requests) / (now.arms_tried * spread)
+        share = first_tries_share(money, now.tried_cost, now.arms_tried)
+        odds = 1.0 + np.minimum(money / cost, requests) / share
         ratio = now.ratio_seen if now.ratio_seen > 0.0 else _ANY_RATIO
         span = np.minimum(highest_seen(now) - now.reward_low, _BEYOND * ratio * cost)
         value = now.reward_low + span * (1.0 - 1.0 / (odds * odds))

@@ -23,6 +23,7 @@ from budgetbandits.policies.state import (
     count_reward,
     first_moment,
     fresh_arms,
+    is_barren,
     learn,
     learn_cost,
     may_decline,
@@ -284,7 +285,7 @@ def learn_from_pull(
     number = uniform(world.seed, CHOICE, world.run, 0, int(pull) - 1)
     lesson = policy.reward_lesson(reward, world.reward_low, world.reward_high, number)
     check_lesson(lesson, world.reward_low, world.reward_high)
-    is_barren = bool(arms.mean[arm] <= world.reward_low)
+    was_barren = bool(is_barren(arms.mean[arm], arms.told[arm], world.reward_low))
     learn(arms, arm, lesson)
     count_reward(arms, arm, lesson, world.reward_low, world.reward_high)
     cost = price
@@ -294,7 +295,8 @@ def learn_from_pull(
         check_lesson(cost, low, greatest)
         learn_cost(arms, arm, cost, greatest)
     excess, mean_cost = lesson - world.reward_low, float(arms.mean_cost[arm])
-    note_reward(state.first_tries, excess, mean_cost, float(world.prices[arm]), is_barren)
+    barren = bool(is_barren(arms.mean[arm], arms.told[arm], world.reward_low))
+    note_reward(state.first_tries, excess, mean_cost, float(world.prices[arm]), was_barren, barren)
     state.earned[2] = max(state.earned[2], lesson)
     memory.learn(state.past, arm, pull, asked, lesson, cost)
 

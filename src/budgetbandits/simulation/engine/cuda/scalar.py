@@ -25,8 +25,9 @@ from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import pay, rounded_down
 from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.policies.ceilings import GREATEST
+from budgetbandits.policies.horizon import untried_rise
 from budgetbandits.policies.indices import ScalarIndex
-from budgetbandits.policies.state import DEARER, Arm, Now
+from budgetbandits.policies.state import DEARER, Arm, Now, is_barren, surely_paid_from
 from budgetbandits.simulation.engine.batch import (
     Batch,
     Charged,
@@ -261,9 +262,11 @@ def with_pulls_in_vain(vain: float, cost: float, pulls: int, price: float) -> tu
 
 
 @register_jitable
-def is_barren(sums: Floats, pulls: Any, arm: int, low: float) -> bool:
-    """Tell whether an arm has paid nothing above the low end so far."""
-    return bool(pulls[arm] == 0 or sums[arm] / pulls[arm] <= low)
+def has_paid_nothing(total: float, pulls: int, low: float) -> bool:
+    """Tell whether an arm has paid nothing above the low end so far; mostly without a division."""
+    if pulls > 0 and total > surely_paid_from(pulls, low) * pulls:
+        return False
+    return bool(pulls == 0 or is_barren(total / pulls, pulls, low))
 
 
 def play_scalar(
@@ -299,6 +302,7 @@ def play_scalar(
     # What the next round is about, of how many arms, and from which on.
     step, count, base = _EXPIRED if rules.lazy else _OPENING, -1, 0
     best, most, is_new, has_news, has_failed = -1, -math.inf, False, False, False
+    do_rise = False  # whether the first try that comes may make arms never tried worth more
     # The leader, how it stands, and what it has to exceed until when.
     leader, chosen, cost, parts, n, s, q, c, d = -1, -1, 0.0, (0.0, 0.0), 0, 0.0, 0.0, 0.0, 0.0
     rival, end, is_certain = math.inf, 0.0, True
@@ -350,13 +354,11 @@ def play_scalar(
             continue
         if step == _OTHER:
             total += reward
-            has_news = has_news or is_news(
-                reward, seen, ratio, low, prices[chosen], is_barren(sums, pulls, chosen, low)
-            )
-            seen, ratio, tried_barren = with_reward(
-                seen, ratio, tried_barren, reward, low, prices[chosen], is_barren(sums, pulls, chosen, low)
-            )
-            is_in_vain = reward <= low and is_barren(sums, pulls, chosen, low)
+            was_barren = has_paid_nothing(sums[chosen], int(pulls[chosen]), low)
+            has_news = has_news or do_rise or is_news(reward, seen, ratio, low, prices[chosen], was_barren)
+            do_rise = False
+            seen, ratio, tried_barren = with_reward(seen, ratio, tried_barren, reward, low, prices[chosen], was_barren)
+            is_in_vain = reward <= low and was_barren
             vain, vain_cost = with_pulls_in_vain(vain, vain_cost, 1 if is_in_vain else 0, prices[chosen])
             left, rest = pay(left, rest, prices[chosen])
             whole = rounded_down(left, rest)
@@ -377,11 +379,12 @@ def play_scalar(
             left_then, rest_then, e_c, e_d, mean = costs_ahead(
                 batch.charged, notes.ahead, batch, mine, row, leader, n, cost, left, rest, parts, c, d
             )
-            leader_is_barren = n == 0 or (s <= (low + slack) * n and s / n <= low)  # mostly without a division
-            record = first_lane(cuda.ballot_sync(ALL, is_news(reward, seen, ratio, low, mean, leader_is_barren)))
+            leader_is_barren = has_paid_nothing(s, n, low)
+            paid = first_lane(cuda.ballot_sync(ALL, is_news(reward, seen, ratio, low, mean, leader_is_barren)))
+            record = 0 if do_rise else paid
             mean = given_by(batch.charged, mean, min(record, LANES - 1), cost)
-            if leader_is_barren:  # until the first reward, which is a record
-                e_vain, e_vain_cost = with_pulls_in_vain(vain, vain_cost, min(lane, record), cost)
+            if leader_is_barren:  # until the first reward
+                e_vain, e_vain_cost = with_pulls_in_vain(vain, vain_cost, min(lane, paid), cost)
             cuda.syncwarp(ALL)
             if lane < 3:
                 running_sums(s if lane == 0 else q if lane == 1 else total, drawn[lane & 1], added[lane])
@@ -465,9 +468,9 @@ def play_scalar(
             left, rest = left_after(batch.charged, notes.ahead, mine, left_then, rest_then, cost, done)
             most = cuda.shfl_sync(ALL, value, min(done, LANES - 1))
             if leader_is_barren:
-                vain, vain_cost = with_pulls_in_vain(vain, vain_cost, min(done, record), cost)
+                vain, vain_cost = with_pulls_in_vain(vain, vain_cost, min(done, paid), cost)
             if done > record:
-                has_news = True
+                has_news, do_rise = True, False
                 seen, ratio, tried_barren = with_reward(
                     seen, ratio, tried_barren, drawn[0, record], low, mean, leader_is_barren
                 )
@@ -530,6 +533,7 @@ def play_scalar(
                         if number * (fits + math.floor(remainder / cheapest)) >= fits:
                             step = _SET
                     if step == _LEADER and n == 0:
+                        do_rise = untried_rise(whole, tried_cost + cost, tried + 1, whole, tried_cost, tried)
                         tried, tried_barren = tried + 1, tried_barren + 1.0
                         tried_cost, tried_dearest, tried_classes = with_first_try(
                             tried_cost, tried_dearest, tried_classes, cost
@@ -538,6 +542,8 @@ def play_scalar(
                     step = _LEADER
                     chosen = draw_greedily(prices, densities[mine], leader, fits, remainder, cheapest, number)
                     if pulls[chosen] == 0:
+                        dearer = tried_cost + prices[chosen]
+                        do_rise = untried_rise(whole, dearer, tried + 1, whole, tried_cost, tried)
                         tried, tried_barren = tried + 1, tried_barren + 1.0
                         tried_cost, tried_dearest, tried_classes = with_first_try(
                             tried_cost, tried_dearest, tried_classes, prices[chosen]
