@@ -186,7 +186,7 @@ def go_back_a_version(store: bb.Store) -> None:
             "UPDATE schema_version SET version_num = '0005'",
         ):
             connection.execute(text(statement))
-        assert version_of(connection) == "0005"
+        assert version_of(connection, "here") == "0005"
 
 
 def test_a_person_at_a_terminal_says_who_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
