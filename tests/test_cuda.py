@@ -3,7 +3,7 @@
 import logging
 import re
 import sys
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +17,7 @@ from budgetbandits.core.specs import Spec
 from budgetbandits.errors import InvalidInput, NotInstalled
 from budgetbandits.policies.index_policy import first_fresh
 from budgetbandits.policies.memories import Everything, Memory
+from budgetbandits.policies.state import Arm, Now
 from budgetbandits.simulation import engine
 from budgetbandits.simulation.engine.dispatch import parts_of
 from budgetbandits.simulation.engine.play import play_any
@@ -29,7 +30,7 @@ from numba import cuda
 
 import budgetbandits.simulation.on_gpu as on_gpu
 from budgetbandits.simulation.engine.batch import Batch, Results, results_for
-from budgetbandits.simulation.engine.cuda import alone, batches, lines, registration, scalar, warp
+from budgetbandits.simulation.engine.cuda import alone, batches, clocks, lines, registration, scalar, warp
 from warp_of_threads import CudaOfThreads, launch
 
 TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
@@ -131,6 +132,51 @@ def test_a_thread_plays_alone_as_the_cpu_does(
     )
     assert [*map(repr, ours.rows())] == [*map(repr, theirs.rows())]
     assert not caplog.records  # that the CPU has played it
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize(
+    ("source", "oracle"),
+    [(TIES, bb.oracles.Fractional()), (LIMITED, bb.oracles.Fractional()), (LIMITED, bb.oracles.DensityGreedy())],
+)
+def test_kernels_read_the_clock_of_the_host(
+    source: bb.Problem, oracle: bb.oracles.Oracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pulls_of(index: bb.indices.Index) -> Any:
+        policy = bb.IndexPolicy(index, oracle)
+        return bb.simulate(source, policy, 15, runs=1, seed=4, arm_pulls=True, workers=1, engine="cuda")["arm_pulls"]
+
+    moving = pulls_of(bb.indices.UCB1())
+    monkeypatch.setattr(clocks, "_clocks_of", lambda _, size: np.zeros(size))
+    standing = pulls_of(bb.indices.UCB1())
+    assert np.array_equal(standing, pulls_of(bb.indices.Mean()))
+    assert not np.array_equal(standing, moving)
+
+
+@dataclass(frozen=True)
+class Doubled(bb.indices.UCB1):
+    """Not only a line in a clock."""
+
+    def value(self, arm: Arm, now: Now) -> float:
+        return 2.0 * arm.mean
+
+
+def test_only_what_is_read_of_a_clock_is_in_a_table() -> None:
+    index = bb.indices.UCB1()
+    timed = clocks.with_host_clock(bb.kube(), 10).index
+    assert isinstance(timed, clocks.HostClock)
+    assert [timed.clock(pull) for pull in (1, 2.5, 50, 10_000)] == [index.clock(pull) for pull in (1, 2.5, 50, 10_000)]
+    assert 50 < len(timed.clocks) < 10_000
+    assert clocks.with_host_clock(Doubled(), 10) == Doubled()
+    assert clocks.with_host_clock(unlike := bb.recommended(), 10) is unlike
+    assert clocks._size_for(np.inf) == clocks._LARGEST
+
+
+def test_runs_have_no_more_pulls_than_their_tables_have_clocks() -> None:
+    for source, pulls in ((TIES, 20), (CHARGED_AND_LIMITED, 40)):
+        stake = stake_of(source, bb.kube())
+        assert stake.worlds is not None
+        assert clocks.most_pulls(stake.batch) == clocks.most_pulls_of_worlds(stake.worlds) == pulls
 
 
 @pytest.mark.usefixtures("threads")
@@ -295,7 +341,7 @@ def test_kernels_compile_for_a_gpu(source: Any, policy: bb.IndexPolicy) -> None:
 
 @pytest.mark.usefixtures("no_driver")
 def test_what_threads_play_alone_compiles_for_a_gpu() -> None:
-    worlds, policy = stake_of(LIMITED, bb.kube()).worlds, bb.kube()
+    worlds, policy = stake_of(LIMITED, bb.kube()).worlds, clocks.with_host_clock(bb.kube(), 20)
     assert worlds is not None
     arguments = policy, Everything(), worlds, alone.outcomes_for(np.zeros, worlds)
     ptx = check_kernel(alone.player_with(16384), *arguments, inlined=True)

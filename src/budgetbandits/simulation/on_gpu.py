@@ -25,10 +25,12 @@ from budgetbandits.simulation.engine.cuda import (
     check_gpu,
     is_for_a_warp,
     kernel_of,
+    most_pulls_of_worlds,
     obstacle_in,
     play_alone,
     play_by_warps,
     put_together,
+    with_host_clock,
 )
 from budgetbandits.simulation.engine.dispatch import parts_of
 from budgetbandits.simulation.engine.world import NO_ARM, Outcomes, World, worlds_of
@@ -142,7 +144,8 @@ class Stake:
         stack = bytes_of_stack(self.worlds, memory, policy.grid())
         if bytes_of_stacks(stack) > _MEMORY_SHARE * bytes_free():
             return "so many arms, or so long a memory, take more of the card's memory than there is"
-        outcomes = play_alone(deciding, memory, self.worlds, stack)
+        timed = with_host_clock(deciding, most_pulls_of_worlds(self.worlds))
+        outcomes = play_alone(timed, memory, self.worlds, stack)
         # Of an error, the CPU can say what it was. And there may be none, if it was for want of memory.
         return outcomes if np.all(outcomes.culprit == NO_ARM) else "a run of it came to no end there"
 

@@ -11,6 +11,7 @@ from budgetbandits.simulation.engine.cuda.batches import (
     kernel_of,
     obstacle_in,
 )
+from budgetbandits.simulation.engine.cuda.clocks import most_pulls_of_worlds, with_host_clock
 from budgetbandits.simulation.engine.cuda.gpu import (
     CARD_ERRORS,
     Launch,
@@ -39,8 +40,10 @@ __all__ = [
     "kernel_of",
     "launch_alone",
     "launch_of_warps",
+    "most_pulls_of_worlds",
     "obstacle_in",
     "play_alone",
     "play_by_warps",
     "put_together",
+    "with_host_clock",
 ]

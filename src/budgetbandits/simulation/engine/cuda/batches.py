@@ -12,6 +12,7 @@ from budgetbandits.policies.promises import has_ceilings, has_floor, is_best_fir
 from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.tables import Tables, is_changing
 from budgetbandits.simulation.engine.batch import Batch, Make
+from budgetbandits.simulation.engine.cuda.clocks import most_pulls, with_host_clock
 from budgetbandits.simulation.engine.cuda.lines import READY, Lines, play_lines
 from budgetbandits.simulation.engine.cuda.scalar import ROWS_AHEAD, Notes, play_scalar
 from budgetbandits.simulation.engine.cuda.warp import SUMS, Rules
@@ -96,10 +97,11 @@ def kernel_of(policy: IndexPolicy, batch: Batch) -> Kernel:
             ahead=make((runs, ROWS_AHEAD, SUMS), np.float64) if is_random else None,
         ), densities(make, runs, arms)
 
+    index = with_host_clock(policy.index, most_pulls(batch))
     if is_tournament(policy) and not is_random and not is_limited:
-        return Kernel(play_lines, (policy.index, is_blind), lines)
+        return Kernel(play_lines, (index, is_blind), lines)
     rules = Rules(policy.clip, policy.lazy, is_blind, has_floor(policy.index, policy.clip) and not is_random)
-    return Kernel(play_scalar, (policy.index, rules), notes)
+    return Kernel(play_scalar, (index, rules), notes)
 
 
 def bytes_of_run(arms: int, marks: int) -> int:

@@ -3,7 +3,7 @@
 import functools
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from numba.core import types
 from numba.cuda.core.errors import NumbaPerformanceWarning
 from numba.cuda.cudadrv.error import CudaDriverError
 
+from budgetbandits.core.specs import Spec
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Policy
 from budgetbandits.policies.memories import Memory
@@ -116,14 +117,14 @@ def launch_of_warps(kernel: Kernel, batch: Batch) -> Launch[Results]:
     """Return runs of a policy that a warp plays each."""
     room = results_for(_room, batch)
     runs, arms = room.pulls.shape
-    arguments = (*kernel.policy, _on_the_card(batch), room, *kernel.notes(_room, runs, arms))
+    arguments = (*map(_on_the_card, kernel.policy), _on_the_card(batch), room, *kernel.notes(_room, runs, arms))
     return Launch(kernel.function, arguments, room, _quotient(runs, WARPS), WARPS * LANES, _REGISTERS)
 
 
 def launch_alone(policy: Policy, memory: Memory, worlds: World, stack: int) -> Launch[Outcomes]:
     """Return runs of a policy that a thread plays each."""
     room = outcomes_for(_room, worlds)
-    arguments = (policy, memory, _on_the_card(worlds), room)
+    arguments = (_on_the_card(policy), memory, _on_the_card(worlds), room)
     blocks, shared = _quotient(len(room.reward), _ALONE), _ALONE * WORDS * 8
     # Inlined: where NVVM had left a function of its own, an H200 found an illegal address in it.
     return Launch(player_with(stack), arguments, room, blocks, _ALONE, _REGISTERS_ALONE, shared, is_inlined=True)
@@ -165,11 +166,15 @@ def _room(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _on_the_card(value: Any) -> Any:
-    """Return a named tuple with all its arrays in the card's memory."""
+    """Return a named tuple or a spec with all its arrays in the card's memory."""
     if isinstance(value, np.ndarray):
         return cuda.to_device(np.ascontiguousarray(value))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(_on_the_card, value))
+    if isinstance(value, Spec):
+        parts = {each.name: getattr(value, each.name) for each in fields(value)}
+        moved = {name: there for name, part in parts.items() if (there := _on_the_card(part)) is not part}
+        return replace(value, **moved) if moved else value
     return value
 
 
