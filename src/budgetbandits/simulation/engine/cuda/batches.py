@@ -8,7 +8,7 @@ import numpy as np
 from budgetbandits.core.arrays import UNLIMITED, Floats
 from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
-from budgetbandits.policies.promises import has_ceilings, has_floor, is_best_first, is_tournament
+from budgetbandits.policies.promises import has_ceilings, has_clock, has_floor, is_best_first, is_tournament
 from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.tables import Tables, is_changing
 from budgetbandits.simulation.engine.batch import Batch, Make
@@ -100,7 +100,8 @@ def kernel_of(policy: IndexPolicy, batch: Batch) -> Kernel:
     index = with_host_clock(policy.index, most_pulls(batch))
     if is_tournament(policy) and not is_random and not is_limited:
         return Kernel(play_lines, (index, is_blind), lines)
-    rules = Rules(policy.clip, policy.lazy, is_blind, has_floor(policy.index, policy.clip) and not is_random)
+    follows_mean = has_floor(policy.index, policy.clip) and not is_random
+    rules = Rules(policy.clip, policy.lazy, is_blind, follows_mean, has_clock(policy.index))
     return Kernel(play_scalar, (index, rules), notes)
 
 

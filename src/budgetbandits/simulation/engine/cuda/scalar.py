@@ -5,13 +5,14 @@ both, for one of these:
 
 - the opening, in which each arm is pulled once: 32 arms;
 - ceilings that have expired: 32 of them;
-- contenders, arms whose ceiling reaches the best value: ten of them, each with the value now and two ceilings;
+- contenders, arms whose ceiling reaches the best value: ten of them, each with the value now and two ceilings, or 32
+  where a value is a ceiling;
 - the leader's next 32 pulls: it is followed as far as it surely leads;
 - the greedy's set, where another arm than the leader may be drawn from it: 32 arms that it may hold;
 - one pull of that other arm.
 
-There is one place where rewards are drawn and one where the index is evaluated, since it is mostly the size of the
-machine code that counts.
+There is one place where the index is evaluated, since it is mostly the size of the machine code that counts; and one
+where rewards are drawn, but for the small loop in which nearly all pulls are made (`follow`).
 """
 
 import math
@@ -392,7 +393,7 @@ def play_scalar(
             )
             whole, is_certain = rounded_down(left, rest), is_certain and n == before
             cuda.syncwarp(ALL)
-        is_on, arm, which, width = False, 0, 1, LANES
+        is_on, arm, which, width = False, 0, 1 if rules.has_clock else 0, LANES
         e_cost, e_n, e_s, e_q, e_c, e_d, e_pull, e_whole = cost, n + lane, s, q, c, d, float(pull + lane), whole
         e_seen, e_ratio, e_barren, e_vain, e_vain_cost = seen, ratio, tried_barren, vain, vain_cost
         value, left_then, rest_then, record = -math.inf, left, rest, LANES
@@ -507,7 +508,7 @@ def play_scalar(
                     count += cuda.popc(lanes)
                 cuda.syncwarp(ALL)
             spot = lane
-            if step == _CONTENDERS:
+            if step == _CONTENDERS and rules.has_clock:
                 # Each has three lanes of thirty: its value now, and two ceilings.
                 spot, which, width = lane // 3, lane % 3, 10
             elif step == _SET:
@@ -565,7 +566,8 @@ def play_scalar(
                 note(notes.cost_squares, mine, leader, d)
             if done < LANES:
                 # It may lead no longer: who does now?
-                step, count, is_new, has_news = _EXPIRED, -1, has_news, False
+                step = _EXPIRED if has_news or pull >= end else _CONTENDERS
+                count, is_new, has_news = -1, has_news, False
                 is_at_limit = not is_below(batch.limits, row, leader, n)
                 if is_at_limit:
                     note(notes.costs, mine, leader, math.inf)
@@ -577,8 +579,8 @@ def play_scalar(
             cuda.syncwarp(ALL)
         else:
             bound = value + _MARGIN * abs(value)
-            if is_on and which == 1:
-                ceilings[arm], ends[arm] = bound, far
+            if is_on and (which == 1 or not rules.has_clock):
+                ceilings[arm], ends[arm] = bound, far if rules.has_clock else math.inf
             if is_on and which == 0:
                 has_failed = has_failed or math.isnan(value)
                 if densities is not None and step == _SET:
@@ -594,6 +596,7 @@ def play_scalar(
                 count = -1
                 if step == _EXPIRED:
                     step = _CONTENDERS
+                    best, most = best_of(best, most)
                 elif step == _CONTENDERS:
                     best, most = best_of(best, most)
                     if cuda.ballot_sync(ALL, has_failed) != 0:

@@ -38,12 +38,15 @@ class Rules(NamedTuple):
         Whether costs are not looked at: the oracle is `CostBlind`.
     has_floor
         Whether no value is below the mean of the rewards.
+    has_clock
+        Whether values change with the pull number alone: if not, a value is a ceiling, and has no end.
     """
 
     clip: bool
     lazy: bool
     is_blind: bool
     has_floor: bool
+    has_clock: bool
 
 
 @register_jitable
