@@ -302,7 +302,7 @@ def follow(
     if charged is not None:
         return pull, n, s, q, total, left, rest
     lane, low = cuda.threadIdx.x & 31, batch.ranges[mine, 0]
-    while s > needed * n:
+    while s > needed * n and not has_paid_nothing(s, n, low):  # so no pull is in vain
         reward = run_reward(batch, mine, row, leader, n + lane)
         drawn[0, lane], drawn[1, lane] = reward, reward * reward
         left_then, rest_then = pay_times(left, rest, parts, LANES - 1)
@@ -366,8 +366,7 @@ def play_scalar(
             marked = note_marks(batch, results, mine, row, left, marked, False)
             mark = next_mark_of(batch, mine, marked)
         if step == _LEADER and rules.has_floor and densities is None:
-            # Of an arm that has paid, so that no pull is in vain.
-            needed, before = max(rival if rules.is_blind else rival * cost, low) + slack, n
+            needed, before = (rival if rules.is_blind else rival * cost) + slack, n
             pull, n, s, q, total, left, rest = follow(
                 batch.charged,
                 batch,
