@@ -6,6 +6,7 @@ Builds are repeatable: the same examples each time. To look further, run ``pytes
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,6 +96,14 @@ def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs be played by the source of the machine code, in Python: a whole run takes seconds to compile."""
     called = "budgetbandits.simulation.engine.dispatch.call"
     monkeypatch.setattr(called, lambda function, _, *arguments: function(*arguments))
+
+
+@pytest.fixture
+def heeded_ctrl_c() -> Iterator[None]:
+    """Let Ctrl-C raise, also where a shell started the tests in the background and had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -165,14 +165,6 @@ def test_a_failure_is_raised_and_others_go_on() -> None:
     assert len(run_threads(desk, threads=8, each=5)) == 40
 
 
-@pytest.fixture
-def heeded_ctrl_c() -> Iterator[None]:
-    """Let Ctrl-C raise, also where a shell started the tests in the background and had it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("heeded_ctrl_c")
 def test_ctrl_c_while_waiting_leaves_the_line_in_order() -> None:
     desk = Desk()

@@ -14,14 +14,7 @@ from budgetbandits.live.interrupts import Uninterrupted
 from test_learner import Fixed, new_learner
 
 INTERRUPTS = 400
-
-
-@pytest.fixture(autouse=True)
-def _ctrl_c_is_heeded() -> Iterator[None]:
-    """A program in the background of a shell ignores Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("heeded_ctrl_c")
 
 
 @pytest.fixture

@@ -136,14 +136,19 @@ def test_a_process_that_is_forked_off_has_no_part_in_the_lock(path: Path, is_wai
         assert holder.acquire(soon())
         if is_waiting:
             assert not mine.acquire(soon())
+        ready, begun = os.pipe()
         go, gone = os.pipe()
         child = os.fork()
         if not child:
             os.close(gone)
             mine.close()
+            os.write(begun, b"1")
             os.read(go, 1)  # until its parent closes the other end
             os._exit(open_files().count(path))
         os.close(go)
+        os.close(begun)
+        assert os.read(ready, 1)  # it may take its time to begin, and has the files of its parent till then
+        os.close(ready)
         os.close(holder._file)  # as a kill does, without letting go first
         holder._close_file.detach()
         wait_until_nobody_waits()

@@ -2,14 +2,12 @@
 
 import functools
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,14 @@ import budgetbandits as bb
 from budgetbandits.analysis.intervals import Interval, mean_interval, ratio_interval
 from budgetbandits.analysis.regret import regrets
 from budgetbandits.core.arrays import Counts
-from budgetbandits.errors import InvalidInput, InvalidState, PolicyError, SlowPolicyWarning, UnsettledOptimumWarning
+from budgetbandits.errors import (
+    InvalidInput,
+    InvalidState,
+    PolicyError,
+    SimulationInterrupted,
+    SlowPolicyWarning,
+    UnsettledOptimumWarning,
+)
 from budgetbandits.policies.knapsack import best_counts
 from budgetbandits.simulation.engine import dispatch, play_runs
 from budgetbandits.simulation.engine.dispatch import _place
@@ -304,33 +309,34 @@ def test_what_does_not_fit_into_memory_is_refused_with_the_figure(monkeypatch: p
         study(runs=10_000)
 
 
-def test_ctrl_c_ends_a_simulation_and_keeps_what_was_finished() -> None:
-    program = (
-        "import signal\n"
-        "import budgetbandits as bb\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored\n"
-        "family = bb.paper_family('moderate', arms=20)\n"
-        "bb.simulate(family, {'KUBE': bb.kube(1 / 40)}, [3000], runs=1, seed=3)\n"
-        "print('ready', flush=True)\n"
-        "try:\n"
-        "    bb.simulate(family, {'KUBE': bb.kube(1 / 40)}, [300_000], runs=5_000, seed=3)\n"
-        "except bb.errors.SimulationInterrupted as stopped:\n"
-        "    assert isinstance(stopped.runs, bb.Runs)\n"
-        "    print(stopped)\n"
-        "    first = dict(zip(stopped.runs['run'].tolist(), stopped.runs['reward'].tolist()))\n"
-        "    print(first.get(0))\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        try:
-            child.wait(2)  # let it work for a while
-        except subprocess.TimeoutExpired:
-            os.kill(child.pid, signal.SIGINT)
-        output = child.communicate(timeout=60)[0]
-    assert "stopped after" in output
-    assert "of 5000 runs" in output
-    assert f"{bb.simulate(FAMILY, POLICIES['KUBE'], 300_000, runs=1, seed=3)['reward'][0]}" in output
+@pytest.mark.usefixtures("heeded_ctrl_c")
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_ctrl_c_ends_a_simulation_and_keeps_what_was_finished(
+    is_waiting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes while progress is shown, or while threads that play are waited for."""
+    finished: list[int] = []
+
+    def shown(runs: int) -> None:
+        finished.append(runs)
+        if not is_waiting:
+            signal.raise_signal(signal.SIGINT)
+
+    def waited(*arguments: Any, **options: Any) -> Any:
+        if finished:
+            signal.raise_signal(signal.SIGINT)
+        return wait(*arguments, **options)
+
+    play = functools.partial(bb.simulate, FAMILY, POLICIES["KUBE"], 300_000, seed=3)
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr("budgetbandits.simulation.simulate.wait", waited)
+        with pytest.raises(SimulationInterrupted, match=r"stopped after [1-9]\d* of 5000 runs") as stopped:
+            play(runs=5000, progress=shown)
+    kept = stopped.value.runs
+    assert isinstance(kept, bb.Runs)
+    assert len(kept) >= len(finished) > 0
+    for run, reward in zip(kept["run"].tolist(), kept["reward"].tolist(), strict=True):
+        assert play(runs=1, first_run=run)["reward"].tolist() == [reward]
 
 
 def test_after_ctrl_c_no_further_policy_is_compiled_or_played(monkeypatch: pytest.MonkeyPatch) -> None:
