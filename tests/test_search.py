@@ -82,9 +82,9 @@ def test_the_file_is_a_list_that_can_be_played(tmp_path: Path) -> None:
     for (candidate, result), case in zip(found, cases.values(), strict=True):
         assert case.budgets == (result.budget,)
         problem = candidate.problem()
-        assert isinstance(case.source, bb.Problem)
-        assert case.source.rewards == problem.rewards
-        assert case.source.costs.tolist() == problem.costs.tolist()
+        assert isinstance(case.source, bb.families.Shuffled)
+        assert case.source.of.rewards == problem.rewards
+        assert case.source.of.costs.tolist() == problem.costs.tolist()
     board = bb.compare(GOOD, {"found": next(iter(cases.values())).source}, [20.0], runs=1, seed=1)
     assert {cell.policy for cell in board.cells} >= set(GOOD)
 
@@ -111,6 +111,7 @@ def test_an_interrupted_search_leaves_what_it_has_found(tmp_path: Path, monkeypa
     def interrupted(*arguments: Any, **options: Any) -> bb.Runs:
         nonlocal played
         played += 1
+        assert isinstance(arguments[0], bb.families.Shuffled)  # no order of the arms may suit a rival
         if played == 3:
             raise KeyboardInterrupt
         return bb.simulate(*arguments, **options)

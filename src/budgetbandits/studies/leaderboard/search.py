@@ -2,7 +2,8 @@
 
 A problem is drawn at random, or made of one of the worst so far by changes: to a cost, a mean, how rewards vary, the
 number of arms, the budget. The worse of old and new is dropped. Several such lines run side by side and know nothing of
-each other, so that they may find different things.
+each other, so that they may find different things. Arms come in another order in each run, the same for all policies:
+otherwise orders are found that suit a rival.
 
 What a few runs say of the worst of many is mostly luck: each problem that is found is played again with other seeds,
 and these figures are what is told of it.
@@ -19,6 +20,7 @@ from budgetbandits.core.progress import advancing
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import Policy
+from budgetbandits.problems.families import Shuffled
 from budgetbandits.problems.laws import Bernoulli, SteadyLaw, Uniform
 from budgetbandits.problems.problem import Problem
 from budgetbandits.simulation.simulate import simulate
@@ -222,7 +224,7 @@ class _Contest:
         name, policy = self.policy
         budget = candidate.budget
         played = simulate(
-            candidate.problem(),
+            Shuffled(candidate.problem()),
             {name: policy, **self.rivals},
             [budget],
             runs=self.runs,
@@ -353,6 +355,7 @@ def found_list(policy: str, found: Sequence[tuple[Candidate, Found]], seed: int)
             f"[problems.{json.dumps(name)}]",
             f"budgets = [{result.budget!r}]",
             "reward_range = [0, 1]",
+            "shuffled = true",
             "arms = [",
         ]
         parts.append("\n".join([*lines, *arms, "]"]))
