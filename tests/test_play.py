@@ -15,6 +15,7 @@ import budgetbandits as bb
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import Amount, PriceList
 from budgetbandits.live.ceilings import LiveCeilings
+from budgetbandits.live.cost_blocks import LiveCostBlocks
 from budgetbandits.policies.memories import Everything
 from budgetbandits.problems.laws.changing import Law
 from budgetbandits.simulation.engine import world
@@ -243,14 +244,34 @@ def test_a_learner_with_ceilings_goes_on_as_one_without(
     assert len(led) > 100
 
 
-def test_so_does_one_with_compiled_ceilings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_does_one_with_compiled_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_many_are_chosen_from_as_plainly(bb.recommended(), LiveCostBlocks, monkeypatch)
+
+
+@pytest.mark.usefixtures("in_python")
+@pytest.mark.parametrize(
+    ("policy", "way"),
+    [
+        (bb.IndexPolicy(bb.indices.HorizonKLUCB(), bb.oracles.CostBlind(), clip=True, lazy=True), LiveCostBlocks),
+        (bb.policies.learned_range_kl_ucb(), LiveCostBlocks),
+        (bb.policies.moss(), LiveCostBlocks),
+        (bb.policies.kl_ucb(), LiveCeilings),  # has a clock
+        (bb.policies.learned_range_kl_ucb(lazy=False), LiveCeilings),
+    ],
+    ids=repr,
+)
+def test_so_does_one_with_many_arms(policy: bb.Policy, way: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_many_are_chosen_from_as_plainly(policy, way, monkeypatch)
+
+
+def assert_many_are_chosen_from_as_plainly(policy: bb.Policy, way: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("budgetbandits.live.choosing.CEILING_ARMS", math.inf)
-    plain = live_story(bb.recommended())
-    led = count_calls(monkeypatch, SteadyCall, "__call__")
+    plain = live_story(policy)
+    led, called = count_calls(monkeypatch, way, "choose"), count_calls(monkeypatch, SteadyCall, "__call__")
     monkeypatch.setattr("budgetbandits.live.choosing.CEILING_ARMS", 1)
     monkeypatch.setattr("budgetbandits.live.choosing.COMPILED_ARMS", 1)
-    assert live_story(bb.recommended()) == plain
-    assert len(led) > 100
+    assert live_story(policy) == plain
+    assert len(called) >= len(led) > 100
 
 
 def count_calls(monkeypatch: pytest.MonkeyPatch, cls: type, name: str) -> list[object]:

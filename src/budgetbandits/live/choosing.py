@@ -11,10 +11,12 @@ from budgetbandits.core.books import Books
 from budgetbandits.core.optional import is_installed
 from budgetbandits.errors import PolicyError
 from budgetbandits.live.ceilings import LiveCeilings
+from budgetbandits.live.cost_blocks import LiveCostBlocks
 from budgetbandits.live.hulls import LiveHull
 from budgetbandits.live.learning import Learning
 from budgetbandits.live.mixtures import LiveMixtures
 from budgetbandits.policies import Policy
+from budgetbandits.policies.cost_blocks import by_cost
 from budgetbandits.policies.indices import LinearIndex, ScalarIndex
 from budgetbandits.policies.state import Arms, Now
 
@@ -121,8 +123,10 @@ class Chooser:
             return None if isinstance(policy.index, LinearIndex) else partial(LiveCeilings, policy, known)
         if not self._has_numba:
             return None
-        from budgetbandits.simulation.engine import compiled_lead
+        from budgetbandits.simulation.engine import compiled_lead, compiled_lead_by_cost
 
+        if LiveCostBlocks.serves(policy):
+            return partial(LiveCostBlocks, policy, known, by_cost(known), lead=compiled_lead_by_cost(policy))
         return partial(LiveCeilings, policy, known, lead=compiled_lead(policy))
 
     @property

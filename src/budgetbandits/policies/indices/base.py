@@ -39,6 +39,13 @@ class Index(Spec):
         """
         return now.reward_high
 
+    def untried_most(self, cost_low: float, cost_high: float, now: Now) -> float:
+        """Return what no arm whose cost is between these is worth more than by `untried`, or hardly more by rounding.
+
+        Whoever defines `untried` for its own costs defines this, too: it lets a live learner pass over many such arms.
+        """
+        return now.reward_high
+
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
         """Return the upper bound at which `clip` cuts: here, the greatest possible reward.
 

@@ -195,20 +195,27 @@ class HorizonKLUCB(ScalarIndex):
 
     def untried(self, cost: Any, now: Now) -> Any:
         """Return the declared end as far as first tries are paid for, and two pulls without a reward otherwise."""
+        return self._untried_between(cost, cost, now)
+
+    def untried_most(self, cost_low: float, cost_high: float, now: Now) -> float:
+        """Return what it would be worth to cost both: the less where that is worth more, the more where that is."""
+        return float(self._untried_between(cost_low, cost_high, now))
+
+    def _untried_between(self, cheap: Any, dear: Any, now: Now) -> Any:
         # For one arm and for an array of costs alike, so without any function that NumPy rounds otherwise.
         if now.arms_tried <= 1:
-            return now.reward_high + 0.0 * cost
+            return now.reward_high + 0.0 * cheap
         money, requests = max(money_left(now), _NOTHING), requests_left_of(now.requested)
-        purse = _PURSE + _PURSE_FOR_SLIGHTLY * ((cost >= _SLIGHTLY * now.tried_dearest) & (self.alike > 0.0))
-        is_cheap = now.tried_cost + cost <= purse * money
+        purse = _PURSE + _PURSE_FOR_SLIGHTLY * ((dear >= _SLIGHTLY * now.tried_dearest) & (self.alike > 0.0))
+        is_cheap = now.tried_cost + cheap <= purse * money
         is_cheap = is_cheap & (now.arms_tried + 1 <= purse * requests)
         best_income, top = now.budget * now.ratio_seen, _TRIFLE * (now.reward_high - now.reward_low)
         is_cheap = is_cheap | ((self.alike > 0.0) & (0.0 < best_income < top))
-        is_dear = cost >= DEARER * now.tried_dearest
-        is_dear = is_dear & (now.tried_classes * cost <= _PURSE_FOR_DEARER * money)
+        is_dear = dear >= DEARER * now.tried_dearest
+        is_dear = is_dear & (now.tried_classes * cheap <= _PURSE_FOR_DEARER * money)
         share = first_tries_share(money, now.tried_cost, now.arms_tried)
-        odds = 1.0 + np.minimum(money / cost, requests) / share
+        odds = 1.0 + np.minimum(money / cheap, requests) / share
         ratio = now.ratio_seen if now.ratio_seen > 0.0 else _ANY_RATIO
-        span = np.minimum(highest_seen(now) - now.reward_low, _BEYOND * ratio * cost)
+        span = np.minimum(highest_seen(now) - now.reward_low, _BEYOND * ratio * dear)
         value = now.reward_low + span * (1.0 - 1.0 / (odds * odds))
         return value + (now.reward_high - value) * (is_cheap | is_dear)

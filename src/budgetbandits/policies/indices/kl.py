@@ -349,3 +349,7 @@ class LearnedRangeKLUCB(ScalarIndex):
         of_money = cost * tries / max(self.share * money_left(now), _NOTHING)
         used = np.maximum(of_money, tries / max(self.share * requests_left_of(now.requested), _NOTHING))
         return top + (now.reward_high - top) * np.maximum(1.0 - used, 0.0)
+
+    def untried_most(self, cost_low: float, cost_high: float, now: Now) -> float:
+        """Return what the cheapest is worth."""
+        return float(self.untried(cost_low, now))

@@ -82,6 +82,10 @@ class OptimisticRatio(ScalarIndex):
         """Return what the index says."""
         return self.index.untried(cost, now)
 
+    def untried_most(self, cost_low: float, cost_high: float, now: Now) -> float:
+        """Return what the index says."""
+        return self.index.untried_most(cost_low, cost_high, now)
+
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
         """Return the greatest reward for the least cost, times the mean cost."""
         return top_ratio(mean_cost, cost_low, now)

@@ -15,7 +15,7 @@ from budgetbandits.simulation.engine.dispatch import (
     solve_freely,
     solver_for,
 )
-from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament, compiled_lead
+from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament, compiled_lead, compiled_lead_by_cost
 from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, worlds_of
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "LiveTournament",
     "batch_of",
     "compiled_lead",
+    "compiled_lead_by_cost",
     "filler_for",
     "is_short",
     "numbered",

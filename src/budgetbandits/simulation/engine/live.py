@@ -11,6 +11,7 @@ from budgetbandits.core.compiled import allocating
 from budgetbandits.core.specs import is_packaged_throughout
 from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.policies.ceilings import Ceilings, lead
+from budgetbandits.policies.cost_blocks import CostBlocks, lead_by_cost
 from budgetbandits.policies.indices import LinearIndex, ScalarIndex
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
 from budgetbandits.policies.promises import is_tournament
@@ -28,7 +29,7 @@ from budgetbandits.simulation.engine.tournament import (
     play_path,
 )
 
-__all__ = ["CompiledChoice", "LiveTournament", "compiled_lead"]
+__all__ = ["CompiledChoice", "LiveTournament", "compiled_lead", "compiled_lead_by_cost"]
 
 
 class LiveTournament:
@@ -106,6 +107,19 @@ def lead_in(
 ) -> tuple[int, float]:
     """Return the arm that is worth most for its weight, and its rival."""
     return lead(policy, index, arms, now, ceilings, last, rival)
+
+
+def compiled_lead_by_cost(policy: IndexPolicy) -> Callable[..., tuple[int, float]]:
+    """Return `lead_by_cost`, compiled for a policy."""
+    return SteadyCall(lead_by_cost_in, policy)
+
+
+@allocating
+def lead_by_cost_in(
+    policy: IndexPolicy, index: ScalarIndex, arms: Arms, now: Now, blocks: CostBlocks, last: int, rival: float
+) -> tuple[int, float]:
+    """Return the arm that is worth most for its weight, and its rival."""
+    return lead_by_cost(policy, index, arms, now, blocks, last, rival)
 
 
 @allocating
