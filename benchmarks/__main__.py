@@ -123,6 +123,30 @@ def in_turns(works: Sequence[Callable[[], object]], rounds: int = 10) -> list[fl
     ]
 
 
+def first_pairs(arms: int, is_equal: bool, pairs: int = 1000) -> float:
+    """Return the CPU time of an ask with its tell of the default, on average over the first: coins of any chance.
+
+    They cost 1 to 10, or all the same; then many are worth the same, too. The first ask of all is left out.
+    """
+    rng = np.random.default_rng(1)
+    costs, chances = np.ones(arms) if is_equal else rng.uniform(1, 10, arms), rng.uniform(0, 1, arms)
+    luck = rng.uniform(0, 1, pairs + 1)
+
+    def seconds() -> float:
+        learner = bb.Learner(bb.recommended(), costs, 1e5, (0, 1), seed=1)
+
+        def work(places: range) -> None:
+            for place in places:
+                pull = learner.ask()
+                assert pull is not None
+                learner.tell(pull, float(luck[place] < chances[int(pull.arm)]))
+
+        work(range(1))  # compile, or load what was compiled, and sort the arms
+        return cpu_seconds(lambda: work(range(1, pairs + 1)), 1) / pairs
+
+    return min(seconds() for _ in range(3))
+
+
 def row(name: str, ours: float, theirs: float, goal: float, unit: float = 1e9, word: str = "ns") -> None:
     """Print how many times faster ours is than theirs."""
     ratio = theirs / ours
@@ -223,6 +247,8 @@ def live() -> None:
         print(f"  {name:36}" + "".join(f"{each * 1e6:10.0f}" for each in seconds), flush=True)
     for arms, limit in ((100, 100e-6), (1_000_000, 1e-3)):
         within(f"live ask + tell of the default, K = {arms:,}", live_pair(bb.recommended(), arms, 20), limit)
+        within("  the first 1,000", first_pairs(arms, is_equal=False), limit)
+        within("  the first 1,000, all costs equal", first_pairs(arms, is_equal=True), limit)
 
 
 def campaign_pairs(policy: bb.Policy, arms: int, requests: int, places: Sequence[int]) -> list[tuple[float, float]]:

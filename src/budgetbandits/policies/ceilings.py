@@ -4,7 +4,8 @@ A `ScalarIndex` promises that the value of an arm, while it is not pulled, does 
 does not rise as the budget falls or other arms are tried. So its value at a later pull number, with the present budget,
 is a *ceiling* for all pulls until then. At a pull the arms are scanned by their ceilings, and only those whose ceiling
 reaches the best value found so far are evaluated. A ceiling that nobody came near looks twice as far ahead the next
-time, and one that was too high for it looks less far. `hold_no_longer` says when none of them does.
+time, and one that was too high for it looks less far. Where the pull number does not count (`has_clock`), a ceiling is
+the value itself, and none ends. `hold_no_longer` says when none of them does.
 
 The last arm pulled is looked at first. While it is worth more than the *rival*, the greatest ceiling of all others,
 nothing else is.
@@ -32,9 +33,12 @@ from budgetbandits.policies.state import Arms, Now, Requested, arm_of, arms_paid
 __all__ = [
     "GREATEST",
     "Ceilings",
+    "better_of",
+    "density",
     "forget",
     "forget_all",
     "forget_ended",
+    "greatest",
     "hold_no_longer",
     "is_news",
     "lead",
@@ -71,6 +75,8 @@ class Ceilings(NamedTuple):
         One number: none has ended before that pull number.
     slack
         By how much values near 0 may be wrong.
+    has_clock
+        Whether values change with the pull number alone.
     """
 
     weights: Floats
@@ -79,11 +85,12 @@ class Ceilings(NamedTuple):
     spans: Counts
     due: Floats
     slack: float
+    has_clock: bool
 
 
 @allocating
-def unknown(weights: Floats, reward_low: float, reward_high: float) -> Ceilings:
-    """Return ceilings of which none is known yet, for rewards in that range."""
+def unknown(weights: Floats, reward_low: float, reward_high: float, has_clock: bool = True) -> Ceilings:
+    """Return ceilings of which none is known yet, for rewards in that range; with a clock unless it is known better."""
     size = len(weights)
     return Ceilings(
         weights=weights,
@@ -92,6 +99,7 @@ def unknown(weights: Floats, reward_low: float, reward_high: float) -> Ceilings:
         spans=np.full(size, _SHORTEST),
         due=np.array([math.inf]),
         slack=_SLACK * max(abs(reward_low), abs(reward_high)),
+        has_clock=has_clock,
     )
 
 
@@ -217,19 +225,36 @@ def best_arm(
     best, most = guess if arms.cost[guess] <= now.budget_left else -1, value
     ceilings.most[guess] = -math.inf
     for arm in range(len(ceilings.most)):
-        if ceilings.most[arm] < most or arm == guess:
-            continue
-        renew(policy, index, arms, now, ceilings, arm)
-        if ceilings.most[arm] < most or arms.cost[arm] > now.budget_left:
-            continue
-        value = density(policy, index, arms, arm, now, ceilings)
-        if best < 0 or value > most or (value == most and arm < best):
-            best, most = arm, value
-        else:
-            look_less_far(ceilings, arm, value)
+        if ceilings.most[arm] >= most and arm != guess:
+            best, most = better_of(policy, index, arms, now, ceilings, arm, best, most)
     if best != guess:
         forget(ceilings, guess)
     return best
+
+
+@kernel
+def better_of(
+    policy: IndexPolicy,
+    index: ScalarIndex,
+    arms: Arms,
+    now: Now,
+    ceilings: Ceilings,
+    arm: int,
+    best: int,
+    most: float,
+) -> tuple[int, float]:
+    """Return the better one of the best arm so far, with its value, and another whose ceiling reaches that value."""
+    if ceilings.has_clock or arms.cost[arm] > now.budget_left:
+        renew(policy, index, arms, now, ceilings, arm)
+        if ceilings.most[arm] < most or arms.cost[arm] > now.budget_left:
+            return best, most
+    value = density(policy, index, arms, arm, now, ceilings)
+    if not ceilings.has_clock:
+        ceilings.most[arm] = raised(ceilings, arm, value, 1.0)
+    if best < 0 or value > most or (value == most and arm < best):
+        return arm, value
+    look_less_far(ceilings, arm, value)
+    return best, most
 
 
 @kernel
