@@ -31,7 +31,8 @@ settings.load_profile("workshop")
 # go to one worker, one after the other, while the others do the rest: first what takes long and needs no machine code.
 COMPILING = (
     *("test_play.py", "test_ceilings.py", "test_memory.py", "test_random_costs.py", "test_study.py"),
-    *("test_requests_study.py", "studies.md", "regret.py", "test_requested_policies.py", "test_resources_simulated.py"),
+    *("test_requests_study.py", "studies.md", "regret.py", "simulate.py", "test_requested_policies.py"),
+    *("test_resources_simulated.py",),
     *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
     *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
     *("study_for_a_paper.md", "test_free_arms.py", "test_few.py", "test_docs_site.py"),

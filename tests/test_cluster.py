@@ -3,9 +3,10 @@
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 from distributed import Client, LocalCluster
@@ -14,13 +15,13 @@ import budgetbandits as bb
 from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput
 from budgetbandits.studies.imports import import_files
+from shared_policies import KUBE, WITH_A_PLAN
 
 # Dask warns of the ports and connections that the killed worker leaves behind.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 FAMILY = bb.paper_family("moderate", arms=20)
-# What compiles soonest.
-POLICIES: dict[str, bb.Policy] = {"SOAAv": bb.policies.above_average(), "eps-first": bb.epsilon_first(0.1)}
+POLICIES: dict[str, bb.Policy] = {"KUBE": KUBE, "eps-first": WITH_A_PLAN}
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +31,8 @@ def cluster() -> Iterator[LocalCluster]:
     cluster.close()
 
 
-def rows(runs: int, engine: str | Client | None = None) -> list[dict[str, object]]:
-    return bb.simulate(FAMILY, POLICIES, [1e3, 2e4], runs=runs, seed=1, engine=engine).to_arrow().to_pylist()
+def rows(runs: int, engine: str | Client | None = None, **options: Any) -> list[dict[str, object]]:
+    return bb.simulate(FAMILY, POLICIES, [1e3, 2e4], runs=runs, seed=1, engine=engine, **options).to_arrow().to_pylist()
 
 
 def test_the_rows_are_those_of_threads(cluster: LocalCluster) -> None:
@@ -44,10 +45,15 @@ def test_a_killed_worker_changes_nothing(cluster: LocalCluster) -> None:
     expected = rows(200)
     client = Client(cluster)
     victim = next(iter(client.run(os.getpid).values()))
-    killer = threading.Timer(0.1, os.kill, (victim, signal.SIGKILL))
-    killer.start()
-    assert rows(200, engine=client) == expected
-    killer.join()
+    killed: list[int] = []
+
+    def kill_once(_: int) -> None:
+        if not killed:
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+    assert rows(200, engine=client, progress=kill_once) == expected
+    assert killed
     # The scheduler may not have noticed yet that it is gone.
     assert victim not in client.run(os.getpid, on_error="ignore").values()
     client.close()
@@ -65,6 +71,11 @@ def test_the_reproduction_is_the_same(cluster: LocalCluster, tmp_path: Path) -> 
 
 @pytest.mark.filterwarnings("ignore::budgetbandits.errors.SlowLawWarning")
 def test_a_law_from_a_file_that_workers_cannot_import(cluster: LocalCluster, tmp_path: Path) -> None:
+    """They compile it to see whether that can be done; a whole run would take one of them ten seconds."""
+
+    def play_in_python() -> None:
+        mock.patch("budgetbandits.simulation.engine.dispatch.call", lambda play, _, *given: play(*given)).start()
+
     path = tmp_path / "law_of_a_cluster.py"
     path.write_text(Path(__file__).with_name("own_laws.py").read_text())
     import_files([path.name], tmp_path)
@@ -72,9 +83,9 @@ def test_a_law_from_a_file_that_workers_cannot_import(cluster: LocalCluster, tmp
         bb.Problem([1, 2], [law(0, 1), bb.Bernoulli(0.5)])
         for law in (sys.modules[path.stem].Rising, sys.modules[path.stem].Spelled)
     )
-    address = cluster.scheduler_address.removeprefix("tcp://")
-    # One run, so that one worker has to compile it.
-    there = bb.simulate(compiled, bb.policies.above_average(), 60, runs=1, seed=1, engine=f"dask://{address}")
+    with Client(cluster) as client:
+        client.run(play_in_python)
+        there = bb.simulate(compiled, bb.policies.above_average(), 60, runs=1, seed=1, engine=client)
     here = bb.simulate(in_python, bb.policies.above_average(), 60, runs=1, seed=1)
     assert there.to_arrow().to_pylist() == here.to_arrow().to_pylist()
     del sys.modules[path.stem]

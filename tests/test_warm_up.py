@@ -29,11 +29,12 @@ def run(program: str) -> str:
 def test_simulations_of_what_was_warmed_up_begin_at_once() -> None:
     program = (
         "import budgetbandits as bb\n"
-        "mean = bb.policies.above_average()\n"  # compiles soonest, and so does the other one
-        "bb.warm_up({'eps-first': bb.epsilon_first(0.1), 'SOAAv': mean}, progress=False)\n"
+        # Of kinds that other tests compile, too.
+        "bb.warm_up({'eps-first': bb.epsilon_first(0.1), 'Thompson': bb.thompson()}, progress=False)\n"
         f"{NOTHING_LEFT}"
         "family = bb.paper_family('moderate', arms=5)\n"
-        "print(len(bb.simulate(family, {'a': bb.epsilon_first(0.5), 'b': mean}, [100, 200], runs=2, trace=3)))\n"
+        "policies = {'a': bb.epsilon_first(0.5), 'b': bb.thompson()}\n"
+        "print(len(bb.simulate(family, policies, [100, 200], runs=2, trace=3)))\n"
     )
     assert run(program) == "8"
 

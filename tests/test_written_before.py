@@ -213,6 +213,7 @@ def booleans(row: dict[str, Any]) -> dict[str, bool]:
     return {name: bool(value) for name, value in row.items() if name.startswith("is_")}
 
 
+@pytest.mark.usefixtures("in_python")  # they take longer to compile than to play
 def test_runs_are_read() -> None:
     runs = bb.Runs.from_parquet(BEFORE / "runs.parquet")
     assert runs.policies == {"KUBE": bb.kube(), "rec": bb.policies.learned_range_kl_ucb()}

@@ -133,7 +133,7 @@ def simulate(
 
     At the same money per request, with more and more of them:
 
-    >>> runs = bb.simulate(problem, bb.fractional_kube(), [15, 60], requests=[10, 40], runs=5)
+    >>> runs = bb.simulate(problem, bb.recommended(), [15, 60], requests=[10, 40], runs=5)
     >>> runs, runs.requests
     (<Runs: 10 rows, 5 runs, 1 policies, 2 budgets, 10 to 40 requests>, (10, 40))
     """
