@@ -42,7 +42,7 @@ def main() -> None:
         "omega-UCB": bb.policies.omega_ucb(),
         "BTS": bb.thompson(),
         "recommended": bb.recommended(),
-        "fractional KUBE": bb.fractional_kube(),
+        "KUBE": bb.kube(),
     }
     runs = bb.simulate(world, policies, budgets=[10, 100], runs=50, seed=1)
     print("Regret against the fractional optimum (with random costs there is no exact one):")

@@ -64,6 +64,7 @@ def played_live(problem: bb.Problem, policy: bb.Policy, budget: float, seed: int
         WITH_A_PLAN,
         BY_SCAN,
         bb.thompson(coin=True),
+        bb.policies.omega_ucb(),  # an example plays it in a process of its own, which would take three times as long
     ],
     ids=repr,
 )
@@ -84,7 +85,7 @@ BY_INDEX = [
 
 @pytest.mark.usefixtures("in_python")
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
-@pytest.mark.parametrize("policy", [*BY_INDEX, bb.policies.b_greedy(), bb.policies.imed()], ids=repr)
+@pytest.mark.parametrize("policy", [*BY_INDEX[1:], bb.policies.b_greedy(), bb.policies.imed()], ids=repr)
 def test_a_run_in_python_is_the_live_learners(policy: bb.Policy, problem: bb.Problem) -> None:
     """That these say the same when they are compiled is tested below, and in test_play."""
     assert_runs_are_the_live_learners(policy, problem)
