@@ -8,8 +8,9 @@ BETWEEN := 3.12 3.13
 NEWEST := 3.14
 SEED ?= 1
 OPERATIONS ?= 100000
+SITE := tests/test_docs_site.py
 
-.PHONY: help setup run test check format lint types versions imports bench simulate docs tables lock clean
+.PHONY: help setup run test site check format lint types versions imports bench simulate docs tables lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -27,10 +28,13 @@ $(VENV)/.ready: $(LOCK) requirements/uv.txt pyproject.toml
 run: setup  ## reproduce the paper's experiments: claims on the terminal, report in reproduction/
 	$(BIN)/budgetbandits reproduce
 
-test: setup  ## run all tests, doctests and examples
-	$(BIN)/pytest -n 2
+test: setup  ## run all tests, doctests and examples, but for those of the docs site
+	$(BIN)/pytest -n 2 --ignore=$(SITE)
 
-check: format lint types imports test  ## everything that must pass before a commit
+site: setup  ## build the docs site in a temporary folder, and test it
+	$(BIN)/pytest $(SITE)
+
+check: format lint types imports site test  ## everything that must pass before a commit
 
 format: setup
 	$(BIN)/ruff format --check

@@ -35,7 +35,7 @@ COMPILING = (
     *("test_resources_simulated.py",),
     *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
     *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
-    *("study_for_a_paper.md", "test_free_arms.py", "test_few.py", "test_docs_site.py"),
+    *("study_for_a_paper.md", "test_free_arms.py", "test_few.py"),
 )
 LONGEST = tuple(
     f"test_{name}.py"
