@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -83,7 +84,7 @@ def test_a_law_from_a_file_that_workers_cannot_import(cluster: LocalCluster, tmp
         bb.Problem([1, 2], [law(0, 1), bb.Bernoulli(0.5)])
         for law in (sys.modules[path.stem].Rising, sys.modules[path.stem].Spelled)
     )
-    with Client(cluster) as client:
+    with closing(Client(cluster)) as client:
         client.run(play_in_python)
         there = bb.simulate(compiled, bb.policies.above_average(), 60, runs=1, seed=1, engine=client)
     here = bb.simulate(in_python, bb.policies.above_average(), 60, runs=1, seed=1)

@@ -94,7 +94,7 @@ def test_so_do_learners_with_different_seeds(state: FixedState) -> None:
     spent = saved["spent"]
     saved["budget"] = spent + round(state.budget * 10 ** saved["unit"][1])
     drawn: Counter[int] = Counter()
-    for seed in range(2500):
+    for seed in range(1000):
         saved["seed"] = seed
         drawn[int(asked(bb.Learner.from_json(json.dumps(saved))).arm)] += 1
     assert_drawn_in_proportion(drawn, state.counts)
