@@ -13,9 +13,9 @@ from budgetbandits.core.arrays import Floats
 from budgetbandits.core.specs import classes_of
 from budgetbandits.errors import PolicyError
 from budgetbandits.live import choosing
-from budgetbandits.policies import Arms, Now
+from budgetbandits.policies import Arm, Arms, Now
 from budgetbandits.policies.memories import Everything
-from budgetbandits.policies.promises import has_ceilings, has_floor
+from budgetbandits.policies.promises import has_ceilings, has_clock, has_floor
 from budgetbandits.policies.state import arm_of
 from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import compile_entry
@@ -67,7 +67,8 @@ def test_ceilings_decide_as_the_live_learner(index: bb.indices.ScalarIndex) -> N
         budget = min(some_budget(chance, problem), 100.0)
         policy = bb.IndexPolicy(index, bb.oracles.Fractional(), clip=chance.random() < 0.5, lazy=chance.random() < 0.7)
         world = world_of(problem, problem.price_list(budget), 7, run)
-        outcome = play_ceilings(policy, index, Everything(), world, False, None, has_floor(index, policy.clip))
+        promises = has_floor(index, policy.clip), has_clock(index)
+        outcome = play_ceilings(policy, index, Everything(), world, False, None, *promises)
         live = played_live(problem, policy, budget, 7, run)
         assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
         assert outcome.reward == live.reward_total
@@ -83,7 +84,7 @@ def test_arms_never_tried_come_before_those_that_are_infinite_still() -> None:
     """As m-UCB takes cheap arms for a while."""
     live = played_live(WIDE, M_UCB, 600.0, 7, 0)
     world = world_of(WIDE, WIDE.price_list(600.0), 7, 0)
-    outcome = play_ceilings(M_UCB, M_UCB_INDEX, Everything(), world, False, None, False)
+    outcome = play_ceilings(M_UCB, M_UCB_INDEX, Everything(), world, False, None, False, True)
     assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
     assert outcome.pulls.min() == 1
 
@@ -190,7 +191,7 @@ def test_it_is_the_same_in_plain_python() -> None:
     problem = some_problem(Random(3), 30)
     bill = problem.price_list(150)
     world = world_of(problem, bill, 7, 0)
-    plain = play_ceilings(policy, index, Everything(), world, False, policy, True)
+    plain = play_ceilings(policy, index, Everything(), world, False, policy, True, True)
     assert_equal(plain, play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON))
 
 
@@ -233,8 +234,29 @@ def test_one_below_the_mean_is_asked_at_every_pull() -> None:
     policy = bb.IndexPolicy(index, bb.oracles.Fractional())
     world = world_of(problem, problem.price_list(300), 7, 0)
     live = [row.pulls for row in played_live(problem, policy, 300, 7, 0).arms]
-    assert play_ceilings(policy, index, Everything(), world, False, None, False).pulls.tolist() == live
-    assert play_ceilings(policy, index, Everything(), world, False, None, True).pulls.tolist() != live
+    assert play_ceilings(policy, index, Everything(), world, False, None, False, False).pulls.tolist() == live
+    assert play_ceilings(policy, index, Everything(), world, False, None, True, False).pulls.tolist() != live
+
+
+def test_one_without_a_clock_is_asked_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its value now is a ceiling."""
+    asked = []
+
+    def value(self: bb.indices.HorizonKLUCB, arm: Arm, now: Now, of: Any = bb.indices.HorizonKLUCB.value) -> float:
+        asked.append(now.pull)
+        return float(of(self, arm, now))
+
+    monkeypatch.setattr(bb.indices.HorizonKLUCB, "value", value)
+    policy, problem = bb.recommended(), bb.paper_problem("moderate", arms=10, seed=1)
+    assert isinstance(policy, bb.IndexPolicy)
+    world = world_of(problem, problem.price_list(300), 7, 0)
+    ways = []
+    for clock in (True, False):
+        outcome = play_ceilings(policy, policy.index, Everything(), world, False, None, True, clock)
+        ways.append((outcome.pulls.tolist(), len(asked)))
+        asked.clear()
+    assert ways[0][0] == ways[1][0]
+    assert ways[1][1] < 0.8 * ways[0][1]
 
 
 @pytest.mark.usefixtures("in_python")

@@ -283,8 +283,8 @@ def look_less_far(ceilings: Ceilings, arm: int, value: float) -> None:
 @kernel
 def raised(ceilings: Ceilings, arm: int, value: float, times: float) -> float:
     """Return a value of an arm over its weight, raised by some times what it may be wrong by."""
-    if abs(value) == math.inf:
-        return value
+    if abs(value) >= GREATEST:
+        return math.copysign(math.inf, value)
     return float(value + times * (MARGIN * abs(value) + ceilings.slack / ceilings.weights[arm]))
 
 

@@ -38,18 +38,20 @@ def play_ceilings(
     is_blind: bool,
     greedy: IndexPolicy | None,
     has_floor: bool,
+    has_clock: bool,
 ) -> Outcome:
     """Play a run of a policy with this index and the oracle `DensityGreedy`, `Fractional` or `CostBlind`.
 
     What arms are compared by is their value over their weight: the mean cost, or 1 for `CostBlind` (is_blind). With
     random costs the oracle must not be `DensityGreedy`. The memory is `Everything` or a `Window`: nothing fades.
     `greedy` is the policy again if its oracle is `DensityGreedy`, and None otherwise: then Numba leaves out the scan of
-    all arms, which takes as long to compile as the rest. `has_floor` tells whether no value is below the mean.
+    all arms, which takes as long to compile as the rest. `has_floor` tells whether no value is below the mean, and
+    `has_clock` whether values change with the pull number alone.
     """
     state = begin(world, memory, policy.grid())
     arms = state.past.arms
     weights = np.ones(len(world.prices)) if is_blind else arms.mean_cost
-    ceilings = unknown(weights, world.reward_low, world.reward_high)
+    ceilings = unknown(weights, world.reward_low, world.reward_high, has_clock)
     pulls_on = has_floor and not (memory.forgets() or world.charges.is_random or is_changing(world))
     draws = np.zeros((2, _BLOCK_MAX))
     before = moment(world, memory, state)

@@ -28,6 +28,7 @@ from budgetbandits.policies.memories import Discount, Everything, Memory
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Oracle
 from budgetbandits.policies.promises import (
     has_ceilings,
+    has_clock,
     has_floor,
     is_best_first,
     is_mixed,
@@ -222,7 +223,11 @@ def _loop_by_memory(policy: Policy, memory: Memory, world: World) -> Loop:
         greedy = policy if isinstance(policy.oracle, DensityGreedy) else None
         # With random costs the greedy's set has an arm with the least mean cost, which changes: it is scanned for.
         if greedy is None or not world.charges.is_random:
-            before, after = (policy, policy.index, memory), (is_blind, greedy, has_floor(policy.index, policy.clip))
+            before, promises = (
+                (policy, policy.index, memory),
+                (has_floor(policy.index, policy.clip), has_clock(policy.index)),
+            )
+            after = is_blind, greedy, *promises
             return Loop(play_ceilings, (policy, memory), lambda worlds: ((*before, each, *after) for each in worlds))
     return Loop(play_any, (policy, memory), lambda worlds: ((policy, memory, each) for each in worlds))
 
