@@ -247,12 +247,12 @@ def test_one_without_a_clock_is_asked_less_often(monkeypatch: pytest.MonkeyPatch
         return float(of(self, arm, now))
 
     monkeypatch.setattr(bb.indices.HorizonKLUCB, "value", value)
-    policy, problem = bb.recommended(), bb.paper_problem("moderate", arms=10, seed=1)
-    assert isinstance(policy, bb.IndexPolicy)
+    index, problem = bb.indices.HorizonKLUCB(alike=2.0), bb.paper_problem("moderate", arms=10, seed=1)
+    policy = bb.IndexPolicy(index, bb.oracles.Fractional(), lazy=True)
     world = world_of(problem, problem.price_list(300), 7, 0)
     ways = []
     for clock in (True, False):
-        outcome = play_ceilings(policy, policy.index, Everything(), world, False, None, True, clock)
+        outcome = play_ceilings(policy, index, Everything(), world, False, None, True, clock)
         ways.append((outcome.pulls.tolist(), len(asked)))
         asked.clear()
     assert ways[0][0] == ways[1][0]
