@@ -294,7 +294,7 @@ def test_so_it_is_by_compiled_ceilings() -> None:
     policy = bb.IndexPolicy(index, bb.oracles.CostBlind())
     world = world_of(WIDE, WIDE.price_list(600.0), 7, 0)
     with pytest.raises(PolicyError, match="must give a number, not NaN"):
-        call(play_ceilings, (policy, Everything()), policy, index, Everything(), world, True, None, True)
+        call(play_ceilings, (policy, Everything()), policy, index, Everything(), world, True, None, True, True)
 
 
 def test_an_index_without_a_value_says_so() -> None:
