@@ -139,9 +139,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("costs", "message"),
         [
-            ({"a": {"x": 1}, "b": {"y": 1}}, "cost of arm 'b' names the resource 'y', which the budget does not have"),
+            ({"a": {"x": 1}, "b": {"y": 1}}, "cost of arm 'b' names the resource 'y', which arm 'a' does not have"),
             ({"a": {"x": 1, "y": 1}, "b": {"x": 1}}, "does not say what a pull takes of 'y'"),
-            ({"a": {"x": 1}, "b": 1}, "cost of arm 'b' is 1, and the budget has the resources 'x'"),
+            ({"a": {"x": 1}, "b": 1}, "cost of arm 'b' is 1, and arm 'a' has the resources 'x'"),
         ],
     )
     def test_costs(self, costs: Any, message: str) -> None:

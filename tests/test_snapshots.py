@@ -437,7 +437,7 @@ def test_what_is_written_down_in_other_words_has_another_form() -> None:
     ledger.reprice("b", "0.20")
     ledger.observe([("c", 0.5)], "before")
     ledger.pause()
-    assert (FORM, ledger.snapshot().digest[:16]) == (3, "6870c1ae5d77aa13")
+    assert (FORM, ledger.snapshot().digest[:16]) == (4, "9eeb40328d2906f2")
 
 
 DAMAGE = {

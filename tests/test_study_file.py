@@ -436,6 +436,11 @@ def test_an_arm_may_cost_several_resources(file: Path) -> None:
         ('costs = { usd = "0.5", gpu_s = 1 }', "costs = 3", "arms['small'].costs is 3"),
         ('costs = { usd = "0.5", gpu_s = 1 }', "cost = 1\ncosts = { usd = 1 }", "arms[0].cost is 1, but there is no"),
         ("gpu_s = 1 }", "eur = 1 }", "names the resource"),
+        (
+            'runs = 2\n\n[[arms]]\nname = "small"\ncosts = { usd = "0.5", gpu_s = 1 }',
+            'runs = 2\nreward_range = [0, 1]\n[[arms]]\nname = "small"\ncosts = { usd = 1 }',
+            "toml: arms: cost of arm 'large' names the resource 'gpu_s', which arm 'small' does not have",
+        ),
         ("gpu_s = 1 }", "gpu_s = -1 }", "-1"),
     ],
 )

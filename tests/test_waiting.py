@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,26 @@ def test_a_refill_is_waited_for() -> None:
     assert (refilled.may_pay_later(), plain.may_pay_later()) == (True, False)
     refilled.advance(arrivals.until)
     assert not refilled.may_pay_later()
+
+
+def test_what_a_withdrawal_takes_of_refills_to_come_leaves_nothing_available_and_not_less(store: bb.Store) -> None:
+    until = (datetime.now(UTC) + timedelta(days=10)).isoformat()
+    ads = store.create(
+        "refilled",
+        policy=bb.kube(),
+        costs={"a": 1},
+        budget=30,
+        reward_range=(0, 1),
+        requests_rate="3 per day",
+        until=until,
+        refill="1 day",
+        seed=1,
+    )
+    while pull := ads.ask():
+        ads.tell(pull, 0.5)
+    ads.withdraw(20, key="elsewhere")
+    assert ads.available == 0
+    assert ads.ask() is None
 
 
 # In an event loop

@@ -207,7 +207,7 @@ class Tell(OfPull):
     def expected(self, pull: ModelPull, model: Model) -> type[Exception] | None:
         cost = pull.price if self.cost is None else self.cost
         is_possible = model.can_have_cost(pull, cost)
-        if not 0 <= self.reward <= 1:
+        if not 0 <= self.reward <= 1 or (pull.arm == bb.SKIP and self.reward != 0):
             return InvalidReward
         if pull.state == "told":
             return None if pull.told == (self.reward, cost) else PullAlreadySettled

@@ -919,12 +919,12 @@ def _pending(ledger: Ledger) -> Table[Pull]:
 
 def _available(ledger: Ledger) -> Decimal:
     account = ledger.player.books.first
-    return account.bill.unit.decimal(account.left)
+    return account.bill.unit.decimal(max(account.left, 0))
 
 
 def _resources_available(ledger: Ledger) -> dict[str, Decimal]:
     accounts = ledger.player.books.accounts
-    return {each.name: each.bill.unit.decimal(each.left) for each in accounts if each.name is not None}
+    return {each.name: each.bill.unit.decimal(max(each.left, 0)) for each in accounts if each.name is not None}
 
 
 def _retired(ledger: Ledger) -> tuple[ArmName, ...]:

@@ -181,7 +181,7 @@ class Ledger(Fold):
         """
         number = self._identify(pull)
         record = self._record(number)
-        reward = self.player.learning.checked_reward(reward, record.arm)
+        reward = self.player.learning.told_reward(reward, record.arm)
         if told := record.told:
             self._check_repeated(number, told, reward, cost)
             return None

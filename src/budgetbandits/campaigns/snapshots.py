@@ -16,7 +16,7 @@ from budgetbandits.errors import JournalDamaged
 
 __all__ = ["FORM", "Facts", "SnapshotDamaged", "is_bound", "is_of_form", "runs_of"]
 
-FORM: Final = 3
+FORM: Final = 4
 """To be raised when the same ledger is written down in other words, so that older snapshots are told from damaged ones.
 
 They are not gone on from then, and `verify` checks their digests alone."""

@@ -290,7 +290,9 @@ def _amounts(given: list[str]) -> str | dict[str, str]:
     for word in given:
         name, sign, amount = word.rpartition("=")
         if not sign or name in named:
-            raise InvalidInput(f"{word!r} is no amount: give one, such as 100.00, or one of each resource, as usd=10")
+            raise InvalidInput(
+                f"{word!r} is no amount: give one, such as 100.00, or one of each resource, such as usd=10 gpu_s=60"
+            )
         named[name] = amount
     return named
 

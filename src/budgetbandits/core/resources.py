@@ -319,24 +319,25 @@ def _check_resources(budget: Mapping[Any, Any], unit: object) -> None:
         if plain_amount(amount, f"budget of {resource!r}") < 0:
             raise InvalidAmount(_not_positive(resource, amount))
     if unit is not None and not (isinstance(unit, Mapping) and unit.keys() <= budget.keys()):
-        raise InvalidInput(f"unit is {unit!r}: give units by resource, such as {dict.fromkeys(budget, '0.01')!r}")
+        rule = f"the budget has {_listed(list(budget))}"
+        raise InvalidInput(f"unit is {unit!r}, and {rule}: give units by these, as {dict.fromkeys(budget, '0.01')!r}")
 
 
-def costs_by_resource(name: ArmName, cost: object, resources: list[str]) -> dict[str, Any]:
-    """Return what a pull of an arm takes of each of these resources, or raise."""
+def costs_by_resource(name: ArmName, cost: object, resources: list[str], whose: str = "the budget") -> dict[str, Any]:
+    """Return what a pull of an arm takes of each of these resources, which something has, or raise."""
     if not isinstance(cost, Mapping):
         raise InvalidAmount(
-            f"cost of arm {name!r} is {shown(cost)}, and the budget has the resources {_listed(resources)}: give what "
+            f"cost of arm {name!r} is {shown(cost)}, and {whose} has the resources {_listed(resources)}: give what "
             f"a pull takes of each, such as {dict.fromkeys(resources, 1)!r}"
         )
     if unknown := [resource for resource in cost if resource not in resources]:
         raise InvalidAmount(
-            f"cost of arm {name!r} names the resource {unknown[0]!r}, which the budget does not have: it has "
+            f"cost of arm {name!r} names the resource {unknown[0]!r}, which {whose} does not have: it has "
             f"{_listed(resources)}; add it there, or leave it out here"
         )
     if missing := [resource for resource in resources if resource not in cost]:
         raise InvalidAmount(
-            f"cost of arm {name!r} does not say what a pull takes of {missing[0]!r}, which the budget has: give an "
+            f"cost of arm {name!r} does not say what a pull takes of {missing[0]!r}, which {whose} has: give an "
             "amount, 0 if it takes nothing"
         )
     return dict(cost)

@@ -339,7 +339,7 @@ class Learner:
             player, books = self._player, self._player.books
             found = books.find_told(pull)
             books.check_counts_again(found)
-            amount = player.learning.checked_reward(reward, found.arm)
+            amount = player.learning.told_reward(reward, found.arm)
             prices = books.told_prices(found, cost, is_late=found.number in books.expired)
             if cost is not None and (said := books.rounding(found, cost)):
                 warnings.warn(said, RoundedCostWarning, stacklevel=2)

@@ -218,6 +218,12 @@ class Learning:
 
     # Rewards
 
+    def told_reward(self, reward: float, arm: int) -> float:
+        """Return a reward that is told now, or raise; a journal of before may have told one for a declined request."""
+        if arm == self._books.skip_arm and plain_reward(reward) != 0:
+            raise InvalidReward(f"reward of a declined request is {reward!r}: it earns nothing; tell 0")
+        return self.checked_reward(reward, arm)
+
     def checked_reward(self, reward: float, arm: int) -> float:
         """Return a reward as a float, or raise unless it is one in the range."""
         amount = plain_reward(reward)

@@ -67,11 +67,12 @@ def costs_in_resources(given: Sequence[Any] | Floats, names: Sequence[ArmName]) 
     """Return the costs that a user gave, one after the other for each resource, or raise."""
     if isinstance(given, np.ndarray):
         return (_costs_in(None, given.copy(), names),)
-    first = next((cost for cost in given if isinstance(cost, Mapping)), None)
-    if first is None:
+    named = list(zip(names, given, strict=True))
+    first, costs = next(((name, cost) for name, cost in named if isinstance(cost, Mapping)), (None, None))
+    if costs is None:
         return (_costs_in(None, given, names),)
-    resources = list(first)
-    by_resource = [costs_by_resource(name, cost, resources) for name, cost in zip(names, given, strict=True)]
+    resources = list(costs)
+    by_resource = [costs_by_resource(name, cost, resources, f"arm {first!r}") for name, cost in named]
     return tuple(_costs_in(resource, [each[resource] for each in by_resource], names) for resource in resources)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from budgetbandits.core.checks import check_range
 from budgetbandits.errors import InvalidInput
+from budgetbandits.problems.costs import costs_in_resources
 from budgetbandits.problems.families import Shuffled
 from budgetbandits.problems.laws import Bernoulli
 from budgetbandits.problems.laws.changing import Law
@@ -86,6 +87,8 @@ def problem_of_arms(entries: object, reward_range: object, where: str = "", *, m
     costs = {name: _cost(table, name, where, may_be_free=may_be_free) for name, where, table in arms}
     laws = [_reward(table["reward"], f"{where}.reward") for _, where, table in arms]
     limits = {name: _limit(table["limit"], f"{where}.limit") for name, where, table in arms if "limit" in table}
+    with told_as("costs", place):  # before the problem is made, whose other errors are about the range
+        costs_in_resources(list(costs.values()), names)
     range_place = inside(where, "reward_range")
     declared = None if reward_range is None else reward_range_of(reward_range, range_place)
     with told_as("reward_range", place if declared is None else range_place):

@@ -418,8 +418,8 @@ class AskTellContract(ABC):
             arms.ask(key="k", arm="a")
         with pytest.raises(InvalidAmount, match=r"it must be at most 0.00, which was reserved"):
             arms.tell(other, 0, "0.01")
-        with pytest.raises(InvalidReward, match="reward of arm 'skip' is 2"):
-            arms.tell(other, 2)
+        with pytest.raises(InvalidReward, match=r"reward of a declined request is 1(\.0)?: it earns nothing; tell 0"):
+            arms.tell(other, 1)
         arms.cancel(other)
         assert (arms.pulls, arms.requests_left, arms.ask(key="k")) == (1, 3, other)
         assert len(arms.ask(arm=SKIP, n=9)) == 3
@@ -580,9 +580,13 @@ class AskTellContract(ABC):
             (
                 {"unit": {"eur": 1}},
                 InvalidInput,
-                "unit is {'eur': 1}: give units by resource, such as {'usd': '0.01', ",
+                "unit is {'eur': 1}, and the budget has 'usd', 'gpu_s': give units by these, as {'usd': '0.01', ",
             ),
-            ({"unit": "0.01"}, InvalidInput, "unit is '0.01': give units by resource, such as {'usd': '0.01', "),
+            (
+                {"unit": "0.01"},
+                InvalidInput,
+                "unit is '0.01', and the budget has 'usd', 'gpu_s': give units by these, as {'usd': '0.01', ",
+            ),
             (
                 {"unit": {"usd": 3}},
                 InvalidAmount,

@@ -673,8 +673,8 @@ class CampaignContract(ABC):
             assert (other.ask(n=3, key="k"), other.requests_left) == (declined, 1)
             clock.advance(60)
             assert (len(other.ask(n=9)), other.requests_left) == (5, 0)
-            other.tell(declined[2], 0.5)  # late
-            assert (other.pulls, other.reward_total) == (7, 0.5)
+            other.tell(declined[2], 0)  # late
+            assert (other.pulls, other.reward_total) == (7, 0)
         rows = [(row.kind, row.arm, row.amount) for row in ads.history()]
         assert rows[0] == ("directed", SKIP, Decimal(0))
         assert rows[6] == ("told", SKIP, Decimal(0))
