@@ -1,8 +1,8 @@
 """Clocks from the host, for indices that are lines in one.
 
 A card's logarithm is another one in the last bit at some pulls. For most decisions that is nothing, but two arms that
-are worth exactly the same on paper may be so after rounding with the one clock, and not with the other. With the
-host's clock the lines are the CPU's to the last bit: nothing else in them is rounded otherwise.
+are worth exactly the same on paper may be so after rounding with the one clock, and not with the other. The
+host's clock takes one such difference away.
 """
 
 import functools
