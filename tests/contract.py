@@ -162,7 +162,9 @@ class Situation:
         enough = pulls * min(fewer.exact_costs())
         return fewer if fewer.exact_budget() <= enough else replace(fewer, budget=float(enough))
 
-    def reward(self, share: float) -> float:
+    def reward(self, share: float, arm: str | int = 0) -> float:
+        if arm == bb.SKIP:
+            return 0.0
         low, high = self.reward_range
         return min(low + share * (high - low), high)
 
@@ -297,21 +299,21 @@ def follow(learner: Learner, situation: Situation, story: list[Step]) -> Iterato
         elif step.verb == "tell":
             pull = step.pick(pending)
             told = situation.told_cost(pull.arm, step.share)[0]
-            learner.tell(pull if step.which % 2 else pull.id, situation.reward(step.share), told)
+            learner.tell(pull if step.which % 2 else pull.id, situation.reward(step.share, pull.arm), told)
             yield step, pull
         else:
             pull = step.pick(pending)
             learner.cancel(pull if step.which % 2 else pull.id)
             yield step, pull
     for rest in learner.pending:
-        learner.tell(rest, situation.reward(0.25), situation.told_cost(rest.arm, 0.25)[0])
+        learner.tell(rest, situation.reward(0.25, rest.arm), situation.told_cost(rest.arm, 0.25)[0])
         yield Step("tell", 0, 0.25), rest
     number = 0
     while asked := learner.ask():
         yield Step("ask", 0, 0.0), asked
         number += 1
         share = (number % 7 + 1) / 7
-        learner.tell(asked, situation.reward(share), situation.told_cost(asked.arm, share)[0])
+        learner.tell(asked, situation.reward(share, asked.arm), situation.told_cost(asked.arm, share)[0])
         yield Step("tell", 0, share), asked
     yield Step("ask", 0, 0.0), None
 

@@ -22,9 +22,10 @@ def befall(campaign: Campaign, clock: HandClock, chance: random.Random) -> None:
 
     def settled() -> Callable[[], object]:
         pull = chance.choice(list(campaign.pending))
-        cost = None if pull.arm == bb.SKIP else chance.choice([None, "0.07", "0.31"])
+        is_declined = pull.arm == bb.SKIP
+        cost, reward = (None, 0.0) if is_declined else (chance.choice([None, "0.07", "0.31"]), chance.random())
         acts = (
-            lambda: campaign.tell(pull, chance.random(), cost),
+            lambda: campaign.tell(pull, reward, cost),
             lambda: campaign.cancel(pull),
             lambda: campaign.expire(pull, cost),
         )
@@ -64,7 +65,8 @@ def test_a_chronicle_ends_where_the_campaign_stands(tmp_path: Path, on_expire: O
         for _ in range(150):
             befall(campaign, clock, chance)
         for row in [row for row in campaign.history() if row.kind == "expired"][:3]:
-            campaign.tell(row.pull or 0, 0.5)  # late: it counts again, if it was released
+            # Late: it counts again, if it was released.
+            campaign.tell(row.pull or 0, 0 if row.arm == bb.SKIP else 0.5)
         told = next(row for row in campaign.history() if row.kind == "told" and row.arm == "a")
         campaign.adjust(told.pull or 0, "0.99", reason="a bill that came later")
         chronicle.catch_up()
