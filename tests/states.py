@@ -50,3 +50,9 @@ def asked(learner: Learner, arm: ArmName | None = None) -> Pull:
     pull = learner.ask(arm=arm)
     assert pull is not None
     return pull
+
+
+def moment_of_first_tries(tried: int, cost: float, money: float) -> Now:
+    """Return a moment at which so many of thirty arms were tried, cost so much together, and so much money is left."""
+    first = first_moment(np.full(30, 3.0), 1e9, 0.0, 1.0)
+    return moment_at(first, 10, money, money, math.inf, tried, 0.9, np.array([0.6, cost, cost, 1.0, 1.0, 0.0, 0.0]))

@@ -15,12 +15,10 @@ from scipy import stats
 import budgetbandits as bb
 from budgetbandits.core.arrays import Floats
 from budgetbandits.errors import InvalidInput, InvalidState
-from budgetbandits.policies import Now
 from budgetbandits.policies.ceilings import may_raise_untried
 from budgetbandits.policies.indices import LinearIndex
 from budgetbandits.policies.indices.kl import bernoulli_divergence, kl_upper, two_moment_divergence, two_moment_upper
-from budgetbandits.policies.state import first_moment, moment_at
-from states import arms_of, asked, now_of
+from states import arms_of, asked, moment_of_first_tries, now_of
 
 
 def test_ucb1_by_hand() -> None:
@@ -232,11 +230,6 @@ def test_without_requests_an_arm_never_tried_is_worth_no_more_later_unless_that_
             assert may_raise_untried(now, before)
     assert rises > 10
     assert not may_raise_untried(moment_of_first_tries(5, 5.0, 995.0), moment_of_first_tries(4, 4.0, 996.0))
-
-
-def moment_of_first_tries(tried: int, cost: float, money: float) -> Now:
-    first = first_moment(np.full(30, 3.0), 1e9, 0.0, 1.0)
-    return moment_at(first, 10, money, money, math.inf, tried, 0.9, np.array([0.6, cost, cost, 1.0, 1.0, 0.0, 0.0]))
 
 
 def test_first_tries_are_noted_and_a_cancelled_one_is_taken_back() -> None:

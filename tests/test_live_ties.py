@@ -2,13 +2,17 @@
 
 import math
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.live.ceilings import LiveCeilings
 from budgetbandits.live.doubles import Doubles
+from budgetbandits.policies.ceilings import Ceilings, may_raise_untried
 from budgetbandits.policies.state import arm_of, first_moment, fresh_arms, learn, moment_at
+from states import arms_of, moment_of_first_tries
 
 LAZY: list[bb.Policy] = [
     bb.recommended(),
@@ -95,3 +99,23 @@ def test_no_untried_arm_is_worth_more_than_an_index_says_of_its_costs(index: bb.
         low, between, high = sorted(10 ** chance.uniform(-1, 2) for _ in range(3))
         most = index.untried_most(low, high, now)
         assert all(float(index.untried(cost, now)) <= most * (1 + 1e-12) for cost in (low, between, high))
+
+
+def test_with_many_arms_no_ceiling_is_kept_where_a_dear_first_try_makes_untried_arms_worth_more() -> None:
+    """From 500 arms on `lead` is compiled, and finds all ceilings itself."""
+    policy = bb.IndexPolicy(bb.indices.HorizonKLUCB(), bb.oracles.DensityGreedy(), lazy=True)
+    arms = arms_of(costs=[1.0] * 30, means=[0.0] * 30, pulls=[0] * 30)
+    before, now = moment_of_first_tries(2, 1.0, 1e6), moment_of_first_tries(3, 1000.0, 1e6 - 999.0)
+    assert may_raise_untried(now, before)
+    known: list[float] = []
+
+    def lead(*arguments: Any) -> tuple[int, float]:
+        ceilings: Ceilings = arguments[4]
+        known.append(float(ceilings.most.min()))
+        ceilings.most.fill(0.5)
+        return 0, 0.5
+
+    shortcut = LiveCeilings(policy, arms, before, lead)
+    for moment in (before, before, now):
+        shortcut.choose(moment, 0.5)
+    assert known == [math.inf, 0.5, math.inf]

@@ -16,7 +16,7 @@ from budgetbandits.policies.ceilings import (
     density,
     forget,
     forget_ended,
-    is_news,
+    hold_no_longer,
     surely_drawn,
     unknown,
 )
@@ -67,9 +67,9 @@ class LiveCeilings:
     def choose(self, now: Now, uniform: float) -> int | None:
         """Return the arm to pull, or None if chance has to choose from more than one."""
         # Money comes back if a pull was cheaper than its price.
-        if is_news(now, self._before) or now.budget_left > self._before.budget_left:
+        if hold_no_longer(now, self._before) or now.budget_left > self._before.budget_left:
             self._forget_all(now)
-        elif now.arms_tried > self._before.arms_tried:  # a dear first try may raise what others are worth
+        elif now.arms_tried > self._before.arms_tried:  # which lowers what others are worth
             self._value_untried(now)
         self._before = now
         policy, ceilings, last = self._policy, self._ceilings, self._last
