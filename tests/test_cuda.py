@@ -30,7 +30,7 @@ from numba import cuda
 
 import budgetbandits.simulation.on_gpu as on_gpu
 from budgetbandits.simulation.engine.batch import Batch, Results, results_for
-from budgetbandits.simulation.engine.cuda import alone, batches, clocks, lines, registration, scalar, warp
+from budgetbandits.simulation.engine.cuda import alone, batches, clocks, gpu, lines, registration, scalar, warp
 from warp_of_threads import CudaOfThreads, launch
 
 TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
@@ -318,6 +318,14 @@ def test_products_are_rounded_before_they_are_added() -> None:
     ptx = ptx_of(paid, np.zeros(4))
     assert "fma" not in ptx
     assert "mul.rn.f64" in ptx
+
+
+def test_no_kernel_is_optimised_at_the_link_which_would_not_round_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.cuda.decorators._have_nvjitlink", lambda: True)
+
+    def nothing() -> None: ...
+
+    assert gpu.compiled(nothing, 64).targetoptions["lto"] is False
 
 
 @pytest.mark.usefixtures("no_driver")

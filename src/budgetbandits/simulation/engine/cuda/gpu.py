@@ -31,6 +31,7 @@ __all__ = [
     "bytes_free",
     "bytes_of_stacks",
     "check_gpu",
+    "compiled",
     "gpu_name",
     "launch_alone",
     "launch_of_warps",
@@ -103,7 +104,7 @@ class Launch(Generic[Results_]):
         """Play them, and wait for the end."""
         with as_on_the_cpu(self.is_inlined), warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaPerformanceWarning)  # that there are few runs
-            kernel = _compiled(self.function, self.registers)
+            kernel = compiled(self.function, self.registers)
             kernel[self.blocks, self.threads, 0, self.shared](*self.arguments)
         cuda.synchronize()
 
@@ -156,9 +157,11 @@ def bytes_of_stacks(stack: int) -> int:
 
 
 @functools.cache
-def _compiled(function: Callable[..., None], registers: int) -> Any:
-    # Optimised at the link, products would be added unrounded after all.
-    return cuda.jit(max_registers=registers, lto=False, extensions=[_Arguments()])(function)
+def compiled(function: Callable[..., None], registers: int) -> Any:
+    """Return a kernel for threads of so many registers, that rounds every number as the CPU does."""
+    # Optimised at the link, products would be added unrounded after all. The function is handed over here:
+    # a decorator that `cuda.jit` returns forgets `lto`.
+    return cuda.jit(function, max_registers=registers, lto=False, extensions=[_Arguments()])
 
 
 def _room(shape: tuple[int, ...], dtype: Any) -> Any:
