@@ -1,5 +1,6 @@
 """Machine code on disk is used again if nothing has changed, and never if any source has."""
 
+import dis
 import os
 import shutil
 import subprocess
@@ -7,10 +8,12 @@ import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.core.compiled import MARKED, Way
 from budgetbandits.core.specs import Spec
 from budgetbandits.simulation.engine.compiler import compile_entry
 from budgetbandits.simulation.engine.dispatch import COMPILE_TIME
@@ -170,6 +173,19 @@ class Priced(Spec):
 
     def worth(self, value: float, cost: float) -> float:
         return value / cost
+
+
+_OF_OBJECTS = {"LOAD_ATTR", "LOAD_METHOD"}
+
+
+def test_what_makes_no_array_asks_for_no_total_of_one_which_numba_cannot_compile_there() -> None:
+    # It can, if it has compiled one for another function before: so this is not seen in a process that did.
+    kernels: list[Any] = [marked.function for marked in MARKED if marked.way is not Way.ALLOCATING]
+    assert len(kernels) > 100
+    totals = {"min", "max", "sum", "any", "all", "copy"}
+    for each in kernels:
+        asked_of_objects = {step.argval for step in dis.get_instructions(each) if step.opname in _OF_OBJECTS}
+        assert not asked_of_objects & totals, each.__qualname__
 
 
 def test_methods_of_one_name_may_take_different_numbers_of_arguments() -> None:

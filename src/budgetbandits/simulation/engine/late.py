@@ -113,7 +113,7 @@ def skip(world: World, state: RunState, outstanding: Outstanding) -> None:
     decline(world, state)
 
 
-@kernel
+@allocating  # as the least of an array does
 def hand_out(world: World, state: RunState, outstanding: Outstanding, arm: int, learns: bool) -> None:
     """Let an arm be pulled, of which the policy will be told later, and reserve the greatest cost."""
     arms, money, counts = state.arms, state.money, state.counts
