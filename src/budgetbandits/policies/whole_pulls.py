@@ -296,7 +296,7 @@ def worth_of(values: Floats, counts: Counts | Floats) -> float:
     return worth
 
 
-@kernel
+@allocating
 def is_paid(counts: Counts, allowance: Allowance, further: Further) -> bool:
     """Tell whether no budget is exceeded, nor the number of requests; exact where prices are whole numbers."""
     if worth_of(allowance.costs, counts) > allowance.budget or counts.sum() > further.requests:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, least
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import pay
 from budgetbandits.policies import Policy
@@ -113,7 +113,7 @@ def skip(world: World, state: RunState, outstanding: Outstanding) -> None:
     decline(world, state)
 
 
-@allocating  # as the least of an array does
+@kernel
 def hand_out(world: World, state: RunState, outstanding: Outstanding, arm: int, learns: bool) -> None:
     """Let an arm be pulled, of which the policy will be told later, and reserve the greatest cost."""
     arms, money, counts = state.arms, state.money, state.counts
@@ -125,7 +125,7 @@ def hand_out(world: World, state: RunState, outstanding: Outstanding, arm: int, 
     money[0], money[1] = pay(money[0], money[1], world.prices[arm])
     take_supplies(state, arm, arms.resources)
     if use_up(arms, arm):
-        money[2] = arms.cost.min()
+        money[2] = least(arms.cost)
     counts[0] += 1
     note_marks(world, state)
 
