@@ -348,15 +348,20 @@ def learned_range_untried(share: float) -> Index:
 
 @index_twin(
     "HorizonKLUCB",
-    Variant({"search": 0.2, "untold": 0.5, "alike": 2.0}),
-    untried=lambda search, untold, alike: horizon_untried(alike),
+    Variant({"search": 0.2, "untold": 0.5, "alike": 2.0, "unseen": 0.0}),
+    Variant({"search": 0.01, "untold": 0.5, "alike": 2.0, "unseen": 0.4}),
+    untried=lambda search, untold, alike, unseen: horizon_untried(alike, unseen),
     top=lambda account, i: greatest_for_the_least(account, i),
 )
-def horizon_kl_ucb(search: float, untold: float, alike: float) -> Index:
+def horizon_kl_ucb(search: float, untold: float, alike: float, unseen: float) -> Index:
     def bound(account: Account, i: int) -> float:
         arm, top = account.arms[i], learned_top_for(account, account.arms[i].mean_cost())
         x = account.price(account.left) / (arm.mean_cost() * arm.pulls)
-        due = search * x / account.tried() if account.mean(i) > account.low else 0.1 * x / max(account.barren(), 1)
+        due = search * x / account.tried()
+        if account.mean(i) <= account.low:
+            tenth, income = 0.1 * x / max(account.barren(), 1), account.price(account.budget) * account.ratio
+            jackpots = 2 * (account.high - account.low) / income if unseen > 0 and income > 0 else 0.0
+            due = max(tenth, jackpots * x / account.tried())
         tried, seen = float(account.tried()), arm.pulls + alike * likeness(account, arm.mean_cost())
         if alike > 0 and account.mean(i) <= account.low:
             tried = sorted([1.0, account.tried_cost() / arm.mean_cost(), tried])[1]
@@ -377,7 +382,7 @@ def likeness(account: Account, cost: float) -> float:
     return max(each - 8, 0.0) / (1 + account.price(account.left) / cost / (500 * account.tried()))
 
 
-def horizon_untried(alike: float) -> Index:
+def horizon_untried(alike: float, unseen: float) -> Index:
     def value(account: Account, i: int) -> float:
         """Return the declared end where a first try is paid for, and what two pulls without a reward leave if not."""
         cost, money = account.arms[i].mean_cost(), account.price(account.left)
@@ -386,11 +391,14 @@ def horizon_untried(alike: float) -> Index:
         is_paid = account.tried() <= 1 or account.tried_cost() + cost <= share * money
         is_trifle = 0 < account.price(account.budget) * account.ratio < 0.5 * (account.high - account.low)
         is_new = cost >= 1.5 * dearest and account.classes() * cost <= 0.4 * money
-        if is_paid or is_new or (alike > 0 and is_trifle):
+        price_of_all = max(account.tried_cost() + cost, len(account.arms) * cost)
+        purse = unseen * money * (1.5 if cost >= 1.2 * dearest else 1.0)
+        is_search = 0 < learned_top(account) - account.low <= 0.9 * (account.high - account.low)
+        if is_paid or is_new or (alike > 0 and is_trifle) or (is_search and price_of_all <= purse):
             return account.high
         x = money / (cost * account.tried())
-        unseen = 1 / (1 + x / horizon_spread(money / account.tried_cost())) ** 2
-        return account.low + (learned_top_for(account, cost) - account.low) * (1 - unseen)
+        left_out = 1 / (1 + x / horizon_spread(money / account.tried_cost())) ** 2
+        return account.low + (learned_top_for(account, cost) - account.low) * (1 - left_out)
 
     return value
 
@@ -1626,14 +1634,16 @@ def densest_learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool
 
 
 @twin("horizon_kl_ucb", Variant({"search": 0.3, "untold": 0.2, "lazy": False}))
-def densest_horizon_kl_ucb(search: float = 0.01, untold: float = 0.5, lazy: bool = True, alike: float = 0.0) -> Twin:
-    index = horizon_kl_ucb(search, untold, alike)
-    return IndexTwin(index, about_fractional, lazy=lazy, untried=horizon_untried(alike))
+def densest_horizon_kl_ucb(
+    search: float = 0.01, untold: float = 0.5, lazy: bool = True, alike: float = 0.0, unseen: float = 0.0
+) -> Twin:
+    index = horizon_kl_ucb(search, untold, alike, unseen)
+    return IndexTwin(index, about_fractional, lazy=lazy, untried=horizon_untried(alike, unseen))
 
 
 @twin("recommended", Variant(memory=bb.memories.Window(8)))
 def recommended() -> Twin:
-    return densest_horizon_kl_ucb(alike=2.0)
+    return densest_horizon_kl_ucb(alike=2.0, unseen=0.4)
 
 
 def combination(index: bb.indices.Index, oracle: bb.oracles.Oracle, **options: Any) -> Variant:

@@ -78,7 +78,7 @@ def test_the_recommended_policy_loses_a_twentieth_of_what_kube_loses() -> None:
     kube, recommended = bb.regret(runs, against="fractional")
     assert (kube.policy, recommended.policy) == ("KUBE", "recommended")
     assert recommended.worst < 0.05 * kube.mean
-    assert bb.recommended() == bb.policies.horizon_kl_ucb(alike=2.0)
+    assert bb.recommended() == bb.policies.horizon_kl_ucb(alike=2.0, unseen=0.4)
 
 
 def test_many_coins_that_pay_next_to_nothing_do_not_hide_a_dear_one() -> None:

@@ -216,9 +216,11 @@ def test_repricing_moves_what_an_arm_cost_in_vain_and_nothing_else() -> None:
     assert learner._player.now().tried_cost_in_vain == 2 * 4 + 3
 
 
-@pytest.mark.parametrize("alike", [0.0, 2.0])
-def test_without_requests_an_arm_never_tried_is_worth_no_more_later_unless_that_is_noticed(alike: float) -> None:
-    index, chance, rises = bb.indices.HorizonKLUCB(alike=alike), Random(5), 0
+@pytest.mark.parametrize(("alike", "unseen"), [(0.0, 0.0), (2.0, 0.0), (2.0, 0.4)])
+def test_without_requests_an_arm_never_tried_is_worth_no_more_later_unless_that_is_noticed(
+    alike: float, unseen: float
+) -> None:
+    index, chance, rises = bb.indices.HorizonKLUCB(alike=alike, unseen=unseen), Random(5), 0
     for _ in range(3000):
         tried, tried_cost, money = chance.randint(2, 20), 10 ** chance.uniform(-1, 2), 10 ** chance.uniform(1, 8)
         price = min(10 ** chance.uniform(-2, 6), money)

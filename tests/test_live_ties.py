@@ -17,7 +17,7 @@ from states import arms_of, moment_of_first_tries
 LAZY: list[bb.Policy] = [
     bb.recommended(),
     bb.policies.two_moment_kl_ucb(1.0),
-    bb.IndexPolicy(bb.indices.HorizonKLUCB(alike=2.0), bb.oracles.CostBlind(), clip=True, lazy=True),
+    bb.IndexPolicy(bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4), bb.oracles.CostBlind(), clip=True, lazy=True),
 ]
 OTHERS: list[bb.Policy] = [
     bb.policies.kl_ucb(),

@@ -33,6 +33,9 @@ _PURSE: Final = 0.03  # of the budget is for first tries
 _PURSE_FOR_DEARER: Final = 0.4  # and so much, if they cost far more than all arms tried so far
 _SLIGHTLY: Final = 1.2  # times the dearest arm tried: an arm that costs a little more
 _PURSE_FOR_SLIGHTLY: Final = 0.015  # more than `_PURSE` for such an arm
+_MORE_FOR_SLIGHTLY: Final = 0.5  # more than `unseen` for such an arm, as a share of it
+_NEAR: Final = 0.9  # of the greatest reward: if that much was seen, nothing far greater is left to find
+_JACKPOTS: Final = 2.0  # greatest rewards: what they would pay for may be spent on arms that have paid nothing yet
 _TRIFLE: Final = 0.5  # of the greatest reward: if the whole budget pays less, it is worth a first try of anything
 _MANY_PULLS: Final = 500.0  # for each arm tried: with so many to come, what others did counts half
 _ANY_RATIO: Final = 1e200  # of reward to cost, while none was seen
@@ -66,6 +69,20 @@ def likeness(cost: float, ahead: float, now: Now) -> float:
         return 0.0
     pulls = min(now.tried_in_vain, now.tried_cost_in_vain / cost)
     return pulls_in_vain(pulls, paid) / (1.0 + ahead / (_MANY_PULLS * max(now.arms_tried, 1)))
+
+
+@kernel
+def search_of_barren(ahead: float, tried: float, now: Now, unseen: float) -> float:
+    """Return how often more an arm that has paid nothing is pulled in search of a greater reward, over its pulls.
+
+    A tenth of the budget goes to all such arms. Where greater rewards are looked for, `unseen`, so does what two of the
+    greatest would pay for at the best ratio seen, over all arms tried: a trifle that another arm pays says nothing.
+    """
+    due = _SEARCH * ahead / max(now.tried_barren, 1.0)
+    income = now.budget * now.ratio_seen
+    if unseen <= 0.0 or income <= 0.0:
+        return due
+    return max(due, _JACKPOTS * (now.reward_high - now.reward_low) * ahead / (income * tried))
 
 
 @kernel
@@ -118,6 +135,17 @@ class HorizonKLUCB(ScalarIndex):
     - **A budget that is a trifle is for first tries**: if all of it, at the greatest reward over cost seen, would pay
       less than half of H, every untried arm is worth H.
 
+    With `unseen` above 0, it looks for arms that pay far more than any reward seen, as a user would who knows nothing
+    of the arms and has money for a pull of each:
+
+    - **Every arm is tried, while no reward came near H**: an arm never tried is worth H if K pulls at its cost take no
+      more than `unseen` of the money left, and of the requests, nor do the arms tried and it together (half more for
+      one that costs 1.2 times the dearest arm tried). This ends with a reward of 0.9 H. It costs most where the range
+      was declared too wide.
+    - **What two greatest rewards would pay for may go to arms that have paid nothing**, if that is more than the tenth
+      above: ``s = max(0.1 / Z, 2 H / (B d J)) x`` with d the greatest reward over cost seen. So an arm that pays a
+      trifle each time does not end the search among coins.
+
     Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, its boundary that of `LearnedRangeKLUCB`,
     and an arm never tried has its least cost. There is more to lose by giving up an arm: what it pays for its cost has
     no upper end.
@@ -141,16 +169,22 @@ class HorizonKLUCB(ScalarIndex):
     alike
         0 or more: how much counts what the arms tried have in common; 2 is usual. With 0, each arm is looked at by
         itself. What was saved before there was such a number has 0.
+    unseen
+        From 0 to 1: the part of the budget for a first try of every arm, as long as no reward came near the greatest
+        that was declared; 0.4 is usual. Give less where the range is a guess and rather too wide. What was saved before
+        there was such a number has 0.
     """
 
     search: float = 0.01
     untold: float = 0.0
     alike: float = 0.0
+    unseen: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.search, "search", "it must be greater than 0 and at most 1; 0.01 is usual", above=0, at_most=1)
         require(self.untold, "untold", "it must lie in [0, 1]; 0.5 is usual", at_least=0, at_most=1)
         require(self.alike, "alike", "it must be 0 or more and finite; 2 is usual", at_least=0)
+        require(self.unseen, "unseen", "it must lie in [0, 1]; 0.4 is usual", at_least=0, at_most=1)
 
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
         """Return the greatest reward for the least cost, times the mean cost."""
@@ -162,7 +196,7 @@ class HorizonKLUCB(ScalarIndex):
         ahead = pulls_ahead_of(arm.mean_cost, pulls, now.budget_left, now.cost_high, now.requested)
         high = now.reward_low + reach(highest_seen(now) - now.reward_low, arm.mean_cost, now.ratio_seen)
         barren = is_barren(arm.mean, arm.told, now.reward_low)
-        due = _SEARCH * ahead / max(now.tried_barren, 1.0) if barren else self.search * ahead / tried
+        due = search_of_barren(ahead, tried, now, self.unseen) if barren else self.search * ahead / tried
         seen = pulls
         if self.alike > 0.0:
             seen += self.alike * likeness(arm.mean_cost, ahead * pulls, now)
@@ -211,6 +245,7 @@ class HorizonKLUCB(ScalarIndex):
         is_cheap = is_cheap & (now.arms_tried + 1 <= purse * requests)
         best_income, top = now.budget * now.ratio_seen, _TRIFLE * (now.reward_high - now.reward_low)
         is_cheap = is_cheap | ((self.alike > 0.0) & (0.0 < best_income < top))
+        is_cheap = is_cheap | (self._share_of_all(cheap, money, requests, now) <= self._purse_for_all(dear, now))
         is_dear = dear >= DEARER * now.tried_dearest
         is_dear = is_dear & (now.tried_classes * cheap <= _PURSE_FOR_DEARER * money)
         share = first_tries_share(money, now.tried_cost, now.arms_tried)
@@ -219,3 +254,15 @@ class HorizonKLUCB(ScalarIndex):
         span = np.minimum(highest_seen(now) - now.reward_low, _BEYOND * ratio * dear)
         value = now.reward_low + span * (1.0 - 1.0 / (odds * odds))
         return value + (now.reward_high - value) * (is_cheap | is_dear)
+
+    def _share_of_all(self, cost: Any, money: float, requests: float, now: Now) -> Any:
+        """Return what part of the money, and of the requests, it takes to try every arm, if each costs so much."""
+        price = np.maximum(now.tried_cost + cost, now.arm_count * cost)
+        return np.maximum(price / money, now.arm_count / max(requests, _NOTHING))
+
+    def _purse_for_all(self, cost: Any, now: Now) -> Any:
+        """Return what part may go into that, for an arm of such a cost; below 0 if something near the most was seen."""
+        seen, most = highest_seen(now) - now.reward_low, now.reward_high - now.reward_low
+        if self.unseen <= 0.0 or seen > _NEAR * most:
+            return -1.0 + 0.0 * cost
+        return self.unseen * (1.0 + _MORE_FOR_SLIGHTLY * (cost >= _SLIGHTLY * now.tried_dearest))
