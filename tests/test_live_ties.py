@@ -88,7 +88,11 @@ def test_doubles_are_arms_like_one_with_a_lower_number() -> None:
         assert set(changed) == set(np.flatnonzero(doubles.is_double != before)) - {arm}
 
 
-@pytest.mark.parametrize("index", [each.example() for each in bb.indices.INDICES.values()], ids=repr)
+@pytest.mark.parametrize(
+    "index",
+    [*(each.example() for each in bb.indices.INDICES.values()), bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4)],
+    ids=repr,
+)
 def test_no_untried_arm_is_worth_more_than_an_index_says_of_its_costs(index: bb.indices.Index) -> None:
     chance, first = Random(2), first_moment(np.full(10, 3.0), 1000.0, 0.2, 1.0)
     for _ in range(300):
