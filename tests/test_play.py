@@ -188,16 +188,18 @@ def live_story(policy: bb.Policy) -> list[object]:
     """Return what a learner says who is told late or of lesser costs, cancelled, restored and changed."""
     chance = Random(5)
     learner = bb.Learner(policy, bb.paper_problem("moderate", arms=60, seed=4).costs, 1500, (0, 1), seed=2)
-    told: list[object] = []
+    told: list[bb.Pull | None] = []
+    pending: list[bb.Pull] = []
     for step in range(900):
-        if learner.pending and chance.random() < 0.5:
-            pull = chance.choice(learner.pending)
+        if pending and chance.random() < 0.5:
+            pull = pending.pop(chance.randrange(len(pending)))
             if chance.random() < 0.1:
                 learner.cancel(pull)
             else:
                 learner.tell(pull, chance.random(), cost=0 if chance.random() < 0.1 else None)
         else:
             told.append(learner.ask())
+            pending += [pull for pull in told[-1:] if pull is not None]
         if step == 200:
             learner.deposit(100)
             learner.reprice(0, 3)
