@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -53,7 +54,7 @@ LONGEST = tuple(
 
 
 MEMORY = Path("/dev/shm")
-MEMORY_LEAST = 4 << 30  # bytes: several times what all tests write
+MEMORY_LEAST = 6 << 30  # bytes: several times what all tests write
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -83,9 +84,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for garbage seldom: to collect tests and to compile makes much that lives on.
     """
     gc.set_threshold(50_000, 20, 50)
-    # Thousands of commits wait for the disk otherwise, and no test cuts the power.
+    # Thousands of commits and hundreds of databases of 7 MB wait for the disk otherwise, and no test cuts the power.
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_LEAST:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+        for name in ("PYTEST_DEBUG_TEMPROOT", "TMPDIR"):
+            os.environ.setdefault(name, str(MEMORY))
+        tempfile.tempdir = None  # and so it reads TMPDIR
     config.option.loadscopereorder = False  # pytest-xdist would begin with the files that have most tests
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(config.rootpath / ".pytest_cache" / "bytecode")
