@@ -4,6 +4,7 @@ Builds are repeatable: the same examples each time. To look further, run ``pytes
 """
 
 import asyncio
+import atexit
 import functools
 import gc
 import inspect
@@ -89,6 +90,8 @@ def pytest_configure(config: pytest.Config) -> None:
         for name in ("PYTEST_DEBUG_TEMPROOT", "TMPDIR"):
             os.environ.setdefault(name, str(MEMORY))
         tempfile.tempdir = None  # and so it reads TMPDIR
+    if hasattr(config, "workerinput"):
+        atexit.register(os._exit, 0)  # to take apart all that a worker has compiled would take seconds
     config.option.loadscopereorder = False  # pytest-xdist would begin with the files that have most tests
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(config.rootpath / ".pytest_cache" / "bytecode")
@@ -99,6 +102,12 @@ def pytest_collection_finish() -> None:
     """Spare the collector of garbage thousands of tests and all modules, which live on anyway; and be quick."""
     let_figures_share_formulas()
     let_servers_end_at_once()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Look for garbage once, and then at nothing that lives on: pytest would look through it five times."""
+    gc.collect()
     gc.freeze()
 
 
