@@ -106,13 +106,15 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Look for garbage once, and then at nothing that lives on: pytest would look through it five times."""
-    gc.collect()
+    """Look for garbage until there is none, and spare pytest what lives on: it would look through that five times."""
+    for _ in range(5):
+        if gc.collect() == 0:
+            break
     gc.freeze()
 
 
 def let_figures_share_formulas() -> None:
-    """Let Matplotlib parse the label of a tick once, and not for each figure: that takes a third of its time."""
+    """Let Matplotlib parse the label of a tick once, and not for each figure: that takes over a quarter of its time."""
     if "matplotlib.figure" not in sys.modules:
         return
     from matplotlib import textpath
@@ -126,7 +128,7 @@ def let_figures_share_formulas() -> None:
 
 
 def let_servers_end_at_once() -> None:
-    """Let uvicorn look often whether it is to end: each of hundreds of servers would take 0.15 seconds for that."""
+    """Let uvicorn look often whether it is to end: each of over a hundred servers would take 0.15 seconds for that."""
     if "uvicorn" in sys.modules:
         hurried = ModuleType("asyncio")
         vars(hurried).update(vars(asyncio), sleep=lambda seconds: asyncio.sleep(seconds / 50))
