@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetbandits.core.arrays import Floats
-from budgetbandits.core.money import PriceList, Unit, pay, price_list, rounded_down
+from budgetbandits.core.money import PriceList, Unit, pay, price_list, price_lists_of, rounded_down
 from budgetbandits.errors import InvalidAmount
 from contract import decimal_money, real_money, whole_money
 from reference import Given, float_at_least, float_at_most, open_account
@@ -263,3 +263,16 @@ def test_the_references_own_rounding(amount: Fraction) -> None:
     below, above = float_at_most(amount), float_at_least(amount)
     assert Fraction(below) <= amount <= Fraction(above)
     assert above in (below, math.nextafter(below, math.inf))
+
+
+@pytest.mark.parametrize(
+    "first", [1.0, 1.5, 1.00000000001, 9.99999999999, 0.1, 12.5, 1 / 3, math.pi, 9.9999999999995, 20 / 3]
+)
+@pytest.mark.parametrize("step", [0.0, math.inf, -math.inf])
+@pytest.mark.parametrize("other", [2.5, math.e])
+def test_price_lists_of_many_problems_are_those_of_each(first: float, step: float, other: float) -> None:
+    cost = math.nextafter(first, step) if step else first
+    rows = np.array([[cost, other], [other, 1.25], [math.pi, 3.0]])
+    for ours, row in zip(price_lists_of(rows, 50), rows, strict=True):
+        theirs = price_list(row, range(2), 50)
+        assert (ours.unit, ours.prices.tolist(), ours.budget) == (theirs.unit, theirs.prices.tolist(), theirs.budget)

@@ -45,6 +45,7 @@ Amount = int | float | str | Decimal
 """What a cost or a budget may be given as."""
 
 _DECIMAL_LOOKING_DIGITS: Final = 12
+_DECIMAL_GRAIN: Final = 10.0 ** (_DECIMAL_LOOKING_DIGITS - 1)  # how many of the last digit make 1, from 1 to 10
 _MOST_DIGITS: Final = 1100  # the smallest float has 1074 decimal places
 _FLOAT_BITS: Final = 53
 _PAIR_BITS: Final = 106
@@ -358,8 +359,10 @@ def price_lists_of(costs: NDArray[np.float64], budget: Amount, *, may_be_free: b
 
 def _all_look_real(costs: NDArray[np.float64]) -> bool:
     """Tell whether there is a real number in each row; mostly the first one is."""
-    rows = (row for row, first in zip(costs, costs[:, 0].tolist(), strict=True) if not looks_real(first))
-    return all(any(map(looks_real, row.tolist())) for row in rows)
+    first = costs[:, 0]
+    # From 1 to 10, what has no more digits is a whole number of these: so it is seen without writing each of them.
+    is_real = (first >= 1.0) & (first < 10.0) & (np.rint(first * _DECIMAL_GRAIN) / _DECIMAL_GRAIN != first)
+    return all(any(map(looks_real, row.tolist())) for row in costs[~is_real])
 
 
 def _ends(cost: object, what: str) -> tuple[Number, Number]:

@@ -14,7 +14,16 @@ from budgetbandits.core.resources import Amounts, Bill, price_lists
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
 from budgetbandits.problems.optima import Requests
-from budgetbandits.problems.tables import Tables, alike, bills_of, budgets_of, fractional_optima, is_changing
+from budgetbandits.problems.tables import (
+    Tables,
+    alike,
+    bills_of,
+    budgets_of,
+    first_lists,
+    fractional_optima,
+    is_changing,
+    mean_costs,
+)
 from budgetbandits.simulation.plan import Plan
 from budgetbandits.simulation.runs import array_of
 
@@ -131,7 +140,7 @@ def _stake(plan: Plan, tables: Sequence[Tables], budget: Amounts, count: int | N
         requests=requests,
         optima=_optima(plan, tables, bills, requests),
         fractional_optima=fractional_optima(tables, bills, requests),
-        marks=even_marks([price_lists(bill)[0] for bill in bills], plan.trace, count),
+        marks=even_marks(first_lists(bills), plan.trace, count),
     )
 
 
@@ -185,7 +194,6 @@ def _rows(
         return np.repeat(values, len(runs) // len(values))
 
     spent = _spent_in_all(stake.bills, runs, outcomes)
-    pairs = zip(tables, stake.bills, strict=True)
     columns: dict[str, NDArray[Any]] = {
         "run": np.array(runs),
         "policy": np.full(len(runs), name),
@@ -197,7 +205,7 @@ def _rows(
         "optimum": of_each([optimum for optimum, _ in stake.optima]),
         "optimum_gap": of_each([gap for _, gap in stake.optima]),
         "fractional_optimum": of_each(stake.fractional_optima),
-        "cost_min": of_each(np.array([each.costs[0].means(price_lists(bill)[0]) for each, bill in pairs]).min(axis=1)),
+        "cost_min": of_each(mean_costs(tables, stake.bills).min(axis=1)),
     }
     if not isinstance(stake.bills[0], PriceList):
         columns |= {f"spent_{resource}": spent[:, place] for place, resource in enumerate(stake.bills[0])}
@@ -263,7 +271,7 @@ def _optima(
         return [(math.nan, math.nan)] * len(tables)
     solve = solver_for(len(plan.budgets) * len(plan.runs), tables[0].limits)
     if solve is solve_freely and requests[0] is None and isinstance(bills[0], PriceList):
-        means, lists = np.array([each.means for each in tables]), [price_lists(bill)[0] for bill in bills]
+        means, lists = np.array([each.means for each in tables]), first_lists(bills)
         budgets = np.array([each.unit.pair(each.budget)[0] for each in lists])
         counts, gaps = solve_all_freely(means, np.array([each.prices for each in lists]), budgets)
         values = np.array(list(map(np.dot, counts.astype(np.float64), means)))
