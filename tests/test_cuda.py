@@ -47,6 +47,16 @@ CHARGED_AND_LIMITED = bb.Problem(
 RESOURCES = bb.Problem(
     [{"usd": 1, "s": 3}, {"usd": 2, "s": 2}, {"usd": 3, "s": 1}], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.8)]
 )
+
+
+@dataclass(frozen=True)
+class LimitedOtherwise:
+    """Coins whose limits differ from run to run."""
+
+    def problem(self, seed: int, run: int) -> bb.Problem:
+        return bb.Problem(TIES.costs, [bb.Bernoulli(0.5)] * 4, limits=[1 + run, 2, None, 9 - run])
+
+
 GREEDY_RATIO = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB()), bb.oracles.DensityGreedy())
 
 
@@ -125,6 +135,7 @@ def test_a_kernel_plays_as_the_cpu_does(
     ("source", "policy", "budget", "more"),
     [
         (LIMITED, bb.kube(0.3), 30, {"trace": 5}),
+        (LimitedOtherwise(), bb.kube(0.3), 25, {}),
         (CHARGED, bb.kube(0.3), 8, {}),
         (GAUSSIAN, bb.recommended(), 60, {"requests": 12, "trace": 3}),
         (TIES, bb.kube(), 20, {"requests": 15, "skip": True}),

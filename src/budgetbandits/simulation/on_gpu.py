@@ -33,7 +33,7 @@ from budgetbandits.simulation.engine.cuda import (
     with_host_clock,
 )
 from budgetbandits.simulation.engine.dispatch import parts_of
-from budgetbandits.simulation.engine.world import NO_ARM, Outcomes, World, worlds_of
+from budgetbandits.simulation.engine.world import NO_ARM, Outcomes, World, world_of, worlds_of
 from budgetbandits.simulation.plan import Plan
 from budgetbandits.simulation.rows import Played, even_marks, shown_budget
 
@@ -174,6 +174,11 @@ class Stake:
     def worlds(self) -> World | None:
         """The runs as threads play them alone; None if they differ in their shapes."""
         marks = even_marks([price_lists(bill)[0] for bill in self.bills], self.plan.trace, self.requests)
-        stop, runs = np.zeros(1, np.int64), self.runs[: len(self.bills)]
-        each = worlds_of(self.own_tables, self.bills, self.plan.seed, runs, marks, stop, self.requests, self.plan.skip)
-        return put_together(list(each), self.runs)
+        stop, seed, terms = np.zeros(1, np.int64), self.plan.seed, (self.requests, self.plan.skip)
+        runs = self.runs[: len(self.bills)]
+        if self.are_alike:
+            worlds = list(worlds_of(self.own_tables, self.bills, seed, runs, marks, stop, *terms))
+        else:
+            each = zip(self.own_tables, self.bills, runs, marks, strict=True)
+            worlds = [world_of(tables, bill, seed, run, where, stop, *terms) for tables, bill, run, where in each]
+        return put_together(worlds, self.runs)
