@@ -207,7 +207,8 @@ CHROMIUM_OPTIONS = [
     f"--{option}"
     for option in (
         *("no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"),
-        *("disable-component-update", "disable-sync", "process-per-site"),  # to start a process takes longest
+        *("disable-component-update", "disable-sync"),
+        *("process-per-site", "renderer-process-limit=1"),  # to start a process takes longest
     )
 ]
 

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 import httpx
@@ -44,31 +44,38 @@ def service(store: Store) -> Iterator[ServiceServer]:
 
 
 @pytest.fixture(scope="module")
-def admin(browser: Browser, service: ServiceServer) -> Iterator[BrowserContext]:
-    """Return a browser in which an administrator has signed in."""
+def heard() -> list[str]:
+    """Return where the page that most tests share notes what it has to complain about."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def window(browser: Browser, service: ServiceServer, heard: list[str]) -> Iterator[Page]:
+    """Return that page, in which an administrator has signed in: to open one takes longer than most tests do."""
     context = new_context(browser, service)
     page = context.new_page()
+    watch(page, service, heard)
     sign_in(page, service.token)
-    page.close()
-    yield context
+    yield page
     context.close()
 
 
 @pytest.fixture
-def complaints() -> Iterator[list[str]]:
+def complaints(heard: list[str]) -> Iterator[list[str]]:
     """Return what a page has to complain about; it must be nothing in the end."""
-    complaints: list[str] = []
-    yield complaints
-    assert complaints == []
+    heard.clear()
+    yield heard
+    assert heard == []
 
 
 @pytest.fixture
-def page(admin: BrowserContext, service: ServiceServer, complaints: list[str]) -> Iterator[Page]:
-    """Return a page in which nothing may go wrong unnoticed."""
-    page = admin.new_page()
-    watch(page, service, complaints)
-    yield page
-    page.close()
+def page(window: Page, complaints: list[str]) -> Iterator[Page]:
+    """Return an empty page in which nothing may go wrong unnoticed."""
+    window.set_viewport_size({"width": 1280, "height": 720})
+    window.emulate_media(color_scheme="null", reduced_motion="null")
+    yield window
+    window.unroute_all()
+    window.goto("about:blank")
 
 
 def new_context(browser: Browser, service: ServiceServer, **options: Any) -> BrowserContext:
@@ -98,6 +105,7 @@ def sign_in(page: Page, token: str) -> None:
     page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Campaigns")).to_be_visible()
+    page.wait_for_load_state()
 
 
 def new_token(service: ServiceServer, name: str, scope: str, campaign: str | None = None) -> str:
@@ -160,6 +168,7 @@ def test_signing_in_and_out(browser: Browser, service: ServiceServer) -> None:
     page.get_by_label("Token").fill(service.token)
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="New campaign")).to_be_visible()  # where they wanted to go
+    page.wait_for_load_state()  # a button that is there before its script is does nothing
     page.get_by_role("button", name="Sign out").click()
     expect(page).to_have_url(re.compile("/sign-in"))
     page.goto("/")
@@ -385,6 +394,7 @@ def test_keyboard_alone_creates_pauses_and_closes(page: Page, store: Store) -> N
     press_until(page, "Create the campaign")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("keyboard only")
+    page.wait_for_load_state()
     campaign = store.open("keyboard only")
     assert [str(row.name) for row in campaign.arms] == ["a", SCRIPT]
     press_until(page, "Pause")
@@ -523,23 +533,14 @@ def test_what_is_not_there_is_said_on_a_page(page: Page, complaints: list[str]) 
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 360), ("light", 1400)])
-def test_nothing_keeps_people_out(
-    browser: Browser, admin: BrowserContext, service: ServiceServer, store: Store, scheme: str, width: int
-) -> None:
+def test_nothing_keeps_people_out(page: Page, store: Store, scheme: Literal["dark", "light"], width: int) -> None:
     name = f"axe {scheme} {width}"
     campaign = new_campaign(store, name, requests=100)
     play(campaign, 6)
     campaign.ask(n=2)
     axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
-    context = new_context(
-        browser,
-        service,
-        storage_state=admin.storage_state(),
-        viewport={"width": width, "height": 800},
-        color_scheme=scheme,
-        reduced_motion="reduce",
-    )
-    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     pages = {"/": "table", "/new-campaign": "#arm-rows input", address(campaign): ".chart canvas", "/sign-in": "#token"}
     for path, loaded in (pages | {f"{address(campaign)}/pulls/1": "#why"}).items():
         page.goto(path)
@@ -551,7 +552,6 @@ def test_nothing_keeps_people_out(
         found = page.evaluate("axe.run({ resultTypes: ['violations'] })")["violations"]
         serious = [each for each in found if each["impact"] in ("serious", "critical")]
         assert serious == [], json.dumps(serious, indent=1)
-    context.close()
 
 
 def test_dialogs_keep_the_focus(page: Page, store: Store) -> None:
