@@ -66,6 +66,13 @@ def test_it_decides_as_the_policy_does(policy: bb.IndexPolicy, monkeypatch: pyte
     assert asked_itself < pulls / 2
 
 
+def test_what_is_at_a_place_in_order_is_found() -> None:
+    chance = Random(6)
+    for size in (1, 2, 3, 10, 40):
+        values = np.array([chance.choice([-np.inf, 0.5, chance.random()]) for _ in range(size)])
+        assert [mixtures.in_order_at(values.copy(), place) for place in range(size)] == sorted(values)
+
+
 def test_the_hull_has_the_corners_only() -> None:
     costs, values = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 4.0]), np.array([5.0, 1.0, 4.0, 2.0, 5.5, -np.inf])
     screening = mixtures.Screening(

@@ -286,8 +286,32 @@ def heights_over_hull(ceilings: Floats, costs: Floats, screening: Screening) -> 
 def is_among_highest(heights: Floats) -> NDArray[np.bool_]:
     """Tell which arms are among the highest, twice the root of their number."""
     place = max(len(heights) - int(_CANDIDATES * math.sqrt(len(heights))), 0)
-    is_high: NDArray[np.bool_] = heights >= np.partition(heights, place)[place]
+    is_high: NDArray[np.bool_] = heights >= in_order_at(heights.copy(), place)
     return is_high
+
+
+@kernel
+def in_order_at(values: Floats, place: int) -> float:
+    """Return what is at a place once the values are in order; they are reordered, by Hoare's quickselect.
+
+    It is np.partition, which takes five seconds to compile.
+    """
+    low, high = 0, len(values) - 1
+    while low < high:
+        pivot, left, right = values[place], low, high
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while values[right] > pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left, right = left + 1, right - 1
+        if right < place:
+            low = left
+        if left > place:
+            high = right
+    return float(values[place])
 
 
 @kernel
