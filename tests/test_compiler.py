@@ -5,12 +5,9 @@ import os
 import shutil
 import subprocess
 import sys
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 import budgetbandits as bb
 from budgetbandits.core.compiled import MARKED, Way
@@ -26,7 +23,7 @@ OWN_KERNEL = (
     "print(entry(10.0, 3.0, 5, 2.0, 1.0), sum(entry.stats.cache_hits.values()))\n"
 )
 USERS_INDEX = (
-    "import mine, numpy as np\n"
+    "import mine\n"
     "from budgetbandits.core.specs import classes_of\n"
     "from budgetbandits.simulation.engine.compiler import compile_entry\n"
     "entry = compile_entry(mine.slope_of, frozenset(classes_of(mine.Steep())))\n"
@@ -46,14 +43,16 @@ USERS_MODULE = (
 )
 ANNOUNCED = (
     "from budgetbandits import knapsack\n"
-    "from budgetbandits.simulation.engine.dispatch import call\n"
+    "from budgetbandits.simulation.engine.dispatch import call, numbered\n"
     "for _ in range(2):\n"
     "    assert call(knapsack.times, (), 10.0, 3.0) == 3\n"
 )
-ANNOUNCED_OF_A_SCRIPT = (
-    USERS_MODULE + "from budgetbandits.simulation.engine.dispatch import call\n"
-    "assert call(slope_of, (Steep(),), Steep(), 4) == 8.0\n"
+ANNOUNCED_WITH_ITS_NUMBER = (
+    "from budgetbandits.policies.ceilings import surely_drawn\n"
+    "with numbered(2, 3):\n"
+    "    assert not call(surely_drawn, (), 10.0, 3.0, 5, 2.0, 1.0)\n"
 )
+ANNOUNCED_OF_A_SCRIPT = USERS_MODULE + "assert call(slope_of, (Steep(),), Steep(), 4) == 8.0\n"
 
 
 class Place:
@@ -62,7 +61,7 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.cache = folder / "cache"
-        shutil.copytree(PACKAGE, folder / "budgetbandits", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PACKAGE, folder / "budgetbandits", ignore=shutil.ignore_patterns("*.nb[ci]"))
 
     def edit(self, file: str, old: str, new: str) -> None:
         text = (self.folder / file).read_text(encoding="utf-8")
@@ -89,55 +88,38 @@ class Place:
         )
 
 
-@pytest.fixture(scope="module")
-def one_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """Return a copy for all tests here, whose bytecode is made once."""
-    return Place(tmp_path_factory.mktemp("place"))
-
-
-@pytest.fixture
-def place(one_place: Place, tmp_path: Path) -> Place:
-    """Return it with an empty cache; who edits the package takes one of their own."""
-    one_place.cache = tmp_path / "cache"
-    return one_place
-
-
-def test_machine_code_of_an_older_package_is_never_used_and_a_change_above_the_engine_costs_none(
-    tmp_path: Path,
-) -> None:
-    place = Place(tmp_path)
-    assert place.run(OWN_KERNEL) == "False 0"
+def test_machine_code_of_older_sources_is_never_used_and_a_change_above_the_engine_costs_none(tmp_path: Path) -> None:
+    """Neither of the package's nor of a user's: each process says both, for to start one takes longest."""
+    place, program = Place(tmp_path), OWN_KERNEL + USERS_INDEX
+    (place.folder / "mine.py").write_text(USERS_MODULE, encoding="utf-8")
+    assert place.run(program) == "False 0\n8.0 0"
     for file in ("live/learner.py", "simulation/simulate.py", "studies/folder.py"):
         place.edit(f"budgetbandits/{file}", "\n__all__ = ", "\n# Another line.\n__all__ = ")
-    assert place.run(OWN_KERNEL) == "False 1"  # a change above the engine costs nobody a compilation
+    assert place.run(program) == "False 1\n8.0 1"  # a change above the engine costs nobody a compilation
     place.edit("budgetbandits/core/special.py", "\n__all__ = ", "\n# Another line.\n__all__ = ")  # what it does import
-    assert place.run(OWN_KERNEL) == "False 0"
+    assert place.run(program) == "False 0\n8.0 0"
     # Not in the file of the entry point, which is all that Numba itself would look at.
     place.edit("budgetbandits/policies/knapsack.py", "return round((budget - budget % cost) / cost)", "return 7")
-    assert place.run(OWN_KERNEL) == "True 0"
-    assert place.run(OWN_KERNEL) == "True 1"
-
-
-def test_machine_code_of_a_users_older_module_is_never_used(place: Place) -> None:
-    (place.folder / "mine.py").write_text(USERS_MODULE, encoding="utf-8")
-    assert place.run(USERS_INDEX) == "8.0 0"
-    assert place.run(USERS_INDEX) == "8.0 1"
+    assert place.run(program) == "True 0\n8.0 0"
     place.edit("mine.py", "2.0 * pulls", "5.0 * pulls")
-    assert place.run(USERS_INDEX) == "20.0 0"
+    assert place.run(program) == "True 1\n20.0 0"
 
 
-def test_compilation_is_announced_with_its_time_and_what_is_on_disk_is_not(place: Place) -> None:
+def test_compilation_is_announced_with_its_time_and_what_is_on_disk_is_not(tmp_path: Path) -> None:
     """On standard error whether or not it is a terminal: a notebook's is none."""
-    assert place.warnings_of(ANNOUNCED) == "budgetbandits compiles times: 5 to 60 seconds, the first time only"
-    assert place.warnings_of(ANNOUNCED) == ""
-
-
-def test_one_of_several_policies_is_announced_with_its_number(place: Place) -> None:
-    program = "from budgetbandits.simulation.engine import numbered\nwith numbered(2, 3):\n" + textwrap.indent(
-        ANNOUNCED, "    "
+    place, program = Place(tmp_path), ANNOUNCED + ANNOUNCED_WITH_ITS_NUMBER + ANNOUNCED_OF_A_SCRIPT
+    of_a_script = (
+        "budgetbandits compiles Steep(): 5 to 60 seconds, in every process, since a script or notebook cannot be cached"
     )
-    said = "budgetbandits compiles times (policy 2 of 3): 5 to 60 seconds, the first time only"
-    assert place.warnings_of(program) == said
+    assert place.warnings_of(program).splitlines() == [
+        "budgetbandits compiles times: 5 to 60 seconds, the first time only",
+        "budgetbandits compiles surely_drawn (policy 2 of 3): 5 to 60 seconds, the first time only",
+        of_a_script,
+    ]
+    assert place.warnings_of(program) == of_a_script
+    place.cache = tmp_path / "empty"
+    logging = "import logging\nlogging.basicConfig(format='%(name)s %(levelname)s')\n"
+    assert place.warnings_of(logging + ANNOUNCED) == "budgetbandits WARNING"  # in the log of a program that has one
 
 
 def test_the_documentation_says_the_same_of_the_time() -> None:
@@ -145,18 +127,6 @@ def test_the_documentation_says_the_same_of_the_time() -> None:
     pages = [root / "docs" / name for name in ("install.md", "policies.md", "studies.md")]
     for text in (*(page.read_text(encoding="utf-8") for page in pages), bb.warm_up.__doc__ or ""):
         assert COMPILE_TIME in " ".join(text.split())
-
-
-def test_a_class_in_a_script_is_announced_in_every_process(place: Place) -> None:
-    said = (
-        "budgetbandits compiles Steep(): 5 to 60 seconds, in every process, since a script or notebook cannot be cached"
-    )
-    assert [place.warnings_of(ANNOUNCED_OF_A_SCRIPT) for _ in range(2)] == [said, said]
-
-
-def test_the_announcement_goes_to_the_log_of_a_program_that_has_one(place: Place) -> None:
-    program = "import logging\nlogging.basicConfig(format='%(name)s %(levelname)s')\n" + ANNOUNCED
-    assert place.warnings_of(program) == "budgetbandits WARNING"
 
 
 @dataclass(frozen=True)
