@@ -391,9 +391,11 @@ def horizon_untried(alike: float, unseen: float) -> Index:
         is_paid = account.tried() <= 1 or account.tried_cost() + cost <= share * money
         is_trifle = 0 < account.price(account.budget) * account.ratio < 0.5 * (account.high - account.low)
         is_new = cost >= 1.5 * dearest and account.classes() * cost <= 0.4 * money
-        price_of_all = max(account.tried_cost() + cost, len(account.arms) * cost)
+        payable = sum(arm.price <= account.price(account.budget) for arm in account.arms)
+        price_of_all = max(account.tried_cost() + cost, payable * cost)
         purse = unseen * money * (1.5 if cost >= 1.2 * dearest else 1.0)
-        is_search = 0 < learned_top(account) - account.low <= 0.9 * (account.high - account.low)
+        is_search = 0 < learned_top(account) - account.low < 0.9 * (account.high - account.low)
+        is_search = is_search and account.tried() < payable
         if is_paid or is_new or (alike > 0 and is_trifle) or (is_search and price_of_all <= purse):
             return account.high
         x = money / (cost * account.tried())

@@ -105,6 +105,31 @@ def test_every_arm_is_tried_until_one_pays_nearly_as_much_as_any_could() -> None
     assert len(told(bb.recommended(), costs, 60, needle_at(29))) < 10
 
 
+@pytest.mark.parametrize("others", ["none", "retired", "too dear"])
+def test_arms_that_cannot_be_pulled_do_not_count_among_those_to_try(others: str) -> None:
+    more = [] if others == "none" else [1 if others == "retired" else 100] * 20
+    learner = bb.Learner(bb.recommended(), [1] * 10 + more, 60, (0, 1), seed=1)
+    for arm in range(10, 30 if others == "retired" else 10):
+        learner.retire(arm)
+    while pull := learner.ask():
+        learner.tell(pull, 0.85 if pull.arm == 9 else 0.1)
+    assert [arm.pulls > 0 for arm in learner.arms[:10]] == [True] * 10
+
+
+def test_arms_that_were_forgotten_are_not_all_tried_again() -> None:
+    problem = bb.Problem([1] * 30, [bb.Uniform(0.05, 0.15)] * 29 + [bb.Uniform(0.75, 0.85)], reward_range=(0, 1))
+    policy = bb.Forgetful(bb.recommended(), bb.memories.Window(100))
+    runs = bb.simulate(problem, policy, 600, runs=4, seed=4, exact_optimum=False)
+    assert runs["expected_reward"].mean() > 0.85 * runs["fractional_optimum"].mean()  # 76% if they are
+
+
+def test_a_tiny_reward_far_above_zero_stops_nothing() -> None:
+    learner = bb.Learner(bb.recommended(), {"cheap": "0.01", "dear": 10000}, 1000000, (1, 2), seed=1)
+    for arm, reward in (("cheap", 1.0), ("dear", 1 + 1e-11)):
+        learner.tell(asked(learner, arm), reward)
+    assert learner.ask() is not None
+
+
 def test_a_steady_trifle_does_not_end_the_search_among_coins() -> None:
     costs, before = [2] + [1] * 10, bb.policies.horizon_kl_ucb(alike=2.0)
     now, then = (told(policy, costs, 60, lambda arm: 0.01 * (arm == 0))[0] for policy in (bb.recommended(), before))

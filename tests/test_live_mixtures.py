@@ -215,7 +215,7 @@ def test_a_first_try_of_a_dear_arm_makes_others_worth_more(seed: int, compared: 
 
 def moment(requests_left: float, money_left: float, in_vain: float = 0.0) -> Now:
     requested = Requested(1000.0, requests_left, money_left, False, True, 1.0)
-    first = first_moment(np.full(10, 3.0), 5000.0, 0.0, 1.0, requested)
+    first = first_moment(np.full(10, 3.0), np.ones(10, np.int64), 5000.0, 0.0, 1.0, requested)
     first_tries = np.array([0.6, 12.0, 3.0, 1.0, 1.0, in_vain, 2.0 * in_vain])
     return moment_at(first, 10, money_left, money_left, requests_left, 4, 0.9, first_tries)
 

@@ -94,7 +94,7 @@ def test_doubles_are_arms_like_one_with_a_lower_number() -> None:
     ids=repr,
 )
 def test_no_untried_arm_is_worth_more_than_an_index_says_of_its_costs(index: bb.indices.Index) -> None:
-    chance, first = Random(2), first_moment(np.full(10, 3.0), 1000.0, 0.2, 1.0)
+    chance, first = Random(2), first_moment(np.full(10, 3.0), np.ones(10, np.int64), 1000.0, 0.2, 1.0)
     for _ in range(300):
         tried, left, seen = chance.choice([0, 1, 2, 5, 50]), 10 ** chance.uniform(0, 3), chance.uniform(0.2, 1)
         dearest = 10 ** chance.uniform(-1, 2)

@@ -36,7 +36,14 @@ MIXED = [
 
 def now_with(arms: Arms, money: float, requests: float, skip: bool = False) -> Now:
     """Return a moment with so much money and so many requests left, of twice as much of both."""
-    first = first_moment(arms.cost, 2 * money, 0.0, 1.0, Requested(2 * requests, requests, money, skip, not skip, 0.0))
+    first = first_moment(
+        arms.cost,
+        np.ones(len(arms.cost), np.int64),
+        2 * money,
+        0.0,
+        1.0,
+        Requested(2 * requests, requests, money, skip, not skip, 0.0),
+    )
     return first._replace(budget_left=money, pull=requests + 1, arms_tried=len(arms.cost))
 
 

@@ -169,7 +169,8 @@ class Learning:
         if books.requests is not None or books.has_several:
             number = math.inf if books.requests is None else float(books.requests)
             requested = first_requested(number, 0.0, books.skip, books.fallback, books.bills)
-        return first_moment(self.greatest_costs, self.budget, self.reward_low, self._reward_high, requested)
+        costs, limits = self.greatest_costs, books.limits
+        return first_moment(costs, limits, self.budget, self.reward_low, self._reward_high, requested)
 
     @property
     def budget(self) -> float:

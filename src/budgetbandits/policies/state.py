@@ -145,6 +145,8 @@ class Now(NamedTuple):
         The declared range of the rewards.
     arm_count
         K, the number of all arms, affordable or not.
+    arms_payable
+        How many of them have a limit above 0, and cost no more than the whole budget.
     cost_high
         The greatest price of any of them; 1 if all are free.
     arms_tried
@@ -172,6 +174,7 @@ class Now(NamedTuple):
     reward_low: float
     reward_high: float
     arm_count: int
+    arms_payable: int
     cost_high: float
     arms_tried: int
     reward_seen: float
@@ -265,21 +268,37 @@ def has_resources(resources: Resources | None) -> bool:
 
 
 @kernel
+def payable(prices: Floats, limits: Counts, budget: float) -> int:
+    """Return how many arms have a limit above 0, and cost no more than the budget."""
+    count = 0
+    for arm in range(len(prices)):
+        if limits[arm] > 0 and prices[arm] <= budget:
+            count += 1
+    return count
+
+
+@kernel
 def first_moment(
-    prices: Floats, budget: float, reward_low: float, reward_high: float, requested: Requested | None = None
+    prices: Floats,
+    limits: Counts,
+    budget: float,
+    reward_low: float,
+    reward_high: float,
+    requested: Requested | None = None,
 ) -> Now:
     """Return the moment at which nothing was pulled yet; `moment_at` makes all later ones of it.
 
     A field that stays the same all the time is filled in here alone, for live learners and simulated runs alike.
     """
     return Now(
-        1,  # without names: Numba compiles no call with more than fifteen
+        1,  # without names: Numba compiles no call with more than twelve names beside these
         budget,
         budget,
         requested,
-        reward_low=reward_low,
-        reward_high=reward_high,
+        reward_low,
+        reward_high,
         arm_count=len(prices),
+        arms_payable=payable(prices, limits, budget),
         cost_high=greatest(prices) or 1.0,
         arms_tried=0,
         reward_seen=reward_low,

@@ -58,6 +58,14 @@ def reach(span: float, cost: float, ratio_seen: float) -> float:
 
 
 @kernel
+def top_for(cost: float, now: Now) -> float:
+    """Return the greatest reward that is expected of an arm of this cost; always above the least."""
+    seen = highest_seen(now)
+    high = now.reward_low + reach(seen - now.reward_low, cost, now.ratio_seen)
+    return high if high > now.reward_low else seen  # what is reached may be too little to be added
+
+
+@kernel
 def likeness(cost: float, ahead: float, now: Now) -> float:
     """Return how many pulls without a reward of an arm of this cost the arms tried stand for, by what they paid.
 
@@ -138,10 +146,10 @@ class HorizonKLUCB(ScalarIndex):
     With `unseen` above 0, it looks for arms that pay far more than any reward seen, as a user would who knows nothing
     of the arms and has money for a pull of each:
 
-    - **Every arm is tried, while no reward came near H**: an arm never tried is worth H if K pulls at its cost take no
-      more than `unseen` of the money left, and of the requests, nor do the arms tried and it together (half more for
-      one that costs 1.2 times the dearest arm tried). This ends with a reward of 0.9 H. It costs most where the range
-      was declared too wide.
+    - **Every arm is tried, while no reward came near H**: an arm never tried is worth H if a pull of each arm that the
+      budget can pay, at its own cost, takes no more than `unseen` of the money left, and of the requests, nor do the
+      arms tried and it together (half more for one that costs 1.2 times the dearest arm tried). This ends with a reward
+      of 0.9 H, or when as many arms were tried. It costs most where the range was declared too wide.
     - **What two greatest rewards would pay for may go to arms that have paid nothing**, if that is more than the tenth
       above: ``s = max(0.1 / Z, 2 H / (B d J)) x`` with d the greatest reward over cost seen. So an arm that pays a
       trifle each time does not end the search among coins.
@@ -170,9 +178,9 @@ class HorizonKLUCB(ScalarIndex):
         0 or more: how much counts what the arms tried have in common; 2 is usual. With 0, each arm is looked at by
         itself. What was saved before there was such a number has 0.
     unseen
-        From 0 to 1: the part of the budget for a first try of every arm, as long as no reward came near the greatest
-        that was declared; 0.4 is usual. Give less where the range is a guess and rather too wide. What was saved before
-        there was such a number has 0.
+        From 0 to 1: the part of the money left that may go into a first try of every arm, as long as no reward came
+        near the greatest that was declared; 0.4 is usual. Give less where the range is a guess and rather too wide.
+        What was saved before there was such a number has 0.
     """
 
     search: float = 0.01
@@ -194,7 +202,7 @@ class HorizonKLUCB(ScalarIndex):
         """Return the upper end."""
         tried, pulls = max(float(now.arms_tried), 1.0), arm.pulls
         ahead = pulls_ahead_of(arm.mean_cost, pulls, now.budget_left, now.cost_high, now.requested)
-        high = now.reward_low + reach(highest_seen(now) - now.reward_low, arm.mean_cost, now.ratio_seen)
+        high = top_for(arm.mean_cost, now)
         barren = is_barren(arm.mean, arm.told, now.reward_low)
         due = search_of_barren(ahead, tried, now, self.unseen) if barren else self.search * ahead / tried
         seen = pulls
@@ -218,7 +226,7 @@ class HorizonKLUCB(ScalarIndex):
         """
         if is_random(arm):
             return math.inf
-        high = now.reward_low + reach(highest_seen(now) - now.reward_low, arm.mean_cost, now.ratio_seen)
+        high = top_for(arm.mean_cost, now)
         mean = min(arm.mean, high) if arm.told > 0.0 else now.reward_low + self.untold * (high - now.reward_low)
         ahead = pulls_ahead_of(arm.mean_cost, arm.pulls, now.budget_left, now.cost_high, now.requested)
         tried = rivals(arm, now) if self.alike > 0.0 else max(float(now.arms_tried), 1.0)
@@ -257,12 +265,15 @@ class HorizonKLUCB(ScalarIndex):
 
     def _share_of_all(self, cost: Any, money: float, requests: float, now: Now) -> Any:
         """Return what part of the money, and of the requests, it takes to try every arm, if each costs so much."""
-        price = np.maximum(now.tried_cost + cost, now.arm_count * cost)
-        return np.maximum(price / money, now.arm_count / max(requests, _NOTHING))
+        price = np.maximum(now.tried_cost + cost, now.arms_payable * cost)
+        return np.maximum(price / money, now.arms_payable / max(requests, _NOTHING))
 
     def _purse_for_all(self, cost: Any, now: Now) -> Any:
-        """Return what part may go into that, for an arm of such a cost; below 0 if something near the most was seen."""
+        """Return what part may go into that, for an arm of such a cost; below 0 if something near the most was seen.
+
+        Nor are all arms tried again that a policy with a memory has forgotten.
+        """
         seen, most = highest_seen(now) - now.reward_low, now.reward_high - now.reward_low
-        if self.unseen <= 0.0 or seen > _NEAR * most:
+        if self.unseen <= 0.0 or seen >= _NEAR * most or now.arms_tried >= now.arms_payable:
             return -1.0 + 0.0 * cost
         return self.unseen * (1.0 + _MORE_FOR_SLIGHTLY * (cost >= _SLIGHTLY * now.tried_dearest))

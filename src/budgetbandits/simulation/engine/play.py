@@ -109,6 +109,7 @@ def begin(world: World, memory: Memory, points: int) -> RunState:
         past=memory.fresh(arms, most_pulls, world.reward_low, world.charges.is_random),
         first=first_moment(
             world.prices,
+            world.limits,
             rounded_down(world.budget, world.budget_rest),
             world.reward_low,
             world.reward_high,

@@ -59,6 +59,7 @@ from budgetbandits.simulation.engine.cuda.warp import (
     run_charge,
     run_reward,
     running_sums,
+    total_of,
 )
 
 __all__ = ["ROWS_AHEAD", "Notes", "play_scalar"]
@@ -338,16 +339,17 @@ def play_scalar(
     arms, run = len(prices), batch.first_run + mine
     low, high = batch.ranges[mine, 0], batch.ranges[mine, 1]
     slack = _MARGIN * max(abs(low), abs(high))
-    cheapest, dearest = math.inf, 0.0
+    cheapest, dearest, payable = math.inf, 0.0, 0.0
+    whole = budget = rounded_down(batch.budgets[mine, 0], batch.budgets[mine, 1])
     for arm in range(lane, arms, LANES):
         cheapest, dearest = min(cheapest, prices[arm]), max(dearest, prices[arm])
+        payable += 1.0 if prices[arm] <= budget and is_below(batch.limits, row, arm, 0) else 0.0
         sums[arm], squares[arm], ceilings[arm], ends[arm], pulls[arm] = 0.0, 0.0, math.inf, 0.0, 0
         note(notes.costs, mine, arm, prices[arm])
         note(notes.cost_sums, mine, arm, 0.0)
         note(notes.cost_squares, mine, arm, 0.0)
-    cheapest, dearest = least(cheapest), greatest(dearest)
+    cheapest, dearest, arms_payable = least(cheapest), greatest(dearest), int(total_of(payable))
     left, rest = batch.budgets[mine, 0], batch.budgets[mine, 1]
-    whole = budget = rounded_down(left, rest)
     pull, tried, total, seen, marked = 1, 0, 0.0, low, 0
     ratio, tried_cost, tried_dearest, tried_classes, tried_barren = 0.0, 0.0, 0.0, 0.0, 0.0
     vain, vain_cost = 0.0, 0.0
@@ -520,13 +522,14 @@ def play_scalar(
                 e_pull = float(pull) if which == 0 else far if which == 1 else near
         if is_on:
             now = Now(
-                e_pull,  # without names: Numba compiles no call with more than fifteen
+                e_pull,  # without names: Numba compiles no call with more than twelve names beside these
                 budget,
                 e_whole,
                 None,
-                reward_low=low,
-                reward_high=high,
+                low,
+                high,
                 arm_count=arms,
+                arms_payable=arms_payable,
                 cost_high=dearest,
                 arms_tried=tried,
                 reward_seen=e_seen,
