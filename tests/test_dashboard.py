@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 import budgetbandits as bb
 from budgetbandits.campaigns.campaign import Campaign
@@ -56,6 +56,7 @@ def window(browser: Browser, service: ServiceServer, heard: list[str]) -> Iterat
     page = context.new_page()
     watch(page, service, heard)
     sign_in(page, service.token)
+    page.goto("about:blank")
     yield page
     context.close()
 
@@ -176,11 +177,18 @@ def test_signing_in_and_out(browser: Browser, service: ServiceServer) -> None:
     context.close()
 
 
-def test_a_link_from_elsewhere_finds_who_is_signed_in(page: Page, service: ServiceServer, store: Store) -> None:
+def test_a_link_from_elsewhere_finds_who_is_signed_in(
+    window: Page, service: ServiceServer, store: Store, complaints: list[str]
+) -> None:
     campaign = new_campaign(store, "linked")
+    page, asked = window.context.new_page(), list[Request]()
+    watch(page, service, complaints)
+    page.on("request", lambda request: asked.append(request))
     page.set_content(f'<a href="{service.url}{address(campaign)}">Look</a>')  # of no site, so the cookie is not sent
     page.get_by_role("link", name="Look").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("linked")
+    assert "cookie" not in asked[0].all_headers()
+    page.close()
 
 
 def test_a_token_of_one_campaign_shows_that_one(service: ServiceServer, store: Store) -> None:
