@@ -34,6 +34,7 @@ __all__ = [
     "drawn_price",
     "looks_real",
     "pay",
+    "payable",
     "plain_amount",
     "price_list",
     "price_lists_of",
@@ -502,6 +503,15 @@ def _float_at_least(amount: Number) -> float:
     """Round up, so that a cost that no float64 can hold is never underestimated."""
     nearest = float(amount)
     return nearest if nearest >= amount else math.nextafter(nearest, math.inf)
+
+
+@kernel
+def payable(prices: NDArray[np.float64], limits: NDArray[np.int64], budget: float) -> int:
+    """Return how many arms have a limit above 0, and cost no more than the budget."""
+    count = 0
+    for arm in range(len(prices)):
+        count += 1 if limits[arm] > 0 and prices[arm] <= budget else 0
+    return count
 
 
 @kernel

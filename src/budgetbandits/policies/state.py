@@ -17,7 +17,7 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats, greatest
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
 from budgetbandits.core.fallback import Fallback
-from budgetbandits.core.money import PriceList
+from budgetbandits.core.money import PriceList, payable
 from budgetbandits.policies.resources import Resources, columns_of
 
 __all__ = ["Arm", "Arms", "Now", "Requested"]
@@ -268,23 +268,8 @@ def has_resources(resources: Resources | None) -> bool:
 
 
 @kernel
-def payable(prices: Floats, limits: Counts, budget: float) -> int:
-    """Return how many arms have a limit above 0, and cost no more than the budget."""
-    count = 0
-    for arm in range(len(prices)):
-        if limits[arm] > 0 and prices[arm] <= budget:
-            count += 1
-    return count
-
-
-@kernel
 def first_moment(
-    prices: Floats,
-    limits: Counts,
-    budget: float,
-    reward_low: float,
-    reward_high: float,
-    requested: Requested | None = None,
+    prices: Floats, limits: Counts, budget: float, low: float, high: float, requested: Requested | None = None
 ) -> Now:
     """Return the moment at which nothing was pulled yet; `moment_at` makes all later ones of it.
 
@@ -295,13 +280,13 @@ def first_moment(
         budget,
         budget,
         requested,
-        reward_low,
-        reward_high,
+        low,
+        high,
         arm_count=len(prices),
         arms_payable=payable(prices, limits, budget),
         cost_high=greatest(prices) or 1.0,
         arms_tried=0,
-        reward_seen=reward_low,
+        reward_seen=low,
         ratio_seen=0.0,
         tried_cost=0.0,
         tried_dearest=0.0,
