@@ -19,7 +19,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from _pytest.runner import runtestprotocol
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
@@ -71,17 +70,6 @@ class CompilingTogether(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         return "compiling" if Path(file).name in COMPILING else file
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Let workers report one thing of a test that passes, and not five: most tests take less time than a report."""
-    if not hasattr(item.config, "workerinput"):
-        return None
-    for report in runtestprotocol(item, log=False, nextitem=nextitem):
-        if report.when == "call" or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    return True
 
 
 @pytest.hookimpl(optionalhook=True)
