@@ -52,7 +52,7 @@ def asked(learner: Learner, arm: ArmName | None = None) -> Pull:
     return pull
 
 
-def moment_of_first_tries(tried: int, cost: float, money: float) -> Now:
+def moment_of_first_tries(tried: int, cost: float, money: float, seen: float = 0.9) -> Now:
     """Return a moment at which so many of thirty arms were tried, cost so much together, and so much money is left."""
     first = first_moment(np.full(30, 3.0), np.ones(30, np.int64), 1e9, 0.0, 1.0)
-    return moment_at(first, 10, money, money, math.inf, tried, 0.9, np.array([0.6, cost, cost, 1.0, 1.0, 0.0, 0.0]))
+    return moment_at(first, 10, money, money, math.inf, tried, seen, np.array([0.6, cost, cost, 1.0, 1.0, 0.0, 0.0]))

@@ -173,6 +173,7 @@ def test_the_committed_leaderboard_with_requests_is_that_of_its_list() -> None:
         row = rows[policy]
         assert [*map(int, figures)] == [*(round(100 * each) for each in (row.mean, row.p95, row.cell_max)), row.best_in]
     assert rows["recommended"].best_in == max(row.best_in for row in rows.values())
+    assert rows["recommended"].mean == min(row.mean for row in rows.values())
     assert f"the smallest mean in {rows['recommended'].best_in} of {len(mine)} cells" in " ".join(section.split())
 
 

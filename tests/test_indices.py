@@ -224,8 +224,9 @@ def test_without_requests_an_arm_never_tried_is_worth_no_more_later_unless_that_
     for _ in range(3000):
         tried, tried_cost, money = chance.randint(2, 20), 10 ** chance.uniform(-1, 2), 10 ** chance.uniform(1, 8)
         price = min(10 ** chance.uniform(-2, 6), money)
-        before = moment_of_first_tries(tried, tried_cost, money)
-        now = moment_of_first_tries(tried + 1, tried_cost + price, money - price)
+        seen = chance.choice([0.5, 0.9])
+        before = moment_of_first_tries(tried, tried_cost, money, seen)
+        now = moment_of_first_tries(tried + 1, tried_cost + price, money - price, seen)
         cost = 10 ** chance.uniform(-1, 6)
         if index.untried(cost, now) > index.untried(cost, before) * (1 + 1e-12):
             rises += 1

@@ -32,8 +32,7 @@ _SEARCH: Final = 0.1  # of the budget is for greater rewards in arms that have p
 _PURSE: Final = 0.03  # of the budget is for first tries
 _PURSE_FOR_DEARER: Final = 0.4  # and so much, if they cost far more than all arms tried so far
 _SLIGHTLY: Final = 1.2  # times the dearest arm tried: an arm that costs a little more
-_PURSE_FOR_SLIGHTLY: Final = 0.015  # more than `_PURSE` for such an arm
-_MORE_FOR_SLIGHTLY: Final = 0.5  # more than `unseen` for such an arm, as a share of it
+_MORE_FOR_SLIGHTLY: Final = 0.5  # so much more of a purse is for such an arm
 _NEAR: Final = 0.9  # of the greatest reward: if that much was seen, nothing far greater is left to find
 _JACKPOTS: Final = 2.0  # greatest rewards: what they would pay for may be spent on arms that have paid nothing yet
 _TRIFLE: Final = 0.5  # of the greatest reward: if the whole budget pays less, it is worth a first try of anything
@@ -248,7 +247,8 @@ class HorizonKLUCB(ScalarIndex):
         if now.arms_tried <= 1:
             return now.reward_high + 0.0 * cheap
         money, requests = max(money_left(now), _NOTHING), requests_left_of(now.requested)
-        purse = _PURSE + _PURSE_FOR_SLIGHTLY * ((dear >= _SLIGHTLY * now.tried_dearest) & (self.alike > 0.0))
+        is_slightly = (dear >= _SLIGHTLY * now.tried_dearest) & (self.alike > 0.0)
+        purse = _PURSE * (1.0 + _MORE_FOR_SLIGHTLY * is_slightly)
         is_cheap = now.tried_cost + cheap <= purse * money
         is_cheap = is_cheap & (now.arms_tried + 1 <= purse * requests)
         best_income, top = now.budget * now.ratio_seen, _TRIFLE * (now.reward_high - now.reward_low)
@@ -269,9 +269,10 @@ class HorizonKLUCB(ScalarIndex):
         return np.maximum(price / money, now.arms_payable / max(requests, _NOTHING))
 
     def _purse_for_all(self, cost: Any, now: Now) -> Any:
-        """Return what part may go into that, for an arm of such a cost; below 0 if something near the most was seen.
+        """Return what part may go into that, for an arm of such a cost; below 0 if nothing may.
 
-        Nor are all arms tried again that a policy with a memory has forgotten.
+        That is so once something near the most was seen, or as many arms were tried as can be paid: what a policy with
+        a memory has forgotten since is not all tried again.
         """
         seen, most = highest_seen(now) - now.reward_low, now.reward_high - now.reward_low
         if self.unseen <= 0.0 or seen >= _NEAR * most or now.arms_tried >= now.arms_payable:
