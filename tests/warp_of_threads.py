@@ -65,6 +65,9 @@ class CudaOfThreads:
     def shfl_xor_sync(self, mask: int, given: Any, bits: int) -> Any:
         return self._exchanged(given)[_mine.lane ^ bits]
 
+    def shfl_up_sync(self, mask: int, given: Any, count: int) -> Any:
+        return self._exchanged(given)[max(_mine.lane - count, 0)]
+
     def ballot_sync(self, mask: int, is_so: bool) -> int:
         return sum(1 << lane for lane, each in enumerate(self._exchanged(bool(is_so))) if each)
 

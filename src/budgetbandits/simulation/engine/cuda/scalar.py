@@ -56,9 +56,12 @@ from budgetbandits.simulation.engine.cuda.warp import (
     pay_times,
     paying_one_by_one,
     price_parts,
+    pulls_below,
     run_charge,
     run_reward,
     running_sums,
+    sum_in_order,
+    sum_up_to,
     total_of,
 )
 
@@ -69,6 +72,8 @@ _EXPIRED, _CONTENDERS, _SET, _OPENING, _LEADER, _OTHER = 0, 1, 2, 3, 4, 5  # wha
 _SHORTEST: Final = 8.0  # how many pulls the nearer ceiling holds at least
 ROWS_AHEAD: Final = 6  # see `Notes.ahead`
 _SHARE: Final = 64  # later on, this part of the pulls so far
+_SPARE: Final = 2.0  # pulls that are left out of those that can be paid: quotients are rounded
+_FARTHEST: Final = 1e6  # pulls that are paid at once: so many times part of a price is exact
 
 
 class Notes(NamedTuple):
@@ -272,6 +277,16 @@ def has_paid_nothing(total: float, pulls: int, low: float) -> bool:
 
 
 @register_jitable
+def blocks_ahead(
+    batch: Batch, row: int, arm: int, n: int, pull: int, cost: float, left: float, mark: float, end: float
+) -> int:
+    """Return how often 32 pulls of an arm surely pass neither a mark nor a limit nor an end, and can be paid."""
+    payable = (left - max(mark, 0.0)) / cost - _SPARE
+    most = min(payable, end - pull, pulls_below(batch.limits, row, arm, n), _FARTHEST)
+    return int(most) // LANES if most > 0.0 else 0
+
+
+@register_jitable
 def follow(
     charged: Charged | None,
     batch: Batch,
@@ -293,35 +308,34 @@ def follow(
     end: float,
     needed: float,
     drawn: Any,
-    added: Any,
 ) -> tuple[int, int, float, float, float, float, float]:
     """Pull the leader 32 times again and again, while a mean above what is needed says in each lane that it leads.
 
     Nearly all pulls are made here. So it is a small loop of its own: what it has no use for need not be in registers,
-    and its machine code is short. It ends before 32 pulls of which any may bring news, or pass a mark or a limit.
+    and its machine code is short. It ends before 32 pulls of which any may bring news. What is the same for all pulls
+    is settled before: how many there may be, and that the arm has paid, so that none of them is in vain.
     """
     if charged is not None:
         return pull, n, s, q, total, left, rest
     lane, low = cuda.threadIdx.x & 31, batch.ranges[mine, 0]
-    while s > needed * n and not has_paid_nothing(s, n, low):  # so no pull is in vain
-        reward = run_reward(batch, mine, row, leader, n + lane)
+    blocks = blocks_ahead(batch, row, leader, n, pull, cost, left, mark, end)
+    least_mean = max(needed, surely_paid_from(n + LANES * blocks, low))
+    done, news = 0, ratio * cost
+    while blocks > 0:
+        reward = run_reward(batch, mine, row, leader, n + done + lane)
         drawn[0, lane], drawn[1, lane] = reward, reward * reward
-        left_then, rest_then = pay_times(left, rest, parts, LANES - 1)
-        is_payable = cost <= rounded_down(left_then, rest_then)
-        left_then, rest_then = pay(left_then, rest_then, cost)
-        cuda.syncwarp(ALL)
-        if lane < 3:
-            running_sums(s if lane == 0 else q if lane == 1 else total, drawn[lane & 1], added[lane])
-        cuda.syncwarp(ALL)
-        leads = is_payable and left_then > mark and pull + LANES <= end
-        leads = leads and is_below(batch.limits, row, leader, n + LANES - 1)
-        leads = leads and added[0, lane] > needed * (n + lane) and not is_news(reward, seen, ratio, low, cost, False)
-        if cuda.ballot_sync(ALL, not leads) != 0:
+        # Sums of another order are near enough: what is needed leaves room for that.
+        is_led = s + (sum_up_to(reward) - reward) > least_mean * (n + done + lane)
+        is_led = is_led and reward <= seen and reward - low <= news
+        if cuda.ballot_sync(ALL, not is_led) != 0:
             break
-        s, q, total, left, rest = added[0, LANES], added[1, LANES], added[2, LANES], left_then, rest_then
-        n, pull = n + LANES, pull + LANES
         cuda.syncwarp(ALL)
-    return pull, n, s, q, total, left, rest
+        adding = sum_in_order(s if lane == 0 else q if lane == 1 else total, drawn[lane & 1])
+        s, q, total = cuda.shfl_sync(ALL, adding, 0), cuda.shfl_sync(ALL, adding, 1), cuda.shfl_sync(ALL, adding, 2)
+        done, blocks = done + LANES, blocks - 1
+        cuda.syncwarp(ALL)
+    left, rest = pay_times(left, rest, parts, done)
+    return pull + done, n + done, s, q, total, left, rest
 
 
 def play_scalar(
@@ -390,7 +404,6 @@ def play_scalar(
                 end,
                 needed,
                 drawn,
-                added,
             )
             whole, is_certain = rounded_down(left, rest), is_certain and n == before
             cuda.syncwarp(ALL)
@@ -494,19 +507,22 @@ def play_scalar(
         else:
             if count < 0:
                 count, base = 0, 0
-                for begin in range(0, arms, LANES):
-                    arm, is_listed = begin + lane, False
-                    if arm < arms and price_now(notes.costs, prices, mine, arm) <= whole:
-                        if step == _EXPIRED:
-                            is_listed = (is_new or ends[arm] <= pull) and arm != leader
-                        elif step == _CONTENDERS:
-                            is_listed = ceilings[arm] >= most or arm == leader
-                        else:
-                            is_listed = prices[arm] <= remainder
-                    lanes = cuda.ballot_sync(ALL, is_listed)
-                    if is_listed:
-                        listed[count + cuda.popc(lanes & ((1 << lane) - 1))] = arm
-                    count += cuda.popc(lanes)
+                # Arms tried come first, to be evaluated together: it is they that take long.
+                for are_tried in (True, False):
+                    for begin in range(0, arms, LANES):
+                        arm, is_listed = begin + lane, False
+                        if arm < arms and price_now(notes.costs, prices, mine, arm) <= whole:
+                            if step == _EXPIRED:
+                                is_listed = (is_new or ends[arm] <= pull) and arm != leader
+                            elif step == _CONTENDERS:
+                                is_listed = ceilings[arm] >= most or arm == leader
+                            else:
+                                is_listed = prices[arm] <= remainder
+                            is_listed = is_listed and (pulls[arm] > 0) == are_tried
+                        lanes = cuda.ballot_sync(ALL, is_listed)
+                        if is_listed:
+                            listed[count + cuda.popc(lanes & ((1 << lane) - 1))] = arm
+                        count += cuda.popc(lanes)
                 cuda.syncwarp(ALL)
             spot = lane
             if step == _CONTENDERS and rules.has_clock:

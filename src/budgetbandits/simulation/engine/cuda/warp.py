@@ -101,7 +101,7 @@ def price_parts(price: float) -> tuple[float, float]:
 
 @register_jitable
 def pay_times(left: float, rest: float, parts: tuple[float, float], count: int) -> tuple[float, float]:
-    """Pay a price so many times, up to 32, exactly."""
+    """Pay a price so many times, up to some millions, exactly."""
     left, rest = pay(left, rest, count * parts[0])
     return pay(left, rest, count * parts[1])
 
@@ -145,6 +145,12 @@ def is_below(limits: Counts | None, row: int, arm: int, count: int) -> bool:
 
 
 @register_jitable
+def pulls_below(limits: Counts | None, row: int, arm: int, count: int) -> float:
+    """Return how often more an arm may be pulled that was pulled so often."""
+    return math.inf if limits is None else float(limits[row, arm] - count)
+
+
+@register_jitable
 def paying_one_by_one(left: float, rest: float, prices: Floats, lefts: Floats, rests: Floats) -> None:
     """Pay 32 prices one after the other, and keep what is left on the way."""
     for i in range(LANES):
@@ -168,6 +174,23 @@ def running_sums(adding: float, numbers: Floats, sums: Floats) -> None:
         sums[i + 3] = adding
         adding += fourth
     sums[LANES] = adding
+
+
+@register_jitable
+def sum_in_order(adding: float, numbers: Floats) -> float:
+    """Add 32 numbers one after the other, as the CPU does."""
+    for i in range(LANES):
+        adding += numbers[i]
+    return adding
+
+
+@register_jitable
+def sum_up_to(x: float) -> float:
+    """Return the sum of the numbers that the lanes up to this one have, in any order."""
+    for step in (1, 2, 4, 8, 16):
+        below = cuda.shfl_up_sync(ALL, x, step)
+        x += below if (cuda.threadIdx.x & 31) >= step else 0.0
+    return x
 
 
 @register_jitable
