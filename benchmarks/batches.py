@@ -19,7 +19,7 @@ POLICIES: Final[Mapping[str, bb.Policy]] = {
     "KUBE": bb.kube(),
     "KUBE, width 1/40": bb.kube(1 / 40),
     "recommended": bb.recommended(),
-    "the same, untold = 0": bb.policies.horizon_kl_ucb(untold=0.0, alike=2.0, unseen=0.4),
+    "the same, untold = 0": bb.policies.horizon_kl_ucb(untold=0.0, alike=2.0, unseen=0.4, patience=1.0),
     "learned range KL-UCB": bb.policies.learned_range_kl_ucb(),
     "two-moment KL-UCB, a = 1": bb.policies.two_moment_kl_ucb(1.0),
     "variance-aware TS, w = 0.25": bb.policies.variance_aware_thompson(0.25),

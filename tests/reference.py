@@ -348,26 +348,35 @@ def learned_range_untried(share: float) -> Index:
 
 @index_twin(
     "HorizonKLUCB",
-    Variant({"search": 0.2, "untold": 0.5, "alike": 2.0, "unseen": 0.0}),
-    Variant({"search": 0.01, "untold": 0.5, "alike": 2.0, "unseen": 0.4}),
-    untried=lambda search, untold, alike, unseen: horizon_untried(alike, unseen),
+    Variant({"search": 0.2, "untold": 0.5, "alike": 2.0, "unseen": 0.0, "patience": 0.0}),
+    Variant({"search": 0.01, "untold": 0.5, "alike": 2.0, "unseen": 0.4, "patience": 0.0}),
+    Variant({"search": 0.01, "untold": 0.5, "alike": 2.0, "unseen": 0.4, "patience": 1.0}),
+    untried=lambda search, untold, alike, unseen, patience: horizon_untried(alike, unseen),
     top=lambda account, i: greatest_for_the_least(account, i),
 )
-def horizon_kl_ucb(search: float, untold: float, alike: float, unseen: float) -> Index:
+def horizon_kl_ucb(search: float, untold: float, alike: float, unseen: float, patience: float) -> Index:
     def bound(account: Account, i: int) -> float:
         arm, top = account.arms[i], learned_top_for(account, account.arms[i].mean_cost())
         x = account.price(account.left) / (arm.mean_cost() * arm.pulls)
         due = search * x / account.tried()
         if account.mean(i) <= account.low:
             tenth, income = 0.1 * x / max(account.barren(), 1), account.price(account.budget) * account.ratio
-            jackpots = 2 * (account.high - account.low) / income if unseen > 0 and income > 0 else 0.0
+            has_more = learned_top(account) - account.low < 0.9 * (account.high - account.low)
+            count = 2 + 14 * patience if has_more else 2
+            jackpots = count * (account.high - account.low) / income if unseen > 0 and income > 0 else 0.0
             due = max(tenth, jackpots * x / account.tried())
-        tried, seen = float(account.tried()), arm.pulls + alike * likeness(account, arm.mean_cost())
+        tried, others = float(account.tried()), alike * likeness(account, arm.mean_cost())
+        seen = arm.pulls + others
         if alike > 0 and account.mean(i) <= account.low:
             tried = sorted([1.0, account.tried_cost() / arm.mean_cost(), tried])[1]
         crowd = max(1.0, (2 * tried) ** 2 / (x * arm.pulls))
         calm, wild = horizon_boundary(x / tried / crowd), 0.35 * log_with_its_square(x / tried)
-        level = (wild if arm.is_random() else calm) / seen
+        evidence = wild if arm.is_random() else calm
+        level = evidence / seen
+        if others > 0 and account.mean(i) <= account.low:
+            own = evidence / arm.pulls
+            usual = 0.5 * patience / pulls_in_vain_of_each(account, arm.mean_cost())
+            level = min(own, (arm.pulls * own + others * usual) / seen)
         chance = 1 - max(due, 1.0) ** (-1 / seen)
         known = replace(account, high=top, untold=untold)
         return two_moment_bound(known, i, level, (account.high - top) * chance)
@@ -377,9 +386,14 @@ def horizon_kl_ucb(search: float, untold: float, alike: float, unseen: float) ->
 
 def likeness(account: Account, cost: float) -> float:
     """Return for how many pulls in vain of an arm of this cost those of all arms count, by how many did not go on."""
+    return max(pulls_in_vain_of_each(account, cost) - 8, 0.0) / (
+        1 + account.price(account.left) / cost / (500 * account.tried())
+    )
+
+
+def pulls_in_vain_of_each(account: Account, cost: float) -> float:
     in_vain = [account.arms[i].price for i in account.in_vain]
-    each = min(len(in_vain), sum(in_vain) / cost) / (account.tried() - account.barren() + 0.5)
-    return max(each - 8, 0.0) / (1 + account.price(account.left) / cost / (500 * account.tried()))
+    return min(len(in_vain), sum(in_vain) / cost) / (account.tried() - account.barren() + 0.5)
 
 
 def horizon_untried(alike: float, unseen: float) -> Index:
@@ -1637,15 +1651,20 @@ def densest_learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool
 
 @twin("horizon_kl_ucb", Variant({"search": 0.3, "untold": 0.2, "lazy": False}))
 def densest_horizon_kl_ucb(
-    search: float = 0.01, untold: float = 0.5, lazy: bool = True, alike: float = 0.0, unseen: float = 0.0
+    search: float = 0.01,
+    untold: float = 0.5,
+    lazy: bool = True,
+    alike: float = 0.0,
+    unseen: float = 0.0,
+    patience: float = 0.0,
 ) -> Twin:
-    index = horizon_kl_ucb(search, untold, alike, unseen)
+    index = horizon_kl_ucb(search, untold, alike, unseen, patience)
     return IndexTwin(index, about_fractional, lazy=lazy, untried=horizon_untried(alike, unseen))
 
 
 @twin("recommended", Variant(memory=bb.memories.Window(8)))
 def recommended() -> Twin:
-    return densest_horizon_kl_ucb(alike=2.0, unseen=0.4)
+    return densest_horizon_kl_ucb(alike=2.0, unseen=0.4, patience=1.0)
 
 
 def combination(index: bb.indices.Index, oracle: bb.oracles.Oracle, **options: Any) -> Variant:

@@ -39,7 +39,7 @@ INDICES = [
     bb.indices.KLUCBPlusPlus(),
     bb.indices.TwoMomentKLUCB(),
     bb.indices.LearnedRangeKLUCB(),
-    bb.indices.HorizonKLUCB(search=0.2, alike=2.0, unseen=0.4),
+    bb.indices.HorizonKLUCB(search=0.2, alike=2.0, unseen=0.4, patience=1.0),
     bb.indices.OmegaUCB(),
     bb.indices.OmegaUCB(rho=1.0, star=True),
     bb.indices.UCBV(),
@@ -112,7 +112,7 @@ def untried_of_all(index: bb.indices.Index, arms: Arms, now: Now) -> Floats:
 
 
 @pytest.mark.parametrize(
-    "index", [bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4), bb.indices.LearnedRangeKLUCB()], ids=repr
+    "index", [bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0), bb.indices.LearnedRangeKLUCB()], ids=repr
 )
 def test_a_compiled_index_says_the_same_of_many_untried_arms_as_of_each(index: bb.indices.ScalarIndex) -> None:
     entry: Any = compile_entry(untried_of_all, frozenset(classes_of(index)))
@@ -142,7 +142,7 @@ def test_a_compiled_index_says_the_same(index: bb.indices.ScalarIndex) -> None:
     ("index", "oracle"),
     # Every oracle; every index is above. Other tests have the same ones compiled.
     [
-        (bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4), bb.oracles.Fractional()),
+        (bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0), bb.oracles.Fractional()),
         (bb.indices.UCB1(0.3), bb.oracles.CostBlind()),
         (bb.indices.UCB1(0.3), bb.oracles.DensityGreedy()),
     ],
@@ -249,7 +249,10 @@ def test_one_without_a_clock_is_asked_less_often(monkeypatch: pytest.MonkeyPatch
         return float(of(self, arm, now))
 
     monkeypatch.setattr(bb.indices.HorizonKLUCB, "value", value)
-    index, problem = bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4), bb.paper_problem("moderate", arms=10, seed=1)
+    index, problem = (
+        bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0),
+        bb.paper_problem("moderate", arms=10, seed=1),
+    )
     policy = bb.IndexPolicy(index, bb.oracles.Fractional(), lazy=True)
     world = world_of(problem, problem.price_list(300), 7, 0)
     ways = []

@@ -80,7 +80,7 @@ def test_the_recommended_policy_loses_a_twentieth_of_what_kube_loses() -> None:
     kube, recommended = bb.regret(runs, against="fractional")
     assert (kube.policy, recommended.policy) == ("KUBE", "recommended")
     assert recommended.worst < 0.05 * kube.mean
-    assert bb.recommended() == bb.policies.horizon_kl_ucb(alike=2.0, unseen=0.4)
+    assert bb.recommended() == bb.policies.horizon_kl_ucb(alike=2.0, unseen=0.4, patience=1.0)
 
 
 def told(policy: bb.Policy, costs: list[int], budget: int, pays: Callable[[int], float]) -> Counter[int]:

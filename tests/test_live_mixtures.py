@@ -111,7 +111,7 @@ def play(policy: bb.Policy, chance: Random, seed: int) -> None:
 @pytest.mark.parametrize(
     ("index", "options", "stories"),
     [
-        (bb.indices.HorizonKLUCB(untold=0.5, alike=2.0, unseen=0.4), {"lazy": True}, 80),  # recommended()
+        (bb.indices.HorizonKLUCB(untold=0.5, alike=2.0, unseen=0.4, patience=1.0), {"lazy": True}, 80),  # recommended()
         (bb.indices.LearnedRangeKLUCB(), {"lazy": True, "clip": True}, 10),
         (bb.indices.KLUCB(), {"clip": True}, 10),
         (bb.indices.KLUCBPlusPlus(), {"lazy": True}, 10),
@@ -157,7 +157,9 @@ def test_the_hull_decides_nearly_always_to_the_last_request(policy: bb.Policy, c
 
 
 @pytest.mark.parametrize(
-    "index", [bb.indices.HorizonKLUCB(untold=0.5, alike=2.0, unseen=0.4), bb.indices.KLUCBPlusPlus()], ids=repr
+    "index",
+    [bb.indices.HorizonKLUCB(untold=0.5, alike=2.0, unseen=0.4, patience=1.0), bb.indices.KLUCBPlusPlus()],
+    ids=repr,
 )
 def test_so_they_do_where_the_number_of_requests_is_expected_anew(index: bb.indices.Index, compared: Compared) -> None:
     """It may rise, and so may what there is to spend by then."""
@@ -235,9 +237,12 @@ def test_an_arm_never_tried_is_worth_no_more_later_unless_much_was_spent(alike: 
     assert not may_raise_untried(moment(99.0, 496.0), moment(100.0, 500.0))
 
 
-@pytest.mark.parametrize(("alike", "unseen"), [(0.0, 0.0), (2.0, 0.0), (2.0, 0.4)])
-def test_a_value_falls_no_faster_than_the_index_says(alike: float, unseen: float) -> None:
-    index, chance, tightest = bb.indices.HorizonKLUCB(untold=0.5, alike=alike, unseen=unseen), Random(6), 0.0
+@pytest.mark.parametrize(
+    ("alike", "unseen", "patience"), [(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (2.0, 0.4, 0.0), (2.0, 0.4, 1.0)]
+)
+def test_a_value_falls_no_faster_than_the_index_says(alike: float, unseen: float, patience: float) -> None:
+    index = bb.indices.HorizonKLUCB(untold=0.5, alike=alike, unseen=unseen, patience=patience)
+    chance, tightest = Random(6), 0.0
     for _ in range(3000):
         requests, money = math.exp(chance.uniform(1, 14)), math.exp(chance.uniform(1, 14))
         in_vain = chance.choice([0.0, 40.0, 1000.0])
@@ -256,6 +261,31 @@ def test_a_value_falls_no_faster_than_the_index_says(alike: float, unseen: float
         assert fallen <= most + 1e-9
         tightest = max(tightest, fallen / most if most > 1e-9 else 0.0)
     assert tightest > 0.2
+
+
+@pytest.mark.parametrize("patience", [0.0, 1.0, 5.0])
+def test_no_arm_is_worth_more_for_what_others_were_pulled_in_vain(patience: float) -> None:
+    index = bb.indices.HorizonKLUCB(untold=0.5, alike=2.0, unseen=0.4, patience=patience)
+    chance, falls = Random(7), 0
+    for _ in range(3000):
+        requests, money, seen = math.exp(chance.uniform(1, 14)), math.exp(chance.uniform(1, 14)), chance.random()
+        fewer, more = sorted((math.exp(chance.uniform(0, 8)), math.exp(chance.uniform(0, 8))))
+        pulls, cost = chance.choice([1, 2, 5, 30, 1000]), chance.choice([0.1, 3.0, 50.0])
+        mean = chance.choice([0.0, 0.0, 0.3])
+        arm = Arm(cost, pulls, pulls, mean, pulls * mean, pulls * mean * mean, cost, cost, 0.0, 0.0)
+        before, now = (index.value(arm, moment(requests, money, each, seen)) for each in (fewer, more))
+        assert now <= before * (1 + 1e-12)
+        falls += now < before
+    assert falls > 500
+
+
+def test_a_patient_policy_takes_an_arm_that_has_paid_nothing_for_no_worse_than_half_the_others() -> None:
+    arm = Arm(1.0, 9, 9, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0)
+    now = moment(1e4, 1e4, in_vain=400.0)
+    chance_of_others = (now.arms_tried - now.tried_barren + 0.5) / now.tried_in_vain
+    hasty, patient = (bb.indices.HorizonKLUCB(alike=1e9, patience=patience).value(arm, now) for patience in (0.0, 1.0))
+    assert hasty < 0.01 * chance_of_others
+    assert patient == pytest.approx(chance_of_others / 2 * 0.9, rel=0.1)  # of rewards up to 0.9
 
 
 def test_which_indices_have_a_clock() -> None:

@@ -17,7 +17,9 @@ from states import arms_of, moment_of_first_tries
 LAZY: list[bb.Policy] = [
     bb.recommended(),
     bb.policies.two_moment_kl_ucb(1.0),
-    bb.IndexPolicy(bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4), bb.oracles.CostBlind(), clip=True, lazy=True),
+    bb.IndexPolicy(
+        bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0), bb.oracles.CostBlind(), clip=True, lazy=True
+    ),
 ]
 OTHERS: list[bb.Policy] = [
     bb.policies.kl_ucb(),
@@ -90,7 +92,10 @@ def test_doubles_are_arms_like_one_with_a_lower_number() -> None:
 
 @pytest.mark.parametrize(
     "index",
-    [*(each.example() for each in bb.indices.INDICES.values()), bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4)],
+    [
+        *(each.example() for each in bb.indices.INDICES.values()),
+        bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0),
+    ],
     ids=repr,
 )
 def test_no_untried_arm_is_worth_more_than_an_index_says_of_its_costs(index: bb.indices.Index) -> None:

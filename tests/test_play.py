@@ -225,7 +225,7 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
     ("index", "options"),
     [
         (bb.indices.HorizonKLUCB(), {"lazy": True}),
-        (bb.indices.HorizonKLUCB(untold=0.5, alike=2.0, unseen=0.4), {"clip": True, "lazy": True}),
+        (bb.indices.HorizonKLUCB(untold=0.5, alike=2.0, unseen=0.4, patience=1.0), {"clip": True, "lazy": True}),
         (bb.indices.LearnedRangeKLUCB(), {}),
         (bb.indices.KLUCB(), {"clip": True}),
         (bb.indices.OmegaUCB(), {"lazy": True}),

@@ -462,16 +462,21 @@ def learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool = True)
 
 @POLICIES.register(by=indices.HorizonKLUCB)
 def horizon_kl_ucb(
-    search: float = 0.01, untold: float = 0.5, lazy: bool = True, alike: float = 0.0, unseen: float = 0.0
+    search: float = 0.01,
+    untold: float = 0.5,
+    lazy: bool = True,
+    alike: float = 0.0,
+    unseen: float = 0.0,
+    patience: float = 0.0,
 ) -> IndexPolicy:
     """Two-moment KL-UCB that gives arms up as the money left says: this project's own; see `HorizonKLUCB`.
 
     Examples
     --------
-    >>> horizon_kl_ucb()
-    IndexPolicy(index=HorizonKLUCB(search=0.01, untold=0.5, alike=0.0, unseen=0.0), oracle=Fractional(), lazy=True)
+    >>> horizon_kl_ucb().index
+    HorizonKLUCB(search=0.01, untold=0.5, alike=0.0, unseen=0.0, patience=0.0)
     """
-    return IndexPolicy(indices.HorizonKLUCB(search, untold, alike, unseen), oracles.Fractional(), lazy=lazy)
+    return IndexPolicy(indices.HorizonKLUCB(search, untold, alike, unseen, patience), oracles.Fractional(), lazy=lazy)
 
 
 @POLICIES.register(by=IMED, source="Honda and Takemura 2015")
@@ -551,10 +556,10 @@ def recommended() -> IndexPolicy:
 
     Examples
     --------
-    >>> recommended()
-    IndexPolicy(index=HorizonKLUCB(search=0.01, untold=0.5, alike=2.0, unseen=0.4), oracle=Fractional(), lazy=True)
+    >>> recommended().index
+    HorizonKLUCB(search=0.01, untold=0.5, alike=2.0, unseen=0.4, patience=1.0)
     """
-    return horizon_kl_ucb(alike=2.0, unseen=0.4)
+    return horizon_kl_ucb(alike=2.0, unseen=0.4, patience=1.0)
 
 
 @POLICIES.register("index_policy", usual={"index": indices.UCB1(), "oracle": oracles.DensityGreedy()})

@@ -35,6 +35,10 @@ _SLIGHTLY: Final = 1.2  # times the dearest arm tried: an arm that costs a littl
 _MORE_FOR_SLIGHTLY: Final = 0.5  # so much more of a purse is for such an arm
 _NEAR: Final = 0.9  # of the greatest reward: if that much was seen, nothing far greater is left to find
 _JACKPOTS: Final = 2.0  # greatest rewards: what they would pay for may be spent on arms that have paid nothing yet
+_MORE_JACKPOTS: Final = 14.0  # times the patience: so many more, while nothing near the greatest was seen
+_AVERAGE: Final = (
+    0.5  # of the chance to pay that arms tried have on average: of less none is suspected for others' sake
+)
 _TRIFLE: Final = 0.5  # of the greatest reward: if the whole budget pays less, it is worth a first try of anything
 _MANY_PULLS: Final = 500.0  # for each arm tried: with so many to come, what others did counts half
 _ANY_RATIO: Final = 1e200  # of reward to cost, while none was seen
@@ -79,17 +83,30 @@ def likeness(cost: float, ahead: float, now: Now) -> float:
 
 
 @kernel
-def search_of_barren(ahead: float, tried: float, now: Now, unseen: float) -> float:
+def average_chance(cost: float, now: Now) -> float:
+    """Return with what chance an arm tried has paid on average, by how many pulls were in vain before, if any were."""
+    return (arms_paid(now) + 0.5) / min(now.tried_in_vain, now.tried_cost_in_vain / cost)
+
+
+@kernel
+def has_seen_the_most(now: Now) -> bool:
+    """Tell whether a reward near the greatest was seen."""
+    return bool(highest_seen(now) - now.reward_low >= _NEAR * (now.reward_high - now.reward_low))
+
+
+@kernel
+def search_of_barren(ahead: float, tried: float, now: Now, unseen: float, patience: float) -> float:
     """Return how often more an arm that has paid nothing is pulled in search of a greater reward, over its pulls.
 
-    A tenth of the budget goes to all such arms. Where greater rewards are looked for, `unseen`, so does what two of the
-    greatest would pay for at the best ratio seen, over all arms tried: a trifle that another arm pays says nothing.
+    A tenth of the budget goes to all such arms. Where greater rewards are looked for, `unseen`, so does what some of
+    the greatest would pay for at the best ratio seen, over all arms tried: a trifle that another arm pays says nothing.
     """
     due = _SEARCH * ahead / max(now.tried_barren, 1.0)
     income = now.budget * now.ratio_seen
     if unseen <= 0.0 or income <= 0.0:
         return due
-    return max(due, _JACKPOTS * (now.reward_high - now.reward_low) * ahead / (income * tried))
+    jackpots = _JACKPOTS if has_seen_the_most(now) else _JACKPOTS + _MORE_JACKPOTS * patience
+    return max(due, jackpots * (now.reward_high - now.reward_low) * ahead / (income * tried))
 
 
 @kernel
@@ -153,6 +170,16 @@ class HorizonKLUCB(ScalarIndex):
       above: ``s = max(0.1 / Z, 2 H / (B d J)) x`` with d the greatest reward over cost seen. So an arm that pays a
       trifle each time does not end the search among coins.
 
+    With `patience` above 0, it goes on longer with arms that have paid nothing, as if they were coins that have not
+    come up yet:
+
+    - **Sixteen greatest rewards in place of two**, with a patience of 1, while no reward came near H.
+    - **What others did speaks for an arm, too**: if P arms have paid after V pulls in vain, an arm pays about (P + 1/2)
+      / V of the time, and pulls in vain of others cannot show that this one pays less than that. So the evidence due
+      is ``g + patience n0 (P + 1/2) / (2 V)``, for n + n0 pulls, but never more than g for the arm's own n.
+
+    Nobody can tell coins that have not paid yet from arms that never will.
+
     Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, its boundary that of `LearnedRangeKLUCB`,
     and an arm never tried has its least cost. There is more to lose by giving up an arm: what it pays for its cost has
     no upper end.
@@ -180,18 +207,24 @@ class HorizonKLUCB(ScalarIndex):
         From 0 to 1: the part of the money left that may go into a first try of every arm, as long as no reward came
         near the greatest that was declared; 0.4 is usual. Give less where the range is a guess and rather too wide.
         What was saved before there was such a number has 0.
+    patience
+        0 or more: how long to go on with arms that have paid nothing, with `alike` and `unseen`; 1 is usual. Give 0
+        where arms may well pay nothing at all, and what another one pays each time is what you want. What was saved
+        before there was such a number has 0.
     """
 
     search: float = 0.01
     untold: float = 0.0
     alike: float = 0.0
     unseen: float = 0.0
+    patience: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.search, "search", "it must be greater than 0 and at most 1; 0.01 is usual", above=0, at_most=1)
         require(self.untold, "untold", "it must lie in [0, 1]; 0.5 is usual", at_least=0, at_most=1)
         require(self.alike, "alike", "it must be 0 or more and finite; 2 is usual", at_least=0)
         require(self.unseen, "unseen", "it must lie in [0, 1]; 0.4 is usual", at_least=0, at_most=1)
+        require(self.patience, "patience", "it must be 0 or more and finite; 1 is usual", at_least=0)
 
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
         """Return the greatest reward for the least cost, times the mean cost."""
@@ -203,12 +236,18 @@ class HorizonKLUCB(ScalarIndex):
         ahead = pulls_ahead_of(arm.mean_cost, pulls, now.budget_left, now.cost_high, now.requested)
         high = top_for(arm.mean_cost, now)
         barren = is_barren(arm.mean, arm.told, now.reward_low)
-        due = search_of_barren(ahead, tried, now, self.unseen) if barren else self.search * ahead / tried
+        due = self.search * ahead / tried
+        if barren:
+            due = search_of_barren(ahead, tried, now, self.unseen, self.patience)
         seen = pulls
         if self.alike > 0.0:
             seen += self.alike * likeness(arm.mean_cost, ahead * pulls, now)
             tried = rivals(arm, now)
-        level = evidence_due(ahead, pulls, tried, is_random(arm)) / seen
+        evidence = evidence_due(ahead, pulls, tried, is_random(arm))
+        level = evidence / seen
+        if barren and seen > pulls:  # never more than by itself, so that it does not rise with the pulls of others
+            credit = self.patience * _AVERAGE * (seen - pulls) * average_chance(arm.mean_cost, now)
+            level = min(evidence / pulls, (evidence + credit) / seen)
         chance = -math.expm1(-log_plus(due) / seen)
         if arm.told <= 0.0:
             arm = arm._replace(mean=now.reward_low + self.untold * (high - now.reward_low))
@@ -274,7 +313,6 @@ class HorizonKLUCB(ScalarIndex):
         That is so once something near the most was seen, or as many arms were tried as can be paid: what a policy with
         a memory has forgotten since is not all tried again.
         """
-        seen, most = highest_seen(now) - now.reward_low, now.reward_high - now.reward_low
-        if self.unseen <= 0.0 or seen >= _NEAR * most or now.arms_tried >= now.arms_payable:
+        if self.unseen <= 0.0 or has_seen_the_most(now) or now.arms_tried >= now.arms_payable:
             return -1.0 + 0.0 * cost
         return self.unseen * (1.0 + _MORE_FOR_SLIGHTLY * (cost >= _SLIGHTLY * now.tried_dearest))
