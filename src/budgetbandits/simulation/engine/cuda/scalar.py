@@ -507,22 +507,19 @@ def play_scalar(
         else:
             if count < 0:
                 count, base = 0, 0
-                # Arms tried come first, to be evaluated together: it is they that take long.
-                for are_tried in (True, False):
-                    for begin in range(0, arms, LANES):
-                        arm, is_listed = begin + lane, False
-                        if arm < arms and price_now(notes.costs, prices, mine, arm) <= whole:
-                            if step == _EXPIRED:
-                                is_listed = (is_new or ends[arm] <= pull) and arm != leader
-                            elif step == _CONTENDERS:
-                                is_listed = ceilings[arm] >= most or arm == leader
-                            else:
-                                is_listed = prices[arm] <= remainder
-                            is_listed = is_listed and (pulls[arm] > 0) == are_tried
-                        lanes = cuda.ballot_sync(ALL, is_listed)
-                        if is_listed:
-                            listed[count + cuda.popc(lanes & ((1 << lane) - 1))] = arm
-                        count += cuda.popc(lanes)
+                for begin in range(0, arms, LANES):
+                    arm, is_listed = begin + lane, False
+                    if arm < arms and price_now(notes.costs, prices, mine, arm) <= whole:
+                        if step == _EXPIRED:
+                            is_listed = (is_new or ends[arm] <= pull) and arm != leader
+                        elif step == _CONTENDERS:
+                            is_listed = ceilings[arm] >= most or arm == leader
+                        else:
+                            is_listed = prices[arm] <= remainder
+                    lanes = cuda.ballot_sync(ALL, is_listed)
+                    if is_listed:
+                        listed[count + cuda.popc(lanes & ((1 << lane) - 1))] = arm
+                    count += cuda.popc(lanes)
                 cuda.syncwarp(ALL)
             spot = lane
             if step == _CONTENDERS and rules.has_clock:
