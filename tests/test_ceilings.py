@@ -17,9 +17,12 @@ from budgetbandits.policies import Arm, Arms, Now
 from budgetbandits.policies.memories import Everything
 from budgetbandits.policies.promises import has_ceilings, has_clock, has_floor
 from budgetbandits.policies.state import arm_of
+from budgetbandits.simulation import simulate
+from budgetbandits.simulation.engine.batch import Game, batch_of, batch_of_one
 from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import compile_entry
-from budgetbandits.simulation.engine.dispatch import call, play_run
+from budgetbandits.simulation.engine.dispatch import call, play_in_turn, play_run
+from budgetbandits.simulation.engine.world import Outcome, World, outcome_in, outcomes_for
 from states import arms_of, now_of
 from test_play import (
     GO_ON,
@@ -50,6 +53,23 @@ INDICES = [
 ]
 
 
+def played_by_ceilings(
+    policy: bb.IndexPolicy,
+    index: bb.indices.ScalarIndex,
+    world: World,
+    is_blind: bool,
+    greedy: bb.IndexPolicy | None,
+    floor: bool,
+    clock: bool,
+) -> Outcome:
+    """Return a run in plain Python."""
+    outcomes, played = outcomes_for(1, len(world.prices), len(world.marks)), np.zeros(1, np.int64)
+    batch = batch_of_one(world)
+    play_ceilings(policy, index, Everything(), world, is_blind, greedy, floor, clock, batch, outcomes, played)
+    assert played[0] == 1
+    return outcome_in(outcomes, 0)
+
+
 @pytest.fixture
 def at_every_arm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let live learners look at every arm."""
@@ -68,7 +88,7 @@ def test_ceilings_decide_as_the_live_learner(index: bb.indices.ScalarIndex) -> N
         policy = bb.IndexPolicy(index, bb.oracles.Fractional(), clip=chance.random() < 0.5, lazy=chance.random() < 0.7)
         world = world_of(problem, problem.price_list(budget), 7, run)
         promises = has_floor(index, policy.clip), has_clock(index)
-        outcome = play_ceilings(policy, index, Everything(), world, False, None, *promises)
+        outcome = played_by_ceilings(policy, index, world, False, None, *promises)
         live = played_live(problem, policy, budget, 7, run)
         assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
         assert outcome.reward == live.reward_total
@@ -84,7 +104,7 @@ def test_arms_never_tried_come_before_those_that_are_infinite_still() -> None:
     """As m-UCB takes cheap arms for a while."""
     live = played_live(WIDE, M_UCB, 600.0, 7, 0)
     world = world_of(WIDE, WIDE.price_list(600.0), 7, 0)
-    outcome = play_ceilings(M_UCB, M_UCB_INDEX, Everything(), world, False, None, False, True)
+    outcome = played_by_ceilings(M_UCB, M_UCB_INDEX, world, False, None, False, True)
     assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
     assert outcome.pulls.min() == 1
 
@@ -187,13 +207,49 @@ def test_marks_are_those_of_the_scan() -> None:
     assert fast.trace.tolist() == scanned(policy, world).trace.tolist()
 
 
+TIES = bb.Problem(
+    [1, 2, 2, 3], [bb.Bernoulli(0.2), bb.laws.Uniform(0, 1), bb.laws.Empirical([0.5, 0.5, 1]), bb.laws.Beta(1, 2)]
+)
+RANDOM_COSTS = bb.families.RandomCostFamily(arms=5).problem(1, 0)
+LIMITED = bb.Problem(TIES.costs, TIES.rewards, limits=[20, 30, 5, 9])
+CHANGING = bb.Problem([1, 2], [bb.laws.Switching([(1, bb.Bernoulli(0.2)), (31, bb.Bernoulli(0.9))]), bb.Bernoulli(0.6)])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [bb.paper_family("moderate", 10), bb.paper_family("extreme", 30), TIES, RANDOM_COSTS, LIMITED, CHANGING],
+    ids=["moderate", "extreme", "ties", "random costs", "limited", "changing"],
+)
+def test_rows_are_the_same_in_one_call_and_one_by_one(source: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(together: int) -> bb.Runs:
+        monkeypatch.setattr(simulate, "_RUNS_PER_BATCH", together)
+        terms: Any = {"arm_pulls": True, "trace": 4, "workers": 1, "exact_optimum": False}
+        return bb.simulate(source, bb.recommended(), [20, 300], runs=20, seed=3, first_run=5, **terms)
+
+    some, single = rows(together=16), rows(together=1)
+    assert some.column_names == single.column_names
+    for column in some.column_names:
+        assert some[column].tobytes() == single[column].tobytes()  # NaN, too
+
+
+def test_several_runs_are_those_of_the_scan() -> None:
+    """On problems that are alike; the last one stands for the numbers of none of the others."""
+    problems = [bb.paper_problem("moderate", arms=8, seed=3, run=run) for run in range(6)]
+    games = [Game(problem.tables, problem.price_list(200)) for problem in problems]
+    last, played = world_of(problems[-1], games[-1].bill, 7, 5), np.zeros(1, np.int64)
+    outcomes = play_in_turn(bb.recommended(), last, batch_of(games, np.zeros((6, 0)), 7, 0), played)
+    assert played[0] == 6
+    for run, (problem, game) in enumerate(zip(problems, games, strict=True)):
+        assert_equal(outcome_in(outcomes, run), scanned(bb.recommended(), world_of(problem, game.bill, 7, run)))
+
+
 def test_it_is_the_same_in_plain_python() -> None:
     index = bb.indices.UCB1(0.3)
     policy = bb.IndexPolicy(index, bb.oracles.DensityGreedy(), lazy=True)
     problem = some_problem(Random(3), 30)
     bill = problem.price_list(150)
     world = world_of(problem, bill, 7, 0)
-    plain = play_ceilings(policy, index, Everything(), world, False, policy, True, True)
+    plain = played_by_ceilings(policy, index, world, False, policy, True, True)
     assert_equal(plain, play_run(policy, problem.tables, bill, 7, 0, NO_MARKS, GO_ON))
 
 
@@ -236,8 +292,8 @@ def test_one_below_the_mean_is_asked_at_every_pull() -> None:
     policy = bb.IndexPolicy(index, bb.oracles.Fractional())
     world = world_of(problem, problem.price_list(300), 7, 0)
     live = [row.pulls for row in played_live(problem, policy, 300, 7, 0).arms]
-    assert play_ceilings(policy, index, Everything(), world, False, None, False, False).pulls.tolist() == live
-    assert play_ceilings(policy, index, Everything(), world, False, None, True, False).pulls.tolist() != live
+    assert played_by_ceilings(policy, index, world, False, None, False, False).pulls.tolist() == live
+    assert played_by_ceilings(policy, index, world, False, None, True, False).pulls.tolist() != live
 
 
 def test_one_without_a_clock_is_asked_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +313,7 @@ def test_one_without_a_clock_is_asked_less_often(monkeypatch: pytest.MonkeyPatch
     world = world_of(problem, problem.price_list(300), 7, 0)
     ways = []
     for clock in (True, False):
-        outcome = play_ceilings(policy, index, Everything(), world, False, None, True, clock)
+        outcome = played_by_ceilings(policy, index, world, False, None, True, clock)
         ways.append((outcome.pulls.tolist(), len(asked)))
         asked.clear()
     assert ways[0][0] == ways[1][0]
@@ -292,14 +348,28 @@ def test_nan_is_refused() -> None:
         bb.simulate(bb.paper_problem("moderate", arms=2, seed=1), policy, 100, runs=1)
 
 
+@pytest.mark.usefixtures("in_python")
+def test_the_run_that_fails_is_named_also_among_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = bb.IndexPolicy(Odd(unsure_after=30, doubts=0.001), bb.oracles.Fractional())
+    messages = set()
+    for together in (1, 8):
+        monkeypatch.setattr(simulate, "_RUNS_PER_BATCH", together)
+        with pytest.raises(PolicyError, match="failed in run 4:") as failed:
+            bb.simulate(bb.paper_family("moderate", 10), policy, 75, 5, 1, first_run=1, workers=1, exact_optimum=False)
+        messages.add(str(failed.value))
+    assert len(messages) == 1
+
+
 def test_so_it_is_by_compiled_ceilings() -> None:
     """With an index of the package, which has machine code already, and a width that it would refuse itself."""
     index = bb.indices.UCB1()
     object.__setattr__(index, "width", math.nan)
     policy = bb.IndexPolicy(index, bb.oracles.CostBlind())
     world = world_of(WIDE, WIDE.price_list(600.0), 7, 0)
+    room = outcomes_for(1, len(world.prices), 0), np.zeros(1, np.int64)
+    terms = policy, index, Everything(), world, True, None, True, True
     with pytest.raises(PolicyError, match="must give a number, not NaN"):
-        call(play_ceilings, (policy, Everything()), policy, index, Everything(), world, True, None, True, True)
+        call(play_ceilings, (policy, Everything()), *terms, batch_of_one(world), *room)
 
 
 def test_an_index_without_a_value_says_so() -> None:

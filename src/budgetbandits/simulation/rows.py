@@ -148,10 +148,28 @@ def _play(
     plan: Plan, name: str, policy: Policy, runs: range, tables: Sequence[Tables], stake: Stake, stop: Counts
 ) -> "Outcomes":
     """Play a policy with one budget in some runs."""
-    from budgetbandits.simulation.engine import NO_ARM, is_short, outcomes_of, play_runs, play_together, worlds_of
+    from budgetbandits.simulation.engine import is_led, is_short, play_in_turn, play_together, world_of
 
-    if stake.number is None and not plan.is_late and is_short(policy, tables[0], stake.bills[0], len(plan.runs)):
+    if stake.number is not None or plan.is_late or len(runs) == 1:
+        return _play_one_by_one(plan, name, policy, runs, tables, stake, stop)
+    if is_short(policy, tables[0], stake.bills[0], len(plan.runs)):
         return play_together(policy, _batch(plan, runs, tables, stake), stop)
+    first = world_of(tables[0], stake.bills[0], plan.seed, runs[0], stake.marks[0], stop)
+    if not is_led(policy, first):
+        return _play_one_by_one(plan, name, policy, runs, tables, stake, stop)
+    played = np.zeros(1, np.int64)
+    try:
+        return play_in_turn(policy, first, _batch(plan, runs, tables, stake), played)
+    except PolicyError as error:
+        raise _failure(name, policy, runs[int(played[0])], error) from error
+
+
+def _play_one_by_one(
+    plan: Plan, name: str, policy: Policy, runs: range, tables: Sequence[Tables], stake: Stake, stop: Counts
+) -> "Outcomes":
+    """Do the same for any policy, with a call of the engine for each run."""
+    from budgetbandits.simulation.engine import NO_ARM, outcomes_of, play_runs, worlds_of
+
     problems, bills, marks = (_for_all(entries, runs) for entries in (tables, stake.bills, stake.marks))
     worlds = worlds_of(problems, bills, plan.seed, runs, marks, stop, stake.number, plan.skip)
     outcomes: list[Outcome] = []
@@ -161,7 +179,7 @@ def _play(
             if stop[0] or outcome.culprit != NO_ARM:
                 break
     except PolicyError as error:
-        raise PolicyError(f"policy {name!r} ({policy!r}) failed in run {runs[len(outcomes)]}: {error}") from error
+        raise _failure(name, policy, runs[len(outcomes)], error) from error
     last, run = outcomes[-1], runs[len(outcomes) - 1]
     if last.culprit != NO_ARM and not stop[0]:
         raise PolicyError(
@@ -169,6 +187,11 @@ def _play(
             f"{last.pulls.sum()} pulls: a policy may choose affordable arms only"
         )
     return outcomes_of(outcomes)
+
+
+def _failure(name: str, policy: Policy, run: int, error: PolicyError) -> PolicyError:
+    """Return an error that says which policy failed, and in which run."""
+    return PolicyError(f"policy {name!r} ({policy!r}) failed in run {run}: {error}")
 
 
 def _batch(plan: Plan, runs: range, tables: Sequence[Tables], stake: Stake) -> "Arrays":

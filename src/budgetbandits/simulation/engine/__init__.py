@@ -6,8 +6,10 @@ Importing this package imports Numba, so nothing imports it before a simulation 
 from budgetbandits.simulation.engine.batch import Game, batch_of
 from budgetbandits.simulation.engine.dispatch import (
     filler_for,
+    is_led,
     is_short,
     numbered,
+    play_in_turn,
     play_run,
     play_runs,
     play_together,
@@ -16,7 +18,7 @@ from budgetbandits.simulation.engine.dispatch import (
     solver_for,
 )
 from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament, compiled_lead, compiled_lead_by_cost
-from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, worlds_of
+from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, world_of, worlds_of
 
 __all__ = [
     "NO_ARM",
@@ -27,9 +29,11 @@ __all__ = [
     "compiled_lead",
     "compiled_lead_by_cost",
     "filler_for",
+    "is_led",
     "is_short",
     "numbered",
     "outcomes_of",
+    "play_in_turn",
     "play_run",
     "play_runs",
     "play_together",
@@ -37,5 +41,6 @@ __all__ = [
     "solve_freely",
     "solver_for",
     "taken_from",
+    "world_of",
     "worlds_of",
 ]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
-from budgetbandits.core.compiled import kernel
+from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.specs import Spec
 from budgetbandits.policies.state import LEAST_SHARE
@@ -16,7 +16,7 @@ from budgetbandits.problems.laws.table import BUILT_IN, LawTable, draw_from, sta
 from budgetbandits.problems.laws.truncated_gaussian import TruncatedGaussian, truncated_gaussian
 from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.laws import compiled
-from budgetbandits.simulation.engine.world import NO_ARM, Outcomes
+from budgetbandits.simulation.engine.world import NO_ARM, Outcomes, World
 
 __all__ = ["Batch", "Charged", "Game", "Gaussians", "Laws", "Make", "Results", "batch_of", "outcomes_in", "results_for"]
 
@@ -128,6 +128,30 @@ class Results(NamedTuple):
 
 
 @kernel
+def row_of(batch: Batch, mine: int) -> int:
+    """Return which row of the batch a run is played on."""
+    return mine if len(batch.prices) > 1 else 0
+
+
+@allocating
+def world_in(batch: Batch, like: World, mine: int) -> World:
+    """Return what a run of the batch is played on: the same as another one, but for the numbers of the batch."""
+    row, arms, rewards = row_of(batch, mine), batch.prices.shape[1], batch.rewards
+    first, end = row * arms, (row + 1) * arms
+    return like._replace(
+        prices=batch.prices[row],
+        means=batch.means[row],
+        rewards=LawTable(rewards.kinds[first:end], rewards.parameters[first:end], rewards.data, rewards.others),
+        budget=batch.budgets[mine, 0],
+        budget_rest=batch.budgets[mine, 1],
+        reward_low=batch.ranges[mine, 0],
+        reward_high=batch.ranges[mine, 1],
+        run=batch.first_run + mine,
+        marks=batch.marks[mine],
+    )
+
+
+@kernel
 def note_marks(batch: Batch, results: Results, mine: int, row: int, left: float, marked: int, ends: bool) -> int:
     """Note the marks that are passed, at the end of a run all that remain; return how many were passed by now."""
     marks, pulls = batch.marks[mine], results.pulls[mine]
@@ -182,6 +206,23 @@ def batch_of(games: Sequence[Game], marks: Floats, seed: int, first_run: int) ->
         first_run=first_run,
         limits=_limits_of(rows),
         charged=_charged_of(rows),
+    )
+
+
+def batch_of_one(world: World) -> Batch:
+    """Return a batch of one run."""
+    return Batch(
+        prices=world.prices[np.newaxis],
+        means=world.means[np.newaxis],
+        rewards=world.rewards,
+        laws=Laws(),
+        budgets=np.array([[world.budget, world.budget_rest]]),
+        ranges=np.array([[world.reward_low, world.reward_high]]),
+        marks=world.marks[np.newaxis],
+        seed=world.seed,
+        first_run=world.run,
+        limits=None,
+        charged=None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs with an index of single arms, which is evaluated for a few of them at a few pulls only.
+"""Runs with an index of single arms, which is evaluated for a few of them at a few pulls only; many runs in one call.
 
 Which arm is the best is found by `policies.ceilings`. And where no value is below the mean, which a `ScalarIndex`
 promises, too, the sum of the rewards of the best arm settles many pulls together without the index (`pull_on`).
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Floats
+from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import pay_often, rounded_down
 from budgetbandits.core.streams import CHOICE, uniforms
@@ -20,8 +20,9 @@ from budgetbandits.policies.ceilings import forget, forget_all, hold_no_longer, 
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Memory
 from budgetbandits.policies.state import is_barren, note_reward, surely_paid_from
-from budgetbandits.simulation.engine.play import RunState, begin, choice_number, finish, goes_on, moment, pull_arm
-from budgetbandits.simulation.engine.world import NO_ARM, Outcome, World, arm_rewards, is_changing, next_mark
+from budgetbandits.simulation.engine.batch import Batch, world_in
+from budgetbandits.simulation.engine.play import RunState, begin, choice_number, goes_on, moment, note_end, pull_arm
+from budgetbandits.simulation.engine.world import Outcomes, World, arm_rewards, is_changing, next_mark
 
 __all__ = ["play_ceilings"]
 
@@ -34,51 +35,58 @@ def play_ceilings(
     policy: IndexPolicy,
     index: ScalarIndex,
     memory: Memory,
-    world: World,
+    like: World,
     is_blind: bool,
     greedy: IndexPolicy | None,
     has_floor: bool,
     has_clock: bool,
-) -> Outcome:
-    """Play a run of a policy with this index and the oracle `DensityGreedy`, `Fractional` or `CostBlind`.
+    batch: Batch,
+    outcomes: Outcomes,
+    played: Counts,
+) -> None:
+    """Play runs of a policy with this index and the oracle `DensityGreedy`, `Fractional` or `CostBlind`.
 
-    What arms are compared by is their value over their weight: the mean cost, or 1 for `CostBlind` (is_blind). With
-    random costs the oracle must not be `DensityGreedy`. The memory is `Everything` or a `Window`: nothing fades.
-    `greedy` is the policy again if its oracle is `DensityGreedy`, and None otherwise: then Numba leaves out the scan of
-    all arms, which takes as long to compile as the rest. `has_floor` tells whether no value is below the mean, and
-    `has_clock` whether values change with the pull number alone.
+    They are played one after the other, on worlds like this one with the numbers of the batch; `played` is one number,
+    how many of them are over. What arms are compared by is their value over their weight: the mean cost, or 1 for
+    `CostBlind` (is_blind). With random costs the oracle must not be `DensityGreedy`. The memory is `Everything` or a
+    `Window`: nothing fades. `greedy` is the policy again if its oracle is `DensityGreedy`, and None otherwise: then
+    Numba leaves out the scan of all arms, which takes as long to compile as the rest. `has_floor` tells whether no
+    value is below the mean, and `has_clock` whether values change with the pull number alone.
     """
-    state = begin(world, memory, policy.grid())
-    arms = state.past.arms
-    weights = np.ones(len(world.prices)) if is_blind else arms.mean_cost
-    ceilings = unknown(weights, world.reward_low, world.reward_high, has_clock)
-    pulls_on = has_floor and not (memory.forgets() or world.charges.is_random or is_changing(world))
     draws = np.zeros((2, _BLOCK_MAX))
-    before = moment(world, memory, state)
-    arm, rival = 0, math.inf
-    while goes_on(world, state):
-        now = moment(world, memory, state)
-        if hold_no_longer(now, before):
-            forget_all(ceilings)
-            rival = math.inf
-        before = now
-        arm, rival = lead(policy, index, arms, now, ceilings, arm, rival)
-        if greedy is not None:
-            number, is_first = choice_number(world, state), arms.pulls[arm] == 0 and not policy.lazy
-            cost, pulls_left = arms.cost[arm], arms.pulls_left[arm]
-            if not is_first and not surely_drawn(now.budget_left, cost, pulls_left, state.money[2], number):
-                forget(ceilings, arm)
-                arm = greedy.choose(arms, now, number)
+    for mine in range(len(outcomes.reward)):
+        world = world_in(batch, like, mine)
+        state = begin(world, memory, policy.grid())
+        arms = state.past.arms
+        weights = np.ones(len(world.prices)) if is_blind else arms.mean_cost
+        ceilings = unknown(weights, world.reward_low, world.reward_high, has_clock)
+        pulls_on = has_floor and not (memory.forgets() or world.charges.is_random or is_changing(world))
+        before = moment(world, memory, state)
+        arm, rival = 0, math.inf
+        while goes_on(world, state):
+            now = moment(world, memory, state)
+            if hold_no_longer(now, before):
+                forget_all(ceilings)
                 rival = math.inf
-        forgotten = memory.begin(state.past, arm, state.counts[0])
-        if forgotten >= 0 and forgotten != arm:
-            forget(ceilings, forgotten)
-            rival = math.inf
-        pull_arm(policy, world, memory, state, arm, True)
-        if pulls_on and rival < math.inf and not hold_no_longer(moment(world, memory, state), now):
-            mean_needed = raised(ceilings, arm, rival, 2.0) * ceilings.weights[arm]
-            pull_on(world, state, arm, mean_needed, ceilings.due[0], draws, greedy is not None)
-    return finish(world, state, NO_ARM)
+            before = now
+            arm, rival = lead(policy, index, arms, now, ceilings, arm, rival)
+            if greedy is not None:
+                number, is_first = choice_number(world, state), arms.pulls[arm] == 0 and not policy.lazy
+                cost, pulls_left = arms.cost[arm], arms.pulls_left[arm]
+                if not is_first and not surely_drawn(now.budget_left, cost, pulls_left, state.money[2], number):
+                    forget(ceilings, arm)
+                    arm = greedy.choose(arms, now, number)
+                    rival = math.inf
+            forgotten = memory.begin(state.past, arm, state.counts[0])
+            if forgotten >= 0 and forgotten != arm:
+                forget(ceilings, forgotten)
+                rival = math.inf
+            pull_arm(policy, world, memory, state, arm, True)
+            if pulls_on and rival < math.inf and not hold_no_longer(moment(world, memory, state), now):
+                mean_needed = raised(ceilings, arm, rival, 2.0) * ceilings.weights[arm]
+                pull_on(world, state, arm, mean_needed, ceilings.due[0], draws, greedy is not None)
+        note_end(world, state, outcomes, mine)
+        played[0] += 1
 
 
 # The best arm, many times

@@ -39,7 +39,7 @@ from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.optima import Solver
 from budgetbandits.problems.paper import fill_instances
 from budgetbandits.problems.tables import Tables, is_plain
-from budgetbandits.simulation.engine.batch import Batch, Laws, outcomes_in, results_for
+from budgetbandits.simulation.engine.batch import Batch, Laws, batch_of_one, outcomes_in, results_for
 from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import (
     are_importable,
@@ -55,15 +55,27 @@ from budgetbandits.simulation.engine.lines import play_lines
 from budgetbandits.simulation.engine.mixtures import play_mixtures
 from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.tournament import grow_many
-from budgetbandits.simulation.engine.world import Outcome, Outcomes, World, is_changing, usual, usual_counts, world_of
+from budgetbandits.simulation.engine.world import (
+    Outcome,
+    Outcomes,
+    World,
+    is_changing,
+    outcome_in,
+    outcomes_for,
+    usual,
+    usual_counts,
+    world_of,
+)
 
 __all__ = [
     "COMPILE_TIME",
     "SteadyCall",
     "call",
     "filler_for",
+    "is_led",
     "is_short",
     "numbered",
+    "play_in_turn",
     "play_run",
     "play_runs",
     "play_together",
@@ -132,9 +144,31 @@ def play_runs(policy: Policy, worlds: Iterable[World], batch: int = 1, delay: in
     remaining = iter(worlds)
     first = next(remaining)
     loop = _loop_of(policy, first) if (batch, delay) == (1, 0) else _late(policy, batch, delay)
+    if loop.function is play_ceilings:
+        for world in itertools.chain([first], remaining):
+            yield outcome_in(play_in_turn(policy, world, batch_of_one(world), np.zeros(1, np.int64)), 0)
+        return
     play = _player(loop, first)
     for arguments in loop.arguments(itertools.chain([first], remaining)):
         yield play(*arguments)
+
+
+def is_led(policy: Policy, world: World) -> bool:
+    """Tell whether runs on worlds like this one are played by `play_in_turn`."""
+    return _loop_of(policy, world).function is play_ceilings
+
+
+def play_in_turn(policy: Policy, like: World, batch: Batch, played: Counts) -> Outcomes:
+    """Play runs one after the other in one call: see `is_led`.
+
+    Their worlds are like this one, but for the numbers of the batch. `played` is one number: how many are over.
+    """
+    loop = _loop_of(policy, like)
+    [arguments] = loop.arguments([like])
+    plain = batch._replace(laws=Laws(), limits=None, charged=None)  # these are in the world
+    outcomes = outcomes_for(len(batch.budgets), *batch.prices.shape[1:], *batch.marks.shape[1:])
+    _player(loop, like)(*arguments, plain, outcomes, played)
+    return outcomes
 
 
 def is_short(policy: Policy, tables: Tables, bill: Bill, runs: int) -> TypeGuard[IndexPolicy]:

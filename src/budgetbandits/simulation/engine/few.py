@@ -19,7 +19,15 @@ from budgetbandits.core.streams import CHOICE, REWARD, uniforms
 from budgetbandits.policies.indices import LinearIndex
 from budgetbandits.policies.knapsack import times
 from budgetbandits.problems.laws.table import draw_many
-from budgetbandits.simulation.engine.batch import Batch, Results, close, is_surely_drawn, next_mark_of, note_marks
+from budgetbandits.simulation.engine.batch import (
+    Batch,
+    Results,
+    close,
+    is_surely_drawn,
+    next_mark_of,
+    note_marks,
+    row_of,
+)
 
 __all__ = ["play_few"]
 
@@ -225,12 +233,6 @@ def end(batch: Batch, results: Results, room: Room, lane: int) -> None:
     mine, left = room.runs[lane], room.left[lane]
     note_marks(batch, results, mine, row_of(batch, mine), left, room.marked[lane], True)
     close(results, mine, room.total[lane], left, room.rest[lane], False)
-
-
-@kernel
-def row_of(batch: Batch, mine: int) -> int:
-    """Return which row of the batch a run is played on."""
-    return mine if len(batch.prices) > 1 else 0
 
 
 @routine

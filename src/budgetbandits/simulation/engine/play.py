@@ -38,6 +38,7 @@ from budgetbandits.problems.laws.changing import mean_at
 from budgetbandits.simulation.engine.world import (
     NO_ARM,
     Outcome,
+    Outcomes,
     Supplies,
     World,
     arm_cost,
@@ -348,6 +349,20 @@ def finish(world: World, state: RunState, culprit: int) -> Outcome:
         state.earned[0], expected, left, rest, state.arms.pulls, state.trace, marked, culprit, declined
     )
     return outcome._replace(supplies_left=state.supplies_left)
+
+
+@kernel
+def note_end(world: World, state: RunState, outcomes: Outcomes, mine: int) -> None:
+    """Note what came of one of several runs: what `finish` would say of it."""
+    expected, left = expected_by_now(world, state), state.money[0]
+    outcomes.reward[mine], outcomes.expected[mine] = state.earned[0], expected
+    outcomes.left[mine], outcomes.left_rest[mine] = left, state.money[1]
+    for arm in range(len(state.arms.pulls)):
+        outcomes.pulls[mine, arm] = state.arms.pulls[arm]
+    for mark in range(len(world.marks)):
+        is_passed = mark < state.counts[1]
+        outcomes.trace[mine, mark, 0] = state.trace[mark, 0] if is_passed else expected
+        outcomes.trace[mine, mark, 1] = state.trace[mark, 1] if is_passed else left
 
 
 @allocating

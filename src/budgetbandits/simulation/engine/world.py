@@ -27,7 +27,9 @@ __all__ = [
     "Outcomes",
     "Supplies",
     "World",
+    "outcome_in",
     "outcome_of",
+    "outcomes_for",
     "outcomes_of",
     "taken_from",
     "world_of",
@@ -185,9 +187,29 @@ class Outcomes(NamedTuple):
     culprit: Counts
 
 
+def outcomes_for(runs: int, arms: int, marks: int) -> Outcomes:
+    """Return room for what comes of runs with so many arms and marks, of one resource and without requests."""
+    return Outcomes(
+        reward=np.zeros(runs),
+        expected=np.zeros(runs),
+        left=np.zeros(runs),
+        left_rest=np.zeros(runs),
+        supplies_left=np.empty((runs, 0, 2)),
+        pulls=np.zeros((runs, arms), np.int64),
+        declined=np.zeros(runs, np.int64),
+        trace=np.zeros((runs, marks, 2)),
+        culprit=np.full(runs, NO_ARM),
+    )
+
+
 def outcomes_of(outcomes: Sequence[Outcome]) -> Outcomes:
     """Return what came of several runs in one."""
     return Outcomes._make(map(np.array, zip(*outcomes, strict=True)))
+
+
+def outcome_in(outcomes: Outcomes, run: int) -> Outcome:
+    """Return what came of one of several runs."""
+    return Outcome._make(column[run] for column in outcomes)
 
 
 def taken_from(outcomes: Outcomes, first: int, runs: int) -> Outcomes:
