@@ -404,7 +404,9 @@ def test_table_gives_back_every_law() -> None:
 
 
 def test_draws_many_at_a_time_are_the_single_ones() -> None:
-    table, levels = tabulate(LAWS), np.array([SMALLEST, 0.2, 0.5, 0.8, LARGEST])
+    # Where a tail begins, and on both sides of that, too.
+    edges = [np.nextafter(edge, side) for edge in (0.075, 0.925) for side in (0.0, 0.5, 1.0)]
+    table, levels = tabulate(LAWS), np.array([SMALLEST, *edges, *np.linspace(0.001, 0.999, 200), LARGEST])
     for i in range(len(LAWS)):
         numbers = levels.copy()
         draw_many(table, i, numbers)

@@ -48,14 +48,19 @@ def truncated_gaussians(
 ) -> None:
     """Turn an array of uniform numbers into draws of one cut Gaussian: `truncated_gaussian`, many at a time.
 
-    Most numbers need the middle rational function alone, and a loop over that is vectorised.
+    Most numbers need the middle rational function alone, and a loop over that is vectorised. The few in the tails come
+    first, one by one: in the same loop, all would wait for their logarithms. What comes of them is more than 1.4 in
+    size, so that it cannot be taken for a probability that is still to be turned.
     """
     for i in range(len(numbers)):
         u = 1.0 - numbers[i] if scale < 0.0 else numbers[i]
         numbers[i] = below + u * inside
     for i in range(len(numbers)):
+        if abs(numbers[i] - 0.5) > CENTRE:
+            numbers[i] = normal_tail(numbers[i])
+    for i in range(len(numbers)):
         middle = numbers[i] - 0.5
-        normal = normal_centre(middle) if abs(middle) <= CENTRE else normal_tail(numbers[i])
+        normal = normal_centre(middle) if abs(middle) <= CENTRE else numbers[i]
         numbers[i] = min(max(mean + scale * normal, low), high)
 
 
