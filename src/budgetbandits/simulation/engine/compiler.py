@@ -27,7 +27,7 @@ import numba
 from numba._dynfunc import make_function
 from numba.core import cgutils, types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.datamodel import default_manager, models
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, signature
@@ -62,7 +62,36 @@ __all__ = [
 _PACKAGE: Final = Path(__file__).parents[2]
 _IMPORT: Final = re.compile(rf"^\s*from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|.+)$", re.MULTILINE)
 _NAME: Final = re.compile(r"\w+")
-_OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}
+
+
+class _Flags(Flags):
+    """What a function is compiled with, compared by what those that it calls inherit of it.
+
+    Numba compiles a function once more for callers with other flags, be it only that they are called from Python, or
+    become machine code, of which nothing is in the code of what they call. And it compares all flags at each call.
+    """
+
+    __slots__ = ()
+
+    def _inherited(self) -> tuple[Any, ...]:
+        return self.nrt, self.forceinline, self.error_model, frozenset(self.fastmath.flags)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Flags) and self._inherited() == other._inherited()
+
+    def __hash__(self) -> int:
+        return hash(self._inherited())
+
+
+class _EntryCompiler(Compiler):
+    """Compiles entry points, which Python calls."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        self.state.flags = _Flags(self.state.flags)
+        return super().compile_extra(func)
+
+
+_OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy", "pipeline_class": _EntryCompiler}
 """Threads run side by side; and divisions are not checked, which would keep loops from being vectorised."""
 
 
@@ -83,7 +112,7 @@ class _LinkedLibrary(JITCodeLibrary):
         self._finalized = True
 
 
-class _LinkedCompiler(Compiler):
+class _LinkedCompiler(_EntryCompiler):
     """Compiles functions that only compiled code calls.
 
     Numba would make machine code of each of them together with all that it calls: the same again at each level of
