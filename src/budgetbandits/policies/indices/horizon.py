@@ -36,9 +36,7 @@ _MORE_FOR_SLIGHTLY: Final = 0.5  # so much more of a purse is for such an arm
 _NEAR: Final = 0.9  # of the greatest reward: if that much was seen, nothing far greater is left to find
 _JACKPOTS: Final = 2.0  # greatest rewards: what they would pay for may be spent on arms that have paid nothing yet
 _MORE_JACKPOTS: Final = 14.0  # times the patience: so many more, while nothing near the greatest was seen
-_AVERAGE: Final = (
-    0.5  # of the chance to pay that arms tried have on average: of less none is suspected for others' sake
-)
+_AVERAGE: Final = 0.5  # of the chance with which arms pay on average: others' pulls in vain do not speak for less
 _TRIFLE: Final = 0.5  # of the greatest reward: if the whole budget pays less, it is worth a first try of anything
 _MANY_PULLS: Final = 500.0  # for each arm tried: with so many to come, what others did counts half
 _ANY_RATIO: Final = 1e200  # of reward to cost, while none was seen
@@ -178,7 +176,8 @@ class HorizonKLUCB(ScalarIndex):
       / V of the time, and pulls in vain of others cannot show that this one pays less than that. So the evidence due
       is ``g + patience n0 (P + 1/2) / (2 V)``, for n + n0 pulls, but never more than g for the arm's own n.
 
-    Nobody can tell coins that have not paid yet from arms that never will.
+    Nobody can tell coins that have not paid yet from arms that never will. An arm of which nothing was told yet counts
+    as one that has paid nothing.
 
     Where the cost is random, the first part is the ratio of `TwoMomentKLUCB`, its boundary that of `LearnedRangeKLUCB`,
     and an arm never tried has its least cost. There is more to lose by giving up an arm: what it pays for its cost has
