@@ -140,7 +140,8 @@ def test_standings_are_geometric_means_over_the_cells() -> None:
     assert by_name["x"].p99 == pytest.approx(3 * math.sqrt(0.1 * 0.9))
     assert (by_name["x"].cell_max, by_name["x"].worst) == (0.9, 12.0)
     assert [by_name[name].best_in for name in "xyz"] == [1, 1, 1]  # a tie counts for both
-    assert standings([cell("x", 0.0), cell("x", 0.5, "b")])[0].mean == 0
+    assert standings([cell("x", 0.0), cell("x", 0.5, "b")])[0].mean == 0.5  # where some policy has none is left out
+    assert standings([cell("x", 0.0)])[0].mean == 0
 
 
 def test_a_99th_percentile_takes_a_hundred_runs() -> None:

@@ -24,7 +24,7 @@ from budgetbandits.core.arrays import Floats
 from budgetbandits.core.optional import require
 from budgetbandits.core.tables import Table, percent
 from budgetbandits.simulation.runs import Runs
-from budgetbandits.studies.leaderboard.cells import Cell, comparable, lucky, ratio_of
+from budgetbandits.studies.leaderboard.cells import Cell, comparable, lucky, ranked, ratio_of
 from budgetbandits.studies.leaderboard.shortfalls import profiles, ratios
 from budgetbandits.studies.leaderboard.suite import OWN, PUBLISHED
 from budgetbandits.studies.report import Document, Rows, Text, to_markdown
@@ -60,7 +60,8 @@ class Standing:
     policy, origin
         Which, and whether it was published or is the list's own.
     mean, median, p95, p99
-        The geometric means, over the cells, of the mean, the median, and the 95th and the 99th percentile.
+        The geometric means of the mean, the median, and the 95th and the 99th percentile, over the cells in which every
+        policy has regret.
     cell_max
         The mean of the cell in which it is largest.
     worst
@@ -193,7 +194,11 @@ class Leaderboard:
             "KUBE has no regret there to compare with": [cell for cell in self.cells if math.isnan(cell.mean)],
             "some regret is below 0 on average, which is luck and takes more runs to tell": lucky(self.cells),
         }
-        return [f"Left out, since {reason}: {_places(cells)}." for reason, cells in reasons.items() if cells]
+        told = [f"Left out, since {reason}: {_places(cells)}." for reason, cells in reasons.items() if cells]
+        averaged = set(ranked(self.cells))
+        if unranked := [cell for cell in comparable(self.cells) if cell not in averaged]:
+            told.append(f"Left out of the geometric means, since some policy has no regret there: {_places(unranked)}.")
+        return told
 
     @cached_property
     def duels(self) -> Table[Duel]:
@@ -306,16 +311,17 @@ def standings(cells: Sequence[Cell]) -> Table[Standing]:
         key = (cell.problem, cell.budget)
         least[key] = min(cell.mean, least.get(key, math.inf))
     found = []
+    averaged = ranked(cells)
     for policy in dict.fromkeys(cell.policy for cell in cells):
-        mine = [cell for cell in cells if cell.policy == policy]
+        mine, in_mean = ([cell for cell in each if cell.policy == policy] for each in (cells, averaged))
         found.append(
             Standing(
                 policy,
                 mine[0].origin,
-                mean=_geometric_mean([cell.mean for cell in mine]),
-                median=_geometric_mean([cell.median for cell in mine]),
-                p95=_geometric_mean([cell.p95 for cell in mine]),
-                p99=_geometric_mean([cell.p99 for cell in mine]),
+                mean=_geometric_mean([cell.mean for cell in in_mean]),
+                median=_geometric_mean([cell.median for cell in in_mean]),
+                p95=_geometric_mean([cell.p95 for cell in in_mean]),
+                p99=_geometric_mean([cell.p99 for cell in in_mean]),
                 cell_max=max(cell.mean for cell in mine),
                 worst=max(cell.worst for cell in mine),
                 best_in=sum(cell.mean == least[cell.problem, cell.budget] for cell in mine),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Cell", "comparable", "lucky", "ratio_of"]
+__all__ = ["Cell", "comparable", "lucky", "ranked", "ratio_of"]
 
 _NOISE: Final = 1e-6  # of a regret that is some: what rounding may take away
 
@@ -47,6 +47,16 @@ def comparable(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells of which regrets can be compared, for all policies or for none."""
     places = {(cell.problem, cell.budget) for cell in lucky(cells)}
     return [cell for cell in cells if not math.isnan(cell.mean) and (cell.problem, cell.budget) not in places]
+
+
+def ranked(cells: Sequence[Cell]) -> list[Cell]:
+    """Return those of them in which every policy has regret, or all if there are none such.
+
+    A geometric mean over cells is 0 if one of them is, whatever the policy does elsewhere.
+    """
+    compared = comparable(cells)
+    places = {(cell.problem, cell.budget) for cell in compared if cell.mean <= _NOISE}
+    return [cell for cell in compared if (cell.problem, cell.budget) not in places] or compared
 
 
 def lucky(cells: Sequence[Cell]) -> list[Cell]:
