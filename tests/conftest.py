@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import settings
@@ -34,33 +34,25 @@ settings.load_profile("workshop")
 
 
 # A process that has compiled one policy has much of the next one's machine code already. So all files that compile much
-# go to one worker, one after the other, while the others do the rest: first what takes long and needs no machine code,
-# and last what finds it on disk by then.
+# go to one worker, one after the other, while the others do the rest: first what takes long and needs no machine code.
 COMPILING = (
     *("test_play.py", "test_ceilings.py", "test_memory.py", "test_random_costs.py", "test_study.py"),
     *("test_requests_study.py", "studies.md", "regret.py", "simulate.py", "test_requested_policies.py"),
-    *("test_resources_simulated.py", "test_own_laws.py", "test_oracles.py"),
-    "warm_up.py",  # what finds optima: a part of what the one before compiles
-    *("test_tournament.py", "test_empirical.py", "test_few.py"),
+    *("test_resources_simulated.py",),
+    *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
+    *("warm_up.py", "test_warm_up.py"),  # what finds optima: a part of what the one before compiles
+    *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
+    *("study_for_a_paper.md", "test_free_arms.py", "test_few.py"),
 )
 LONGEST = tuple(
     f"test_{name}.py"
     for name in (
-        *("remote", "crowds", "dashboard", "cuda", "stores", "contract_random_costs", "service_openapi"),
-        *("service_kills", "simulator", "snapshots", "ask_tell", "compiler", "interference", "contract_resources"),
-        *("knapsack", "package", "chain", "contract_index_policy", "serve_command", "live_mixtures", "bounds"),
-        *("figures", "disasters", "opening", "base_install", "families"),
+        *("crowds", "dashboard", "contract_random_costs", "simulator", "stores", "contract", "package", "cuda"),
+        *("ask_tell", "contract_index_policy", "compiler", "changing", "index_values", "knapsack", "disasters"),
+        *("opening", "figures", "chain", "reproduction", "cluster", "examples"),
     )
 )
-COMPILED = (
-    *("test_examples.py", "test_reproduction.py", "test_contract.py", "test_limits.py", "test_own_study.py"),
-    *("test_leaderboard.py", "test_cluster.py", "test_changing.py", "test_warm_up.py", "test_indices.py"),
-    *("study_for_a_paper.md", "test_late.py", "test_free_arms.py"),
-)
 
-
-COMPILER = "gw0"  # the worker that compiles
-POLITE = 5  # how much the others are to let it go first: it has most to do without a pause
 
 MEMORY = Path("/dev/shm")
 MEMORY_LEAST = 6 << 30  # bytes: several times what all tests write
@@ -68,17 +60,12 @@ MEMORY_LEAST = 6 << 30  # bytes: several times what all tests write
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker has such a one left when the others are done."""
-    order = {name: place for place, name in enumerate((*COMPILING, *LONGEST, "any other", *COMPILED))}
-    items.sort(key=lambda item: order.get(item.path.name, order["any other"]))
+    order = {name: place for place, name in enumerate(COMPILING + LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
 class CompilingTogether(LoadFileScheduling):
     """Gives one worker all files that compile, and each of the others a file at a time."""
-
-    @property
-    def nodes(self) -> list[Any]:
-        """The workers, with that first which compiles: it gets the first of the files."""
-        return sorted(super().nodes, key=lambda node: node.gateway.id != COMPILER)
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
@@ -104,8 +91,6 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault(name, str(MEMORY))
         tempfile.tempdir = None  # and so it reads TMPDIR
     if hasattr(config, "workerinput"):
-        if config.workerinput["workerid"] != COMPILER:
-            os.nice(POLITE)
         atexit.register(os._exit, 0)  # to take apart all that a worker has compiled would take seconds
     config.option.loadscopereorder = False  # pytest-xdist would begin with the files that have most tests
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
