@@ -136,8 +136,9 @@ def row_of(batch: Batch, mine: int) -> int:
 @allocating
 def world_in(batch: Batch, like: World, mine: int) -> World:
     """Return what a run of the batch is played on: the same as another one, but for the numbers of the batch."""
-    row, arms, rewards = row_of(batch, mine), batch.prices.shape[1], batch.rewards
-    first, end = row * arms, (row + 1) * arms
+    row, rewards = row_of(batch, mine), batch.rewards
+    laws = len(rewards.kinds) // len(batch.prices)  # of each problem: more than its arms, if rewards change
+    first, end = row * laws, (row + 1) * laws
     return like._replace(
         prices=batch.prices[row],
         means=batch.means[row],
