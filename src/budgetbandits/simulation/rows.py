@@ -13,6 +13,7 @@ from budgetbandits.core.money import PriceList
 from budgetbandits.core.resources import Amounts, Bill, price_lists
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
+from budgetbandits.problems.laws.table import has_dear_laws
 from budgetbandits.problems.optima import Requests
 from budgetbandits.problems.tables import (
     Tables,
@@ -29,6 +30,7 @@ from budgetbandits.simulation.runs import array_of
 
 if TYPE_CHECKING:
     from budgetbandits.simulation.engine.batch import Batch as Arrays
+    from budgetbandits.simulation.engine.kept import Kept
     from budgetbandits.simulation.engine.world import Outcome, Outcomes
 
 __all__ = ["Batch", "Played", "even_marks", "joined", "play_runs_of_plan", "shown_budget"]
@@ -88,30 +90,39 @@ def play_runs_of_plan(plan: Plan, runs: range, stop: Counts, played: Played | No
     begin = played.runs.index(runs[0])
     tables = played.tables[begin : begin + len(runs)]
     parts: list[dict[str, NDArray[Any]]] = []
-    for first, end in _stretches(tables):
+    for first, end in _stretches(plan, tables, played):
         parts.append(_play_alike(plan, runs[first:end], tables[first:end], stop, played))
         if stop[0]:  # nobody waits for the rest, and to compile it would take long
             return Batch(runs[:0], {})
     return Batch(runs, joined(parts))
 
 
-def _stretches(tables: Sequence[Tables]) -> Iterator[tuple[int, int]]:
-    """Return where stretches of problems begin and end that are alike."""
-    first = 0
+def _stretches(plan: Plan, tables: Sequence[Tables], played: Played) -> Iterator[tuple[int, int]]:
+    """Return where stretches of problems begin and end that are alike; one whose draws are kept is by itself."""
+    first, is_kept = 0, _keeps_draws(plan, tables[0], played)
     for place in range(1, len(tables) + 1):
-        if place == len(tables) or not alike(tables[first], tables[place]):
+        if place == len(tables) or is_kept or not alike(tables[first], tables[place]):
             yield first, place
-            first = place
+            first, is_kept = place, place < len(tables) and _keeps_draws(plan, tables[place], played)
+
+
+def _keeps_draws(plan: Plan, tables: Tables, played: Played) -> bool:
+    """Tell whether what is drawn in a run is kept for the other policies and budgets that are to be played."""
+    random = tables.costs[0].charges
+    laws = [tables.rewards] if random is None else [tables.rewards, random.laws]
+    return len(plan.policies) * len(plan.budgets) - len(played.outcomes) > 1 and any(map(has_dear_laws, laws))
 
 
 def _play_alike(plan: Plan, runs: range, tables: list[Tables], stop: Counts, played: Played) -> dict[str, NDArray[Any]]:
     """Return the rows of some runs on problems that are alike."""
-    from budgetbandits.simulation.engine import numbered, taken_from
+    from budgetbandits.simulation.engine import NOTHING_KEPT, kept_for, numbered, taken_from
 
     if tables[0] is tables[-1]:
         tables = tables[:1]  # one problem stands for all
     counts = plan.requests or (None,) * len(plan.budgets)
     stakes = [_stake(plan, tables, budget, count) for budget, count in zip(plan.budgets, counts, strict=True)]
+    is_kept = len(runs) == 1 and _keeps_draws(plan, tables[0], played)
+    kept = kept_for(len(tables[0].means)) if is_kept else NOTHING_KEPT
     cells: list[dict[str, NDArray[Any]]] = []
     for number, (name, policy) in enumerate(plan.policies, start=1):
         for stake in stakes:
@@ -120,7 +131,7 @@ def _play_alike(plan: Plan, runs: range, tables: list[Tables], stop: Counts, pla
                 outcomes = taken_from(of_cell, played.runs.index(runs[0]), len(runs))
             else:
                 with numbered(number, len(plan.policies)):
-                    outcomes = _play(plan, name, policy, runs, tables, stake, stop)
+                    outcomes = _play(plan, name, policy, runs, tables, stake, stop, kept)
             if stop[0]:
                 return {}
             cells.append(_rows(plan, name, runs, tables, stake, outcomes))
@@ -145,18 +156,25 @@ def _stake(plan: Plan, tables: Sequence[Tables], budget: Amounts, count: int | N
 
 
 def _play(
-    plan: Plan, name: str, policy: Policy, runs: range, tables: Sequence[Tables], stake: Stake, stop: Counts
+    plan: Plan,
+    name: str,
+    policy: Policy,
+    runs: range,
+    tables: Sequence[Tables],
+    stake: Stake,
+    stop: Counts,
+    kept: "Kept",
 ) -> "Outcomes":
     """Play a policy with one budget in some runs."""
     from budgetbandits.simulation.engine import is_led, is_short, play_in_turn, play_together, world_of
 
     if stake.number is not None or plan.is_late or len(runs) == 1:
-        return _play_one_by_one(plan, name, policy, runs, tables, stake, stop)
+        return _play_one_by_one(plan, name, policy, runs, tables, stake, stop, kept)
     if is_short(policy, tables[0], stake.bills[0], len(plan.runs)):
         return play_together(policy, _batch(plan, runs, tables, stake), stop)
     first = world_of(tables[0], stake.bills[0], plan.seed, runs[0], stake.marks[0], stop)
     if not is_led(policy, first):
-        return _play_one_by_one(plan, name, policy, runs, tables, stake, stop)
+        return _play_one_by_one(plan, name, policy, runs, tables, stake, stop, kept)
     played = np.zeros(1, np.int64)
     try:
         return play_in_turn(policy, first, _batch(plan, runs, tables, stake), played)
@@ -165,13 +183,20 @@ def _play(
 
 
 def _play_one_by_one(
-    plan: Plan, name: str, policy: Policy, runs: range, tables: Sequence[Tables], stake: Stake, stop: Counts
+    plan: Plan,
+    name: str,
+    policy: Policy,
+    runs: range,
+    tables: Sequence[Tables],
+    stake: Stake,
+    stop: Counts,
+    kept: "Kept",
 ) -> "Outcomes":
     """Do the same for any policy, with a call of the engine for each run."""
     from budgetbandits.simulation.engine import NO_ARM, outcomes_of, play_runs, worlds_of
 
     problems, bills, marks = (_for_all(entries, runs) for entries in (tables, stake.bills, stake.marks))
-    worlds = worlds_of(problems, bills, plan.seed, runs, marks, stop, stake.number, plan.skip)
+    worlds = worlds_of(problems, bills, plan.seed, runs, marks, stop, stake.number, plan.skip, kept)
     outcomes: list[Outcome] = []
     try:
         for outcome in play_runs(policy, worlds, plan.batch, plan.delay):

@@ -75,6 +75,9 @@ class SteadyLaw(Spec, ABC):
 
     __slots__ = ()
 
+    is_dear: ClassVar[bool] = False
+    """Whether a draw takes microseconds, as a search for a root does: it is then kept for a run's other policies."""
+
     @abstractmethod
     def quantile(self, u: float) -> float:
         """Turn one uniform number into one reward: the inverse distribution function of the law.

@@ -54,6 +54,7 @@ class Beta(BuiltInLaw):
     _parameters: tuple[float, float, float, float, float, float] = field(init=False, repr=False, compare=False)
 
     formula = staticmethod(beta)
+    is_dear = True
 
     def __post_init__(self) -> None:
         owner = type(self).__name__

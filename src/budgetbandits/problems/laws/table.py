@@ -33,6 +33,7 @@ __all__ = [
     "check_laws",
     "draw_from",
     "draw_many",
+    "has_dear_laws",
     "laws_like",
     "stacked",
     "tabulate",
@@ -186,6 +187,17 @@ def stacked(tables: Sequence[LawTable]) -> LawTable:
 def tabulate_alike(law: type[BuiltInLaw], parameters: Floats) -> LawTable:
     """Return the table of laws of one kind that draw without data, by their parameters: a row each."""
     return _table(np.full(len(parameters), _KINDS[law]), parameters, np.zeros(1), OtherLaws())
+
+
+def has_dear_laws(table: LawTable) -> bool:
+    """Tell whether some law of a table takes so long to draw from that its draws are worth keeping.
+
+    >>> has_dear_laws(tabulate([Uniform(0, 2), Beta(2, 2)])), has_dear_laws(tabulate([Bernoulli(0.5)]))
+    (True, False)
+    """
+    built_in = [BUILT_IN[kind] for kind in set(table.kinds.tolist()) if kind < len(BUILT_IN)]
+    others = table.others.laws if isinstance(table.others, LawsInPython) else ()
+    return any(law.is_dear for law in (*built_in, *others))
 
 
 def laws_like(table: LawTable, parameters: Floats) -> LawTable:

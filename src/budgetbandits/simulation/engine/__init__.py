@@ -17,13 +17,16 @@ from budgetbandits.simulation.engine.dispatch import (
     solve_freely,
     solver_for,
 )
+from budgetbandits.simulation.engine.kept import NOTHING_KEPT, Kept, kept_for
 from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament, compiled_lead, compiled_lead_by_cost
 from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, world_of, worlds_of
 
 __all__ = [
+    "NOTHING_KEPT",
     "NO_ARM",
     "CompiledChoice",
     "Game",
+    "Kept",
     "LiveTournament",
     "batch_of",
     "compiled_lead",
@@ -31,6 +34,7 @@ __all__ = [
     "filler_for",
     "is_led",
     "is_short",
+    "kept_for",
     "numbered",
     "outcomes_of",
     "play_in_turn",

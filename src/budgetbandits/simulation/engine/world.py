@@ -18,6 +18,7 @@ from budgetbandits.problems.laws.changing import Schedules, changing_reward
 from budgetbandits.problems.laws.empirical import Empirical
 from budgetbandits.problems.laws.table import LawTable, draw_from, draw_many, stacked, tabulate
 from budgetbandits.problems.tables import CostTables, Tables, is_plain
+from budgetbandits.simulation.engine.kept import NOTHING_KEPT, Kept, recall, recall_many
 from budgetbandits.simulation.engine.laws import compiled
 
 __all__ = [
@@ -119,6 +120,8 @@ class World(NamedTuple):
         With which arm every request could be answered.
     resources, supplies
         Several resources, as policies see them at first, and where they come from; None if there is one.
+    kept
+        What was drawn for other policies and budgets of this run.
     """
 
     prices: Floats
@@ -139,6 +142,7 @@ class World(NamedTuple):
     fallback: Fallback
     resources: Resources | None
     supplies: Supplies | None
+    kept: Kept
 
 
 class Outcome(NamedTuple):
@@ -226,6 +230,7 @@ def world_of(
     stop: Counts,
     requests: int | None = None,
     skip: bool = False,
+    kept: Kept = NOTHING_KEPT,
 ) -> World:
     """Return what a run of a problem is played on."""
     bills = price_lists(bill)
@@ -258,6 +263,7 @@ def world_of(
         fallback=fallback,
         resources=resources,
         supplies=supplies,
+        kept=kept,
     )
 
 
@@ -270,13 +276,17 @@ def worlds_of(
     stop: Counts,
     requests: int | None = None,
     skip: bool = False,
+    kept: Kept = NOTHING_KEPT,
 ) -> Iterator[World]:
-    """Return what some runs are played on, whose problems are alike: `world_of` of each."""
+    """Return what some runs are played on, whose problems are alike: `world_of` of each.
+
+    What is kept is of one run; if there are several, nothing is.
+    """
     each = zip(tables, bills, runs, marks, strict=True)
     like: World | None = None
     for of_run, bill, run, run_marks in each:
         if like is None or requests is not None or not is_plain(of_run):
-            like = world_of(of_run, bill, seed, run, run_marks, stop, requests, skip)
+            like = world_of(of_run, bill, seed, run, run_marks, stop, requests, skip, kept)
             yield like
         else:
             yield _world_like(like, of_run, price_lists(bill)[0], run, run_marks)
@@ -305,6 +315,7 @@ def _world_like(like: World, tables: Tables, bill: PriceList, run: int, marks: F
         like.fallback,
         None,
         None,
+        like.kept,
     )
 
 
@@ -389,15 +400,17 @@ def outcome_of(
 def arm_reward(world: World, arm: int, count: int) -> float:
     """Return what an arm pays at its pull number `count`, from 0."""
     # As plain integers: where this runs in Python, NumPy's would warn when they wrap around.
-    number = uniform(world.seed, REWARD, world.run, int(arm), int(count))
-    return draw_from(world.rewards, int(arm), number)
+    return recall(world.kept.rewards, world.rewards, world.seed, REWARD, world.run, int(arm), int(count))
 
 
 @kernel
 def arm_rewards(world: World, arm: int, first: int, rewards: Floats) -> None:
     """Fill an array with what an arm pays at its pulls from number `first` on: `arm_reward`, many at a time."""
-    uniforms(world.seed, REWARD, world.run, int(arm), int(first), rewards)
-    draw_many(world.rewards, int(arm), rewards)
+    if first + len(rewards) <= world.kept.rewards.shape[1]:
+        recall_many(world.kept.rewards, world.rewards, world.seed, REWARD, world.run, int(arm), int(first), rewards)
+    else:
+        uniforms(world.seed, REWARD, world.run, int(arm), int(first), rewards)
+        draw_many(world.rewards, int(arm), rewards)
 
 
 @kernel
@@ -417,8 +430,7 @@ def changed_reward(world: World, arm: int, count: int, pull: int) -> float:
 def arm_cost(world: World, arm: int, count: int) -> float:
     """Return the price of an arm at its pull number `count`, from 0, where costs are random."""
     charges = world.charges
-    number = uniform(world.seed, CHARGE, world.run, int(arm), int(count))
-    amount = draw_from(charges.laws, int(arm), number)
+    amount = recall(world.kept.costs, charges.laws, world.seed, CHARGE, world.run, int(arm), int(count))
     return drawn_price(amount, charges.grain, charges.is_decimal, charges.least[arm], world.prices[arm])
 
 
