@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from budgetbandits.simulation.engine.cuda import Launch
     from budgetbandits.simulation.on_gpu import Stake
 
-BATCH = 16_384
+FEW = 2048  # runs of those that take long
 
 
 def speed() -> None:
     """Print pulls a second in the kernel alone, and how long 10,000 runs take from call to result."""
+    from budgetbandits.simulation.on_gpu import LARGEST
+
     print("\nPulls a second of the kernel alone, K = 100, moderate family")
     family = bb.paper_family("moderate", arms=100)
     named = {
@@ -30,11 +32,11 @@ def speed() -> None:
         "kube(1)": bb.kube(),
     }
     for budget in (1e5, 1e4):
-        stake = stake_of(Case(family, budget), BATCH)
+        stake = stake_of(Case(family, budget), LARGEST)
         for name, policy in named.items():
             print(f"{name:24} B = {budget:6.0e}  {kernel_speed(policy, stake)}", flush=True)
     for what, source in (("limits", limited_arms()), ("random costs", bb.families.RandomCostFamily(arms=100))):
-        stake = stake_of(Case(source, 1e4), 2048)
+        stake = stake_of(Case(source, 1e4), FEW)
         for name in ("recommended", "fractional_kube(1/40)"):
             print(f"{name:24} B =  1e+04  {kernel_speed(named[name], stake)}, {what}", flush=True)
     for budget in (1e5, 1e4, 1e5, 1e4):
@@ -56,6 +58,8 @@ def limited_arms() -> bb.Problem:
 
 def speed_alone() -> None:
     """Print the same of threads that play alone."""
+    from budgetbandits.simulation.on_gpu import LARGEST
+
     print("\nPulls a second where each thread plays a run alone")
     ten, hundred = (
         bb.Problem([1 + i % 9 for i in range(k)], [bb.Bernoulli(0.1 + 0.8 * i / k) for i in range(k)])
@@ -78,7 +82,7 @@ def speed_alone() -> None:
         ("recommended", bb.recommended(), "two resources, K = 10", Case(resources, 2000, requests=1000)),
         ("thompson", bb.thompson(), "K = 10", Case(ten, 2000)),
     ):
-        print(f"{name:16} {what:22} {kernel_speed(policy, stake_of(case, 4 * BATCH))}", flush=True)
+        print(f"{name:16} {what:22} {kernel_speed(policy, stake_of(case, LARGEST))}", flush=True)
 
 
 def stake_of(case: Case, runs: int) -> "Stake":

@@ -37,12 +37,12 @@ from budgetbandits.simulation.engine.world import NO_ARM, Outcomes, World, world
 from budgetbandits.simulation.plan import Plan
 from budgetbandits.simulation.rows import Played, even_marks, shown_budget
 
-__all__ = ["Stake", "play_in_batches"]
+__all__ = ["LARGEST", "Stake", "play_in_batches"]
 
 _FIRST: Final = 4096  # runs in the first batch: from how long it takes, the size of the next ones follows
 _ALONE: Final = 32768  # the same where threads play alone: fewer take as long
 _SECONDS: Final = 2.0  # that a batch should take: progress is shown after it, and Ctrl-C heard
-_LARGEST: Final = 65536
+LARGEST: Final = 65536  # runs in a batch
 _MEMORY_SHARE: Final = 0.6  # of what is free on the card
 _log: Final = logging.getLogger("budgetbandits")
 
@@ -53,7 +53,7 @@ def play_in_batches(plan: Plan) -> Iterator[Played]:
     A batch is as large as the card's memory allows, but not so large that nothing is heard of it for long.
     """
     check_gpu()
-    largest = max(1, min(_LARGEST, int(_MEMORY_SHARE * bytes_free() / bytes_of_run(plan.arms, plan.trace))))
+    largest = max(1, min(LARGEST, int(_MEMORY_SHARE * bytes_free() / bytes_of_run(plan.arms, plan.trace))))
     smallest = 1 if _is_for_warps(plan) else min(_ALONE, largest)
     size, done = max(smallest, min(_FIRST, largest)), 0
     while done < len(plan.runs):

@@ -22,7 +22,7 @@ from budgetbandits.simulation.engine.cuda.alone import outcomes_for, player_with
 from budgetbandits.simulation.engine.cuda.arena import WORDS
 from budgetbandits.simulation.engine.cuda.batches import Kernel
 from budgetbandits.simulation.engine.cuda.registration import as_on_the_cpu
-from budgetbandits.simulation.engine.cuda.warp import LANES, WARPS
+from budgetbandits.simulation.engine.cuda.warp import LANES
 from budgetbandits.simulation.engine.world import Outcomes, World
 
 __all__ = [
@@ -119,20 +119,17 @@ def launch_of_warps(kernel: Kernel, batch: Batch) -> Launch[Results]:
     room = results_for(_room, batch)
     runs, arms = room.pulls.shape
     arguments = (*map(_on_the_card, kernel.policy), _on_the_card(batch), room, *kernel.notes(_room, runs, arms))
-    return Launch(kernel.function, arguments, room, _quotient(runs, WARPS), WARPS * LANES, _REGISTERS)
+    # A block of one warp ends with its run. One of several would keep its place until the longest of its runs is over.
+    return Launch(kernel.function, arguments, room, runs, LANES, _REGISTERS)
 
 
 def launch_alone(policy: Policy, memory: Memory, worlds: World, stack: int) -> Launch[Outcomes]:
     """Return runs of a policy that a thread plays each."""
     room = outcomes_for(_room, worlds)
     arguments = (_on_the_card(policy), memory, _on_the_card(worlds), room)
-    blocks, shared = _quotient(len(room.reward), _ALONE), _ALONE * WORDS * 8
+    blocks, shared = (len(room.reward) + _ALONE - 1) // _ALONE, _ALONE * WORDS * 8
     # Inlined: where NVVM had left a function of its own, an H200 found an illegal address in it.
     return Launch(player_with(stack), arguments, room, blocks, _ALONE, _REGISTERS_ALONE, shared, is_inlined=True)
-
-
-def _quotient(runs: int, of_block: int) -> int:
-    return (runs + of_block - 1) // of_block
 
 
 def play_by_warps(kernel: Kernel, batch: Batch) -> Results:

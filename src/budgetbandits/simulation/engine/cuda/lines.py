@@ -31,7 +31,6 @@ from budgetbandits.simulation.engine.cuda.warp import (
     ALL,
     LANES,
     SUMS,
-    WARPS,
     best_of,
     draw_greedily,
     first_lane,
@@ -82,11 +81,8 @@ def play_lines(
     index: LinearIndex, is_blind: bool, batch: Batch, results: Results, lines: Lines, densities: Floats | None
 ) -> None:
     """Play a run in each warp. The densities have room for each arm and run if the oracle is `DensityGreedy`."""
-    lane, place, mine = cuda.threadIdx.x & 31, cuda.threadIdx.x >> 5, cuda.grid(1) >> 5
-    drawn = cuda.shared.array((WARPS, LANES), types.float64)[place]
-    added = cuda.shared.array((WARPS, 2, SUMS), types.float64)[place]
-    if mine >= len(results.ends):
-        return
+    lane, mine = cuda.threadIdx.x & 31, cuda.grid(1) >> 5
+    drawn, added = cuda.shared.array(LANES, types.float64), cuda.shared.array((2, SUMS), types.float64)
     row = mine if len(batch.prices) > 1 else 0
     prices, pulls, sums = batch.prices[row], results.pulls[mine], lines.sums[mine]
     starts, climbs, ahead, until = lines.starts[mine], lines.climbs[mine], lines.ahead[mine], lines.until[mine]

@@ -42,7 +42,6 @@ from budgetbandits.simulation.engine.cuda.warp import (
     ALL,
     LANES,
     SUMS,
-    WARPS,
     Rules,
     best_of,
     draw_greedily,
@@ -342,11 +341,8 @@ def play_scalar(
     index: ScalarIndex, rules: Rules, batch: Batch, results: Results, notes: Notes, densities: Floats | None
 ) -> None:
     """Play a run in each warp. The densities have room for each arm and run if the oracle is `DensityGreedy`."""
-    lane, place, mine = cuda.threadIdx.x & 31, cuda.threadIdx.x >> 5, cuda.grid(1) >> 5
-    drawn = cuda.shared.array((WARPS, 2, LANES), types.float64)[place]
-    added = cuda.shared.array((WARPS, 3, SUMS), types.float64)[place]
-    if mine >= len(results.ends):
-        return
+    lane, mine = cuda.threadIdx.x & 31, cuda.grid(1) >> 5
+    drawn, added = cuda.shared.array((2, LANES), types.float64), cuda.shared.array((3, SUMS), types.float64)
     row = mine if len(batch.prices) > 1 else 0
     prices, pulls, listed = batch.prices[row], results.pulls[mine], notes.listed[mine]
     sums, squares, ceilings, ends = notes.sums[mine], notes.squares[mine], notes.ceilings[mine], notes.ends[mine]

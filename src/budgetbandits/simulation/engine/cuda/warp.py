@@ -18,12 +18,11 @@ from budgetbandits.core.streams import CHARGE, REWARD, uniform
 from budgetbandits.problems.laws.table import draw_from
 from budgetbandits.simulation.engine.batch import Batch, Charged
 
-__all__ = ["ALL", "LANES", "SUMS", "WARPS", "Rules"]
+__all__ = ["ALL", "LANES", "SUMS", "Rules"]
 
 ALL: Final = 0xFFFFFFFF  # lanes
 LANES: Final = 32
 SUMS: Final = 33  # before each lane, and after the last
-WARPS: Final = 4  # of a block of threads
 _SPLITTER: Final = 134217729.0  # 2^27 + 1, which cuts a float64 into two of 26 bits (Dekker)
 
 
