@@ -30,7 +30,7 @@ run: setup  ## reproduce the paper's experiments: claims on the terminal, report
 	$(BIN)/budgetbandits reproduce
 
 test: setup  ## run all tests, doctests and examples, but for those of the docs site
-	$(BIN)/pytest -n 2 --ignore=$(SITE)
+	$(BIN)/pytest -n 3 --ignore=$(SITE)
 
 site: setup  ## build the docs site in a temporary folder, and test it
 	$(BIN)/pytest $(SITE)

@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
@@ -27,16 +28,18 @@ from old_sqlite import pretend_old_sqlite
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from xdist.workermanage import WorkerController
 
 settings.register_profile("workshop", deadline=None, derandomize=True)
 settings.register_profile("wide", deadline=None, max_examples=2000)
 settings.load_profile("workshop")
 
 
-# A process that has compiled one policy has much of the next one's machine code already. So all files that compile much
-# go to one worker, one after the other, while the others do the rest: first what takes long and needs no machine code.
+# Three workers share two cores, since tests wait for processes, servers and databases. A process that has compiled one
+# policy has much of the next one's machine code already. So one worker, which the others let go first, gets all files
+# that compile, in this order;
 COMPILING = (
-    *("test_play.py", "test_ceilings.py", "test_memory.py", "test_random_costs.py", "test_study.py"),
+    *("test_play.py", "test_ceilings.py", "test_memory.py", "test_random_costs.py", "test_study.py", "test_kept.py"),
     *("test_requests_study.py", "studies.md", "regret.py", "simulate.py", "test_requested_policies.py"),
     *("test_resources_simulated.py",),
     *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
@@ -44,15 +47,50 @@ COMPILING = (
     *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
     *("study_for_a_paper.md", "test_free_arms.py", "test_few.py"),
 )
+# one gets those that wait most, and nothing else;
+WAITING = tuple(
+    f"test_{name}.py"
+    for name in (
+        *("dashboard", "remote", "crowds", "service_kills", "stores", "simulator", "disasters", "interference"),
+        *("service_openapi", "serve_command", "waiting", "service_events", "service_basics", "service_access"),
+        *("opening", "snapshots", "ask_tell", "chain", "backups", "restarts", "under_the_lock"),
+    )
+)
+# the third one gets all others, those that take longest first;
 LONGEST = tuple(
     f"test_{name}.py"
     for name in (
-        *("crowds", "dashboard", "contract_random_costs", "simulator", "stores", "contract", "package", "cuda"),
-        *("ask_tell", "contract_index_policy", "compiler", "changing", "index_values", "knapsack", "disasters"),
-        *("opening", "figures", "chain", "reproduction", "cluster", "examples"),
+        *("cuda", "contract_random_costs", "contract", "package", "compiler", "contract_index_policy", "changing"),
+        *("index_values", "knapsack", "figures"),
     )
 )
+# and what finds on disk what others have compiled comes last.
+COMPILED = ("test_reproduction.py", "test_cluster.py", "test_examples.py")
 
+
+class Work(Enum):
+    """What a file is, to those who share out the files."""
+
+    COMPILING = "compiling"
+    WAITING = "waiting"
+    OTHER = "other"
+    COMPILED = "compiled"
+
+    @classmethod
+    def of(cls, file: str) -> "Work":
+        """Return it by the name of the file."""
+        named = {cls.COMPILING: COMPILING, cls.WAITING: WAITING, cls.COMPILED: COMPILED}
+        return next((work for work, files in named.items() if file in files), cls.OTHER)
+
+
+PREFERRED = {
+    "gw0": (Work.COMPILING, Work.COMPILED, Work.OTHER, Work.WAITING),
+    "gw1": (Work.OTHER, Work.WAITING, Work.COMPILED),
+    "gw2": (Work.WAITING,),
+}
+"""What each worker takes, and what first; any other one takes whatever comes."""
+
+POLITE = 5  # how much the others let the worker go first that compiles: it has most to do without a pause
 
 MEMORY = Path("/dev/shm")
 MEMORY_LEAST = 6 << 30  # bytes: several times what all tests write
@@ -60,22 +98,43 @@ MEMORY_LEAST = 6 << 30  # bytes: several times what all tests write
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker has such a one left when the others are done."""
-    order = {name: place for place, name in enumerate(COMPILING + LONGEST)}
-    items.sort(key=lambda item: order.get(item.path.name, len(order)))
+    order = {name: place for place, name in enumerate((*COMPILING, *WAITING, *LONGEST, "others", *COMPILED))}
+    items.sort(key=lambda item: order.get(item.path.name, order["others"]))
 
 
-class CompilingTogether(LoadFileScheduling):
-    """Gives one worker all files that compile, and each of the others a file at a time."""
+class ByWork(LoadFileScheduling):
+    """Gives one worker all files that compile, and each of the others a file at a time, of those that it prefers."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return "compiling" if Path(file).name in COMPILING else file
+        return "compiling" if Work.of(Path(file).name) is Work.COMPILING else file
+
+    def _assign_work_unit(self, node: "WorkerController") -> None:
+        preferred = self._preferred(node)
+        if preferred is not None:
+            self.workqueue.move_to_end(preferred, last=False)
+        super()._assign_work_unit(node)
+
+    def _reschedule(self, node: "WorkerController") -> None:
+        if self.workqueue and self._preferred(node) is None:
+            node.shutdown()
+        else:
+            super()._reschedule(node)
+
+    def _preferred(self, node: "WorkerController") -> str | None:
+        """Return which of the waiting files a worker takes next; None if it takes none of them."""
+        kinds = {scope: Work.of(Path(next(iter(tests)).split("::")[0]).name) for scope, tests in self.workqueue.items()}
+        for wanted in PREFERRED.get(node.gateway.id, Work):
+            for scope, kind in kinds.items():
+                if kind is wanted:
+                    return scope
+        return None
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> CompilingTogether:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWork:
     """Say which worker gets which tests."""
-    return CompilingTogether(config, log)
+    return ByWork(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -91,6 +150,8 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault(name, str(MEMORY))
         tempfile.tempdir = None  # and so it reads TMPDIR
     if hasattr(config, "workerinput"):
+        if config.workerinput["workerid"] != "gw0":
+            os.nice(POLITE)
         atexit.register(os._exit, 0)  # to take apart all that a worker has compiled would take seconds
     config.option.loadscopereorder = False  # pytest-xdist would begin with the files that have most tests
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):

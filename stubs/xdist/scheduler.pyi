@@ -1,7 +1,13 @@
 """What this project's tests use of pytest-xdist."""
 
+from collections import OrderedDict
+
 import pytest
+from xdist.workermanage import WorkerController
 
 class LoadFileScheduling:
+    workqueue: OrderedDict[str, dict[str, bool]]
     def __init__(self, config: pytest.Config, log: object) -> None: ...
     def _split_scope(self, nodeid: str) -> str: ...
+    def _assign_work_unit(self, node: WorkerController) -> None: ...
+    def _reschedule(self, node: WorkerController) -> None: ...

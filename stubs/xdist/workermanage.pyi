@@ -1,0 +1,8 @@
+"""What this project's tests use of pytest-xdist's workers."""
+
+class Gateway:
+    id: str
+
+class WorkerController:
+    gateway: Gateway
+    def shutdown(self) -> None: ...
