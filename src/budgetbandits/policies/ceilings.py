@@ -266,8 +266,8 @@ def renew(policy: IndexPolicy, index: ScalarIndex, arms: Arms, now: Now, ceiling
     span = ceilings.spans[arm]
     while span * _SHARE < now.pull:
         span *= 2
-    # Powers of two: so many ceilings end together, and it is seldom looked which ones do.
-    later = now._replace(pull=(now.pull // span + 1) * span)
+    # Multiples of powers of two: so many ceilings end together, and it is seldom looked which ones do.
+    later = now._replace(pull=float((int(now.pull) | (span - 1)) + 1))
     ceilings.most[arm] = raised(ceilings, arm, worth(policy, index, arms, arm, later) / ceilings.weights[arm], 1.0)
     ceilings.spans[arm], ceilings.ends[arm] = span, later.pull
     ceilings.due[0] = min(ceilings.due[0], later.pull)
