@@ -116,7 +116,8 @@ class ByWork(LoadFileScheduling):
         super()._assign_work_unit(node)
 
     def _reschedule(self, node: "WorkerController") -> None:
-        if self.workqueue and self._preferred(node) is None:
+        others = [other for other in self.nodes if other is not node and not other.shutting_down]
+        if self.workqueue and self._preferred(node) is None and any(map(self._preferred, others)):
             node.shutdown()
         else:
             super()._reschedule(node)

@@ -1,5 +1,6 @@
 """Draws that take long are kept for the other policies and budgets of the same run, which is the same run as before."""
 
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ import budgetbandits as bb
 from budgetbandits.core.streams import REWARD, uniform
 from budgetbandits.errors import SlowLawWarning
 from budgetbandits.problems.laws import SteadyLaw
+from budgetbandits.simulation import rows
 from budgetbandits.simulation.engine import Kept, kept_for, play_runs, worlds_of
 from own_laws import Spelled
 from shared_policies import BY_CEILINGS, BY_SCAN, KUBE
@@ -41,7 +43,8 @@ def rows_of(runs: bb.Runs) -> dict[tuple[Any, ...], list[Any]]:
 
 
 @pytest.mark.parametrize("problem", [KNOWN, RANDOM])
-def test_runs_played_together_are_those_played_alone(problem: bb.Problem) -> None:
+def test_runs_played_together_are_those_played_alone(problem: bb.Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "_LONG", 5.0)
     policies = {"KUBE": KUBE, "by ceilings": BY_CEILINGS, "by scan": BY_SCAN}
     budgets = [15, 60]
     settings: Any = {"runs": 3, "seed": SEED, "arm_pulls": True, "workers": 1}
@@ -77,16 +80,24 @@ def played(kept: Kept) -> Any:
     return outcome
 
 
-def test_a_law_that_says_so_is_drawn_from_once_for_all_policies() -> None:
+@pytest.mark.parametrize(("long", "times"), [(5.0, 1), (1000.0, 4)])
+def test_a_law_that_says_so_is_drawn_from_once_for_all_policies_of_a_long_run(
+    long: float, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "_LONG", long)
     laws: list[SteadyLaw] = [Noted(0, 1), Noted(0, 2)]
+    costs: list[SteadyLaw | float] = [bb.Uniform(0.5, 1), 2]
     policies = {"KUBE": bb.kube(), "by ceilings": bb.recommended()}
     Noted.asked.clear()
-    with pytest.warns(SlowLawWarning, match="Noted"):
-        runs = bb.simulate(bb.Problem([1, 2], laws), policies, [10, 20], runs=2, seed=SEED, arm_pulls=True, workers=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SlowLawWarning)
+        runs = bb.simulate(bb.Problem(costs, laws), policies, [10, 20], runs=2, seed=SEED, arm_pulls=True, workers=1)
     pulls = np.asarray(runs["arm_pulls"])
     for run in range(2):
         for arm, law in enumerate(laws):
             most = int(pulls[runs["run"] == run, arm].max())
             assert most > 1
-            for n in range(most):
-                assert Noted.asked[law.support[1], uniform(SEED, REWARD, run, arm, n)] == 1
+            # Two policies with two budgets each have pulled it for the first time.
+            assert Noted.asked[law.support[1], uniform(SEED, REWARD, run, arm, 0)] == times
+            if times == 1:
+                assert all(Noted.asked[law.support[1], uniform(SEED, REWARD, run, arm, n)] == 1 for n in range(most))

@@ -5,4 +5,5 @@ class Gateway:
 
 class WorkerController:
     gateway: Gateway
+    shutting_down: bool
     def shutdown(self) -> None: ...

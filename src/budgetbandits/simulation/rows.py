@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from budgetbandits.simulation.engine.world import Outcome, Outcomes
 
 __all__ = ["Batch", "Played", "even_marks", "joined", "play_runs_of_plan", "shown_budget"]
+
+_LONG: Final = 1000.0  # pulls of the dearest arm: runs in which draws are kept have a budget for as many
 
 
 class Played(NamedTuple):
@@ -90,38 +92,47 @@ def play_runs_of_plan(plan: Plan, runs: range, stop: Counts, played: Played | No
     begin = played.runs.index(runs[0])
     tables = played.tables[begin : begin + len(runs)]
     parts: list[dict[str, NDArray[Any]]] = []
-    for first, end in _stretches(plan, tables, played):
-        parts.append(_play_alike(plan, runs[first:end], tables[first:end], stop, played))
+    for first, end, is_kept in _stretches(plan, tables, played):
+        parts.append(_play_alike(plan, runs[first:end], tables[first:end], stop, played, is_kept=is_kept))
         if stop[0]:  # nobody waits for the rest, and to compile it would take long
             return Batch(runs[:0], {})
     return Batch(runs, joined(parts))
 
 
-def _stretches(plan: Plan, tables: Sequence[Tables], played: Played) -> Iterator[tuple[int, int]]:
-    """Return where stretches of problems begin and end that are alike; one whose draws are kept is by itself."""
+def _stretches(plan: Plan, tables: Sequence[Tables], played: Played) -> Iterator[tuple[int, int, bool]]:
+    """Return where stretches of problems begin and end that are alike, or a single one whose draws are kept."""
     first, is_kept = 0, _keeps_draws(plan, tables[0], played)
     for place in range(1, len(tables) + 1):
         if place == len(tables) or is_kept or not alike(tables[first], tables[place]):
-            yield first, place
+            yield first, place, is_kept
             first, is_kept = place, place < len(tables) and _keeps_draws(plan, tables[place], played)
 
 
 def _keeps_draws(plan: Plan, tables: Tables, played: Played) -> bool:
-    """Tell whether what is drawn in a run is kept for the other policies and budgets that are to be played."""
-    random = tables.costs[0].charges
-    laws = [tables.rewards] if random is None else [tables.rewards, random.laws]
-    return len(plan.policies) * len(plan.budgets) - len(played.outcomes) > 1 and any(map(has_dear_laws, laws))
+    """Tell whether what is drawn in a run is kept for the other policies and budgets that are to be played.
+
+    Where costs are random, which are drawn as well, and in long runs: a run by itself takes some milliseconds more.
+    """
+    charges = tables.costs[0].charges
+    if charges is None or len(plan.policies) * len(plan.budgets) - len(played.outcomes) <= 1:
+        return False
+    is_simple = tables.costs[0].name is None and not is_changing(tables)
+    if not is_simple or not (has_dear_laws(tables.rewards) or has_dear_laws(charges.laws)):
+        return False
+    [bill] = price_lists(tables.bill(max(plan.budgets, key=shown_budget), may_be_free=plan.requests is not None))
+    return bool(bill.unit.price(bill.budget) >= _LONG * bill.prices.max())
 
 
-def _play_alike(plan: Plan, runs: range, tables: list[Tables], stop: Counts, played: Played) -> dict[str, NDArray[Any]]:
-    """Return the rows of some runs on problems that are alike."""
+def _play_alike(
+    plan: Plan, runs: range, tables: list[Tables], stop: Counts, played: Played, *, is_kept: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the rows of some runs on problems that are alike; of one run, if draws are kept."""
     from budgetbandits.simulation.engine import NOTHING_KEPT, kept_for, numbered, taken_from
 
     if tables[0] is tables[-1]:
         tables = tables[:1]  # one problem stands for all
     counts = plan.requests or (None,) * len(plan.budgets)
     stakes = [_stake(plan, tables, budget, count) for budget, count in zip(plan.budgets, counts, strict=True)]
-    is_kept = len(runs) == 1 and _keeps_draws(plan, tables[0], played)
     kept = kept_for(len(tables[0].means)) if is_kept else NOTHING_KEPT
     cells: list[dict[str, NDArray[Any]]] = []
     for number, (name, policy) in enumerate(plan.policies, start=1):

@@ -76,7 +76,10 @@ class SteadyLaw(Spec, ABC):
     __slots__ = ()
 
     is_dear: ClassVar[bool] = False
-    """Whether a draw takes microseconds, as a search for a root does: it is then kept for a run's other policies."""
+    """Whether a draw takes microseconds, as a search for a root does; set it to True for a law of yours that is so.
+
+    In long runs with random costs, such draws are kept for the other policies of a run.
+    """
 
     @abstractmethod
     def quantile(self, u: float) -> float:

@@ -15,7 +15,7 @@ from budgetbandits.problems.laws.table import LawTable, draw_from
 
 __all__ = ["NOTHING_KEPT", "Kept", "kept_for", "recall", "recall_many"]
 
-_BYTES_MOST: Final = 64 << 20  # of one run; pulls for which there is no room are drawn each time
+_BYTES_MOST: Final = 32 << 20  # of one run; pulls for which there is no room are drawn each time
 
 
 class Kept(NamedTuple):
@@ -35,7 +35,7 @@ NOTHING_KEPT: Final = Kept(np.zeros((1, 0)), np.zeros((1, 0)))
 
 
 def kept_for(arms: int) -> Kept:
-    """Return room for the draws of a run. Where nothing is written it takes no memory."""
+    """Return room for the draws of a run; where nothing is written, it takes hardly any memory."""
     pulls = _BYTES_MOST // (2 * arms * np.dtype(np.float64).itemsize)
     return Kept(np.zeros((arms, pulls)), np.zeros((arms, pulls)))
 
