@@ -35,7 +35,7 @@ NOTHING_KEPT: Final = Kept(np.zeros((1, 0)), np.zeros((1, 0)))
 
 
 def kept_for(arms: int) -> Kept:
-    """Return room for the draws of a run; where nothing is written, it takes hardly any memory."""
+    """Return room for the draws of a run, of which the system may give as much as is written or, at worst, all."""
     pulls = _BYTES_MOST // (2 * arms * np.dtype(np.float64).itemsize)
     return Kept(np.zeros((arms, pulls)), np.zeros((arms, pulls)))
 
