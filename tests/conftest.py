@@ -77,6 +77,7 @@ class Work(Enum):
     COMPILED = "compiled"
 
     @classmethod
+    @functools.cache
     def of(cls, file: str) -> "Work":
         """Return it by the name of the file."""
         named = {cls.COMPILING: COMPILING, cls.WAITING: WAITING, cls.COMPILED: COMPILED}
@@ -89,6 +90,8 @@ PREFERRED = {
     "gw2": (Work.WAITING,),
 }
 """What each worker takes, and what first; any other one takes whatever comes."""
+
+ENOUGH = 2  # tests, until a worker is given its next file
 
 POLITE = 5  # how much the others let the worker go first that compiles: it has most to do without a pause
 
@@ -116,6 +119,8 @@ class ByWork(LoadFileScheduling):
         super()._assign_work_unit(node)
 
     def _reschedule(self, node: "WorkerController") -> None:
+        if self._pending_of(self.assigned_work[node]) > ENOUGH:  # asked after every test: look no further
+            return
         others = [other for other in self.nodes if other is not node and not other.shutting_down]
         if self.workqueue and self._preferred(node) is None and any(map(self._preferred, others)):
             node.shutdown()
