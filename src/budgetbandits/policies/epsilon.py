@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, put
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.specs import require, require_spec
 from budgetbandits.policies.allowance import allowance_of
@@ -208,7 +208,7 @@ def mostly_greedy(epsilon: float, exploit: Oracle, arms: Arms, now: Now) -> Floa
     total = float(np.cumsum(counts)[-1])  # not by `sum`, which adds up in another order when compiled
     unanswered = declined(total, now.requested)
     total += unanswered
-    weights[affordable] += (1.0 - epsilon) * (counts / total)
+    put(weights[affordable] + (1.0 - epsilon) * (counts / total), affordable, weights)
     if unanswered > 0.0:
         weights[-1] = (1.0 - epsilon) * (unanswered / total)
     return weights

@@ -10,11 +10,11 @@ resources. The oracles here know all of it (`solve_within`). With money alone th
 
 import math
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import UNLIMITED, Counts, Floats, least
+from budgetbandits.core.arrays import UNLIMITED, Counts, Floats, Numbers, least
 from budgetbandits.core.compiled import allocating
 from budgetbandits.core.money import rounded_down
 from budgetbandits.core.registry import Registry
@@ -37,9 +37,6 @@ __all__ = [
     "catalogue",
     "register",
 ]
-
-
-Numbers = TypeVar("Numbers", Counts, Floats)
 
 
 @allocating

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from budgetbandits.core.arrays import Counts, Floats, greatest
+from budgetbandits.core.arrays import Counts, Floats, greatest, kept_where
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.fallback import Fallback
 from budgetbandits.policies.allowance import Allowance, Further, shares_of_scarcest
@@ -98,7 +98,7 @@ def is_frugal(
 
     Either at the greatest costs of all or, as far as it is known what they cost, at those.
     """
-    limits = np.where(is_payable, arms.pulls_left, 0)
+    limits = kept_where(is_payable, arms.pulls_left, 0)
     if not np.any(resources.costs_low < resources.costs):
         return leaves_most_answers(resources.costs, resources.left, limits, requests_left)
     costs = careful_costs(resources, arms.told, requests_left)

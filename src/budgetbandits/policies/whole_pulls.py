@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats, greatest, least
+from budgetbandits.core.arrays import Counts, Floats, greatest, kept_where, least
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import pay_often, rounded_down
 from budgetbandits.errors import KnapsackTooHard
@@ -141,7 +141,7 @@ def rounded_and_filled(values: Floats, allowance: Allowance, further: Further) -
     counts = np.zeros(len(values), np.int64)
     rest, further_rest = allowance, further
     while further_rest.requests >= 1.0:
-        limits = np.where(fits(rest, further_rest), rest.limits, 0)
+        limits = kept_where(fits(rest, further_rest), rest.limits, 0)
         if not np.any(limits > 0):
             break
         rest = rest._replace(limits=limits)

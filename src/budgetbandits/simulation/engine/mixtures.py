@@ -244,7 +244,7 @@ def screen(
     cheapest = costs[ceilings > -math.inf].min()
     is_near = is_among_highest(above_line) | is_among_highest(above_hull) | (costs == cheapest)
     chosen = np.flatnonzero((ceilings > -math.inf) & is_near)
-    screening.arms[: len(chosen)] = chosen
+    copy_into(screening.arms[: len(chosen)], chosen)
     screening.sizes[0] = len(chosen)
     ceilings[chosen] = -math.inf
     screening.sizes[1] = upper_hull(costs, ceilings, screening)
