@@ -24,10 +24,11 @@ __all__ = [
     "fieldwise",
     "handed_on",
     "inlined",
-    "is_handed_on",
     "kernel",
+    "kernel_method",
     "routine",
     "vectorised",
+    "way_of_method",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -50,7 +51,7 @@ class Marked(NamedTuple):
     way: Way
 
 
-_HANDED_ON: Final = "__handed_on__"
+_WAY: Final = "__compiled_way__"
 
 MARKED: Final[list[Marked]] = []
 """All marked functions, in the order in which they were defined."""
@@ -90,13 +91,26 @@ def handed_on(method: Function) -> Function:
 
     To pass a dozen arrays by value takes longer than most of such methods do themselves.
     """
-    vars(method)[_HANDED_ON] = True
+    return _mark_method(method, Way.ALLOCATING)
+
+
+def kernel_method(method: Function) -> Function:
+    """Do as `handed_on` does for a method that makes no array or list, and is called for one arm after the other.
+
+    Otherwise the references to a dozen arrays are counted each time, which takes ten times as long as the rest.
+    """
+    return _mark_method(method, Way.KERNEL)
+
+
+def way_of_method(method: Callable[..., Any]) -> Way | None:
+    """Return how a method of a spec is compiled that is written out where it is called; None for any other."""
+    way: Way | None = vars(method).get(_WAY)
+    return way
+
+
+def _mark_method(method: Function, way: Way) -> Function:
+    vars(method)[_WAY] = way
     return method
-
-
-def is_handed_on(method: Callable[..., Any]) -> bool:
-    """Tell whether a method has that mark."""
-    return _HANDED_ON in vars(method)
 
 
 def fieldwise(expression: str, *called: Callable[..., Any], **others: str) -> Callable[[Function], Function]:

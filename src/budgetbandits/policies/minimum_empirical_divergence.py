@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
 from budgetbandits.policies.allowance import Allowance, Further, allowance_of
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.empirical import POINTS, require_points, smallest_divergence
@@ -34,6 +34,7 @@ class IMED(Policy):
     mixture, and pulled unless one outside has less evidence against it than ln n of the drawn one.
     """
 
+    @kernel_method
     def divergence(self, arms: Arms, arm: int, now: Now, target: float) -> float:
         """Return the evidence of one pull against the target being the arm's mean, both on the scale from 0 to 1."""
         return bernoulli_divergence(scaled_mean(arm_of(arms, arm), now), target) if target < 1.0 else math.inf
@@ -42,6 +43,7 @@ class IMED(Policy):
         """Return the arm with the least evidence against it."""
         return self.chosen(arms, now, now.requested, uniform)
 
+    @handed_on
     def chosen(self, arms: Arms, now: Now, requested: Requested | None, uniform: float) -> int:
         """Return that arm; compiled, what `requested` rules out is left out."""
         if requested is not None:
@@ -62,6 +64,7 @@ class IMED(Policy):
                     best, least = i, evidence
         return best
 
+    @kernel_method
     def evidence(self, arms: Arms, arm: int, now: Now, density: float) -> float:
         """Return n kl(m, ρ c) + ln n."""
         pulls, mean_cost = float(arms.pulls[arm]), float(arms.mean_cost[arm])
@@ -119,6 +122,7 @@ class TwoMomentIMED(IMED):
     proved.
     """
 
+    @kernel_method
     def divergence(self, arms: Arms, arm: int, now: Now, target: float) -> float:
         """Return D2(m, v, target)."""
         known = arm_of(arms, arm)
@@ -147,6 +151,7 @@ class EmpiricalIMED(IMED):
         """Return the number of points."""
         return self.points
 
+    @kernel_method
     def divergence(self, arms: Arms, arm: int, now: Now, target: float) -> float:
         """Return K_inf(F, target)."""
         return smallest_divergence(arms.histogram[arm], target)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats, put
-from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
 from budgetbandits.core.specs import require
 from budgetbandits.policies.allowance import Allowance, Further, allowance_of
 from budgetbandits.policies.base import Policy
@@ -58,6 +58,7 @@ class AboveAverage(Policy):
         turn = next_turn(arms, now)
         return turn if turn >= 0 else self.first_of_next(arms, now, now.requested)
 
+    @handed_on
     def first_of_next(self, arms: Arms, now: Now, requested: Requested | None) -> int:
         """Return the arm with which the next pass begins; compiled, what `requested` rules out is left out."""
         if requested is not None:
@@ -87,6 +88,7 @@ class AboveAverage(Policy):
             self.begin_pass(arms, now, now.requested)
         arms.notes[arm] = _PULLED
 
+    @handed_on
     def begin_pass(self, arms: Arms, now: Now, requested: Requested | None) -> None:
         """Note who is in the next pass."""
         if requested is not None:
@@ -109,6 +111,7 @@ class AboveAverage(Policy):
                 average += (missing[i] - average) / count
         return average / (1.0 + self.x)
 
+    @kernel_method
     def level(self, arms: Arms) -> float:
         """Return the density from which on an arm is in the next pass."""
         average, count = 0.0, 0

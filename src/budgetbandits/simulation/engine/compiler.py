@@ -41,7 +41,7 @@ from numba.extending import (
     unbox,
 )
 
-from budgetbandits.core.compiled import MARKED, Way, is_handed_on
+from budgetbandits.core.compiled import MARKED, Way, way_of_method
 from budgetbandits.core.specs import Spec
 from budgetbandits.policies.allowance import Further
 from budgetbandits.policies.state import Requested
@@ -321,7 +321,7 @@ def _let_compiled_code_call_methods(spec_class: type[Spec]) -> None:
         return
     _known.add(spec_class)
     for name, method in inspect.getmembers(spec_class, inspect.isfunction):
-        _let_compiled_code_call(name, _known_as(name, method), _parameter_count(method), is_handed_on(method))
+        _let_compiled_code_call(name, _known_as(name, method), _parameter_count(method), way_of_method(method))
 
 
 def _parameter_count(method: Callable[..., Any]) -> int:
@@ -330,14 +330,15 @@ def _parameter_count(method: Callable[..., Any]) -> int:
 
 def _known_as(name: str, method: Callable[..., Any]) -> str:
     """Return what Numba knows the methods by that have the name, the number of arguments and the mark of this one."""
-    return f"{name} of {_parameter_count(method)}{', handed on' if is_handed_on(method) else ''}"
+    way = way_of_method(method)
+    return f"{name} of {_parameter_count(method)}{'' if way is None else f', written out as {way.value}'}"
 
 
 @functools.cache
-def _let_compiled_code_call(name: str, known_as: str, arguments: int, is_written_out: bool) -> None:
+def _let_compiled_code_call(name: str, known_as: str, arguments: int, way: Way | None) -> None:
     """Teach Numba that ``spec.name(...)`` calls the method that the class of the spec has under that name."""
-    options = _INNER | {"forceinline": is_written_out}
-    overload_method(SpecType, known_as, strict=False, jit_options=options)(finder_of(name, arguments))
+    written_out = {} if way is None else _WAYS[way] | {"forceinline": True}
+    overload_method(SpecType, known_as, strict=False, jit_options=_INNER | written_out)(finder_of(name, arguments))
 
 
 def finder_of(name: str, arguments: int) -> Callable[..., Any]:
