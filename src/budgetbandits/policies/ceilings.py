@@ -55,6 +55,7 @@ GREATEST: Final = sys.float_info.max
 _SLACK: Final = 1e-12  # of the greatest reward: and near 0 to within that
 _SHORTEST: Final = 16  # how many pulls ahead ceilings look at first
 _SHARE: Final = 512  # and later on at least this part of the pulls so far
+_BLOCK: Final = 8  # numbers that are looked at together: nearly all are below what is looked for
 
 
 class Ceilings(NamedTuple):
@@ -198,10 +199,23 @@ def lead(
 @vectorised
 def greatest(numbers: Floats) -> float:
     """Return the greatest of some numbers."""
-    most = -math.inf
-    for i in range(len(numbers)):
-        most = numbers[i] if numbers[i] > most else most
+    most, place = -math.inf, 0
+    while place + _BLOCK <= len(numbers):
+        most = max(most, greatest_of_block(numbers[place : place + _BLOCK]))
+        place += _BLOCK
+    while place < len(numbers):
+        most = max(most, numbers[place])
+        place += 1
     return most
+
+
+@vectorised
+def greatest_of_block(block: Floats) -> float:
+    """Return the greatest of as many numbers as a block has: in turns, since each maximum waits for the one before."""
+    even = odd = -math.inf
+    for i in range(0, _BLOCK, 2):
+        even, odd = max(even, block[i]), max(odd, block[i + 1])
+    return max(even, odd)
 
 
 @vectorised
@@ -211,6 +225,17 @@ def least(numbers: Floats) -> float:
     for i in range(len(numbers)):
         least = numbers[i] if numbers[i] < least else least
     return least
+
+
+@vectorised
+def first_from(numbers: Floats, begin: int, bound: float) -> int:
+    """Return the place of the first number, from one place on, that reaches a bound; or how many numbers there are."""
+    place = begin
+    while place + _BLOCK <= len(numbers) and greatest_of_block(numbers[place : place + _BLOCK]) < bound:
+        place += _BLOCK
+    while place < len(numbers) and numbers[place] < bound:
+        place += 1
+    return place
 
 
 @kernel
@@ -224,9 +249,11 @@ def best_arm(
     """
     best, most = guess if arms.cost[guess] <= now.budget_left else -1, value
     ceilings.most[guess] = -math.inf
-    for arm in range(len(ceilings.most)):
-        if ceilings.most[arm] >= most and arm != guess:
+    arm = first_from(ceilings.most, 0, most)
+    while arm < len(ceilings.most):
+        if arm != guess:
             best, most = better_of(policy, index, arms, now, ceilings, arm, best, most)
+        arm = first_from(ceilings.most, arm + 1, most)
     if best != guess:
         forget(ceilings, guess)
     return best

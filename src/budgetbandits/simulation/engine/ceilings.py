@@ -82,7 +82,9 @@ def play_ceilings(
                 forget(ceilings, forgotten)
                 rival = math.inf
             pull_arm(policy, world, memory, state, arm, True)
-            if pulls_on and rival < math.inf and not hold_no_longer(moment(world, memory, state), now):
+            # Its mean, which is seldom enough for some indices, is looked at first.
+            may_lead = pulls_on and arms.mean[arm] > rival * ceilings.weights[arm]
+            if may_lead and not hold_no_longer(moment(world, memory, state), now):
                 mean_needed = raised(ceilings, arm, rival, 2.0) * ceilings.weights[arm]
                 pull_on(world, state, arm, mean_needed, ceilings.due[0], draws, greedy is not None)
         note_end(world, state, outcomes, mine)
