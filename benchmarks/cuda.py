@@ -89,7 +89,7 @@ def stake_of(case: Case, runs: int) -> "Stake":
     from budgetbandits.simulation.on_gpu import Stake
 
     plan = plan_of(case.source, runs)
-    return Stake(replace(plan, skip=case.skip), plan.runs, plan.tables_of(plan.runs), False, case.budget, case.requests)
+    return Stake(replace(plan, skip=case.skip), plan.runs, plan.tables_of(plan.runs), case.budget, case.requests)
 
 
 def launch_of(policy: bb.Policy, stake: "Stake") -> "Launch[Any]":
@@ -104,7 +104,7 @@ def launch_of(policy: bb.Policy, stake: "Stake") -> "Launch[Any]":
     )
     from budgetbandits.simulation.engine.dispatch import parts_of
 
-    if is_for_a_warp(policy, stake.tables, stake.requests is not None):
+    if is_for_a_warp(policy, stake.kinds, stake.requests is not None):
         return launch_of_warps(kernel_of(policy, stake.batch), stake.batch)
     deciding, memory = parts_of(policy)
     assert stake.worlds is not None

@@ -25,9 +25,8 @@ import budgetbandits as bb
 from budgetbandits.analysis.intervals import ratio_interval
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.garbage import not_collecting
-from budgetbandits.core.resources import price_lists
 from budgetbandits.problems.paper import PaperCase
-from budgetbandits.problems.tables import bills_of
+from budgetbandits.problems.several import bills_of, first_lists
 from budgetbandits.simulation.plan import Plan
 from budgetbandits.studies.kube_paper.reproduction import FAMILIES, READINGS, ReproductionSettings
 
@@ -59,11 +58,11 @@ class Piece(NamedTuple):
 @not_collecting()
 def piece(case: PaperCase, seed: int, runs: range, budgets: Sequence[float], arms: int, engine: str) -> Piece:
     """Play some runs of both KUBEs."""
-    from budgetbandits.simulation.engine.batch import Game, batch_of
+    from budgetbandits.simulation.engine.batch import batch_of
 
     tables = Plan(bb.paper_family(case, arms), (), (), runs, seed, False, 0, False).tables_of(runs)
-    lists = [price_lists(bill)[0] for bill in bills_of(tables, budgets[0])]
-    batch = batch_of(list(map(Game, tables, lists)), np.zeros((len(runs), 0)), seed, runs[0])
+    bills = first_lists(bills_of(tables, budgets[0]))
+    batch = batch_of(tables, bills, np.zeros((len(runs), 0)), seed, runs)
     regrets, gains = [], []
     for budget in budgets:
         # Costs are real numbers here: they are their own prices, whatever the budget is.

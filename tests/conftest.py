@@ -204,7 +204,7 @@ def let_servers_end_soon() -> None:
 @pytest.fixture
 def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs be played by the source of the machine code, in Python: a whole run takes seconds to compile."""
-    called = "budgetbandits.simulation.engine.dispatch.call"
+    called = "budgetbandits.simulation.engine.calls.call"
     monkeypatch.setattr(called, lambda function, _, *arguments: function(*arguments))
 
 

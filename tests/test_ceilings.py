@@ -18,10 +18,11 @@ from budgetbandits.policies.memories import Everything
 from budgetbandits.policies.promises import has_ceilings, has_clock, has_floor
 from budgetbandits.policies.state import arm_of
 from budgetbandits.simulation import simulate
-from budgetbandits.simulation.engine.batch import Game, batch_of, batch_of_one
+from budgetbandits.simulation.engine.batch import batch_of, batch_of_one
+from budgetbandits.simulation.engine.calls import call
 from budgetbandits.simulation.engine.ceilings import play_ceilings
 from budgetbandits.simulation.engine.compiler import compile_entry
-from budgetbandits.simulation.engine.dispatch import call, play_in_turn, play_run
+from budgetbandits.simulation.engine.dispatch import play_in_turn, play_run
 from budgetbandits.simulation.engine.world import Outcome, World, outcome_in, outcomes_for
 from states import arms_of, now_of
 from test_play import (
@@ -235,12 +236,13 @@ def test_rows_are_the_same_in_one_call_and_one_by_one(source: Any, monkeypatch: 
 def test_several_runs_are_those_of_the_scan() -> None:
     """On problems that are alike; the last one stands for the numbers of none of the others."""
     problems = [bb.paper_problem("moderate", arms=8, seed=3, run=run) for run in range(6)]
-    games = [Game(problem.tables, problem.price_list(200)) for problem in problems]
-    last, played = world_of(problems[-1], games[-1].bill, 7, 5), np.zeros(1, np.int64)
-    outcomes = play_in_turn(bb.recommended(), last, batch_of(games, np.zeros((6, 0)), 7, 0), played)
+    bills = [problem.price_list(200) for problem in problems]
+    last, played = world_of(problems[-1], bills[-1], 7, 5), np.zeros(1, np.int64)
+    batch = batch_of([problem.tables for problem in problems], bills, np.zeros((6, 0)), 7, range(6))
+    outcomes = play_in_turn(bb.recommended(), last, batch, played)
     assert played[0] == 6
-    for run, (problem, game) in enumerate(zip(problems, games, strict=True)):
-        assert_equal(outcome_in(outcomes, run), scanned(bb.recommended(), world_of(problem, game.bill, 7, run)))
+    for run, (problem, bill) in enumerate(zip(problems, bills, strict=True)):
+        assert_equal(outcome_in(outcomes, run), scanned(bb.recommended(), world_of(problem, bill, 7, run)))
 
 
 def test_it_is_the_same_in_plain_python() -> None:

@@ -75,7 +75,7 @@ def test_a_law_from_a_file_that_workers_cannot_import(cluster: LocalCluster, tmp
     """They compile it to see whether that can be done; a whole run would take one of them ten seconds."""
 
     def play_in_python() -> None:
-        mock.patch("budgetbandits.simulation.engine.dispatch.call", lambda play, _, *given: play(*given)).start()
+        mock.patch("budgetbandits.simulation.engine.calls.call", lambda play, _, *given: play(*given)).start()
 
     path = tmp_path / "law_of_a_cluster.py"
     path.write_text(Path(__file__).with_name("own_laws.py").read_text())

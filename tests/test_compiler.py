@@ -12,8 +12,8 @@ from typing import Any
 import budgetbandits as bb
 from budgetbandits.core.compiled import MARKED, Way
 from budgetbandits.core.specs import Spec
+from budgetbandits.simulation.engine.calls import COMPILE_TIME
 from budgetbandits.simulation.engine.compiler import compile_entry
-from budgetbandits.simulation.engine.dispatch import COMPILE_TIME
 
 PACKAGE = Path(bb.__file__).parent
 OWN_KERNEL = (
@@ -43,7 +43,7 @@ USERS_MODULE = (
 )
 ANNOUNCED = (
     "from budgetbandits import knapsack\n"
-    "from budgetbandits.simulation.engine.dispatch import call, numbered\n"
+    "from budgetbandits.simulation.engine.calls import call, numbered\n"
     "for _ in range(2):\n"
     "    assert call(knapsack.times, (), 10.0, 3.0) == 3\n"
 )

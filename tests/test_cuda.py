@@ -381,7 +381,7 @@ def test_what_threads_play_alone_compiles_for_a_gpu() -> None:
 
 def stake_of(source: Any, policy: bb.Policy) -> on_gpu.Stake:
     plan = plan_of(source, policy, 20, 2, 1, False, 0, 0, False, None, False, 1, 0)
-    return on_gpu.Stake(plan, plan.runs, plan.tables_of(plan.runs), False, 20, None)
+    return on_gpu.Stake(plan, plan.runs, plan.tables_of(plan.runs), 20, None)
 
 
 def check_kernel(function: Any, *arguments: Any, inlined: bool = False) -> str:

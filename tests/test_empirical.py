@@ -17,7 +17,7 @@ from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies.indices.empirical import empirical_upper, smallest_divergence
 from budgetbandits.policies.indices.kl import kl_upper, two_moment_upper
 from budgetbandits.policies.state import count_reward, fresh_arms
-from budgetbandits.simulation.engine.dispatch import call
+from budgetbandits.simulation.engine.calls import call
 from states import arms_of, now_of
 
 COUNTS = st.lists(st.integers(0, 20), min_size=2, max_size=9).filter(any)

@@ -8,7 +8,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.core.money import PriceList
-from budgetbandits.simulation.engine import Game, batch_of, dispatch, play_run, play_together
+from budgetbandits.simulation.engine import batch_of, dispatch, play_run, play_together
 from budgetbandits.simulation.engine.play import play_any
 from budgetbandits.simulation.engine.world import Outcome
 from test_play import EVERYTHING, GO_ON, assert_equal, some_problems, world_of
@@ -19,7 +19,7 @@ TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
 
 def played_alone(policy: bb.IndexPolicy, problem: bb.Problem, bill: PriceList, run: int) -> Outcome:
     """Return one run, played as a batch of one."""
-    batch = batch_of([Game(problem.tables, bill)], np.zeros((1, 0)), 7, run)
+    batch = batch_of([problem.tables], [bill], np.zeros((1, 0)), 7, range(run, run + 1))
     outcomes = play_together(policy, batch, GO_ON)
     return Outcome._make(column[0] for column in outcomes)
 

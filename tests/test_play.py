@@ -19,7 +19,8 @@ from budgetbandits.live.cost_blocks import LiveCostBlocks
 from budgetbandits.policies.memories import Everything
 from budgetbandits.problems.laws.changing import Law
 from budgetbandits.simulation.engine import world
-from budgetbandits.simulation.engine.dispatch import SteadyCall, play_run
+from budgetbandits.simulation.engine.calls import SteadyCall
+from budgetbandits.simulation.engine.dispatch import play_run
 from budgetbandits.simulation.engine.lines import play_lines
 from budgetbandits.simulation.engine.live import CompiledChoice
 from budgetbandits.simulation.engine.play import play_any

@@ -30,7 +30,7 @@ from budgetbandits.errors import (
 )
 from budgetbandits.policies.knapsack import best_counts
 from budgetbandits.simulation.engine import dispatch, play_runs
-from budgetbandits.simulation.engine.dispatch import _place
+from budgetbandits.simulation.engine.calls import _place
 from budgetbandits.simulation.engine.world import World
 from budgetbandits.simulation.plan import Plan
 from budgetbandits.simulation.rows import Batch, play_runs_of_plan

@@ -13,10 +13,10 @@ from budgetbandits.errors import InvalidInput
 # `budgetbandits.live.warm_up` is the module, whatever its package may call so.
 module = import_module("budgetbandits.live.warm_up")
 NOTHING_LEFT = """
-from budgetbandits.simulation.engine import dispatch
+from budgetbandits.simulation.engine import calls
 def refuse(*arguments, **options):
     raise AssertionError(f"compiled or loaded after the warm-up: {arguments}")
-dispatch._announcement = refuse
+calls._announcement = refuse
 """
 
 

@@ -14,11 +14,11 @@ import contextlib
 import functools
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from itertools import chain
-from typing import Final, TypeGuard
+from typing import Final, TypeGuard, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +30,22 @@ __all__ = [
     "Amount",
     "CostRange",
     "PriceList",
+    "PriceLists",
     "Unit",
     "drawn_price",
     "looks_real",
+    "of_each",
     "pay",
     "payable",
     "plain_amount",
     "price_list",
     "price_lists_of",
+    "prices_of",
     "rounded_down",
 ]
 
 Number = int | float | Decimal
+Value = TypeVar("Value")
 Amount = int | float | str | Decimal
 """What a cost or a budget may be given as."""
 
@@ -346,7 +350,40 @@ def price_list(
     return _decimal_prices(amounts, whole, least_digits, lows, details)
 
 
-def price_lists_of(costs: NDArray[np.float64], budget: Amount, *, may_be_free: bool = False) -> list[PriceList]:
+@dataclass(frozen=True, eq=False, slots=True)
+class PriceLists(Sequence[PriceList]):
+    """The price lists of several problems with known real costs, as arrays.
+
+    Attributes
+    ----------
+    prices
+        Their prices, a row each.
+    scales
+        What decides on the unit of each.
+    like
+        A price list of each scale: all others have its unit and its budget.
+    """
+
+    prices: NDArray[np.float64]
+    scales: Sequence[int]
+    like: Mapping[int, PriceList]
+
+    def __len__(self) -> int:
+        return len(self.scales)
+
+    @overload
+    def __getitem__(self, place: int) -> PriceList: ...
+    @overload
+    def __getitem__(self, place: slice) -> "PriceLists": ...
+
+    def __getitem__(self, place: int | slice) -> "PriceList | PriceLists":
+        if isinstance(place, slice):
+            return PriceLists(self.prices[place], self.scales[place], self.like)
+        like = self.like[self.scales[place]]
+        return PriceList(like.unit, self.prices[place], like.budget)
+
+
+def price_lists_of(costs: NDArray[np.float64], budget: Amount, *, may_be_free: bool = False) -> Sequence[PriceList]:
     """Return the price lists of several problems, a row of known costs each: `price_list`, many at a time."""
     whole = plain_amount(budget, "budget")
     are_valid = 0 <= whole < math.inf and np.all((costs > 0) & (costs < math.inf))
@@ -355,7 +392,20 @@ def price_lists_of(costs: NDArray[np.float64], budget: Amount, *, may_be_free: b
     scales = np.frexp(costs.min(axis=1))[1].tolist()
     # The least cost decides on the unit: those of one size have the same.
     like = {scale: _real_prices(costs[np.array(scales) == scale].ravel(), whole) for scale in set(scales)}
-    return [PriceList(like[scale].unit, row, like[scale].budget) for scale, row in zip(scales, costs, strict=True)]
+    return PriceLists(costs, scales, like)
+
+
+def of_each(bills: Sequence[PriceList], value: Callable[[PriceList], Value]) -> list[Value]:
+    """Return something of each price list that follows from the unit and the budget."""
+    if not isinstance(bills, PriceLists):
+        return list(map(value, bills))
+    values = {scale: value(like) for scale, like in bills.like.items()}
+    return [values[scale] for scale in bills.scales]
+
+
+def prices_of(bills: Sequence[PriceList]) -> NDArray[np.float64]:
+    """Return the prices in each of several price lists, a row each."""
+    return bills.prices if isinstance(bills, PriceLists) else np.array([bill.prices for bill in bills])
 
 
 def _all_look_real(costs: NDArray[np.float64]) -> bool:

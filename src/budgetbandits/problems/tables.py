@@ -9,7 +9,7 @@ import numpy as np
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.fallback import fallback_of
-from budgetbandits.core.money import Amount, CostRange, PriceList, price_list, price_lists_of
+from budgetbandits.core.money import Amount, CostRange, PriceList, price_list
 from budgetbandits.core.resources import Amounts, Bill, check_none_is_free, price_lists
 from budgetbandits.errors import InvalidAmount, KnapsackTooHard
 from budgetbandits.policies.knapsack import best_counts
@@ -28,14 +28,9 @@ __all__ = [
     "ChargeTables",
     "CostTables",
     "Tables",
-    "alike",
-    "bills_of",
     "budgets_of",
-    "first_lists",
-    "fractional_optima",
     "is_changing",
     "is_plain",
-    "mean_costs",
     "tables_of",
 ]
 
@@ -251,15 +246,7 @@ class Tables(NamedTuple):
         return best_optimum_within(self.means[arms], costs[:, arms], budgets, self.limits[arms], requests)
 
 
-# Several problems at a time
-
-
-def alike(one: Tables, other: Tables) -> bool:
-    """Tell whether problems differ in nothing but numbers: known costs, means, and parameters of built-in laws."""
-    if one is other:
-        return True
-    has_same_limits = other.limits is one.limits or np.array_equal(other.limits, one.limits)
-    return has_same_limits and is_plain(one) and is_plain(other)
+# What problems are like
 
 
 def is_plain(tables: Tables) -> bool:
@@ -267,41 +254,6 @@ def is_plain(tables: Tables) -> bool:
     costs = tables.costs[0]  # the only one, if it has no name
     has_known_costs = costs.name is None and costs.charges is None
     return has_known_costs and type(tables.rewards.others) is OtherLaws and not is_changing(tables)
-
-
-def bills_of(tables: Sequence[Tables], budget: Amounts, *, may_be_free: bool = False) -> list[Bill]:
-    """Return the bills of problems that are alike: `Tables.bill`, many at a time."""
-    amounts = [each.costs[0].amounts for each in tables]
-    are_arrays = all(isinstance(costs, np.ndarray) and costs.dtype == np.float64 for costs in amounts)
-    if len(tables) == 1 or isinstance(budget, Mapping) or not are_arrays:
-        return [each.bill(budget, may_be_free=may_be_free) for each in tables]
-    return list(price_lists_of(np.array(amounts), budget, may_be_free=may_be_free))
-
-
-def fractional_optima(
-    tables: Sequence[Tables], bills: Sequence[Bill], requests: Sequence[Requests | None]
-) -> list[float]:
-    """Return what no policy exceeds on average for problems that are alike: `Tables.fractional_optimum` of each."""
-    costs = mean_costs(tables, bills)
-    budgets = np.array([bill.unit.amount(bill.budget) for bill in first_lists(bills)])
-    # One arm is worth all of the budget where there is no limit, not even that of a count.
-    is_free = is_plain(tables[0]) and requests[0] is None and np.all(tables[0].limits == UNLIMITED)
-    if not is_free or np.any(UNLIMITED * costs.min(axis=1) < budgets):
-        each = zip(tables, bills, requests, strict=True)
-        return [problem.fractional_optimum(bill, wanted) for problem, bill, wanted in each]
-    densities = np.array([each.means for each in tables]) / costs
-    optima: list[float] = (budgets * densities.max(axis=1)).tolist()
-    return optima
-
-
-def mean_costs(tables: Sequence[Tables], bills: Sequence[Bill]) -> Floats:
-    """Return the true mean cost of each arm in the first resource, a row for each problem."""
-    return np.array([each.costs[0].means(bill) for each, bill in zip(tables, first_lists(bills), strict=True)])
-
-
-def first_lists(bills: Sequence[Bill]) -> list[PriceList]:
-    """Return what stands in each bill for the first resource."""
-    return [bill if isinstance(bill, PriceList) else price_lists(bill)[0] for bill in bills]
 
 
 def budgets_of(bill: Bill) -> Floats:

@@ -10,11 +10,12 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.garbage import not_collecting
-from budgetbandits.core.resources import Amounts, Bill, price_lists
+from budgetbandits.core.resources import Amounts, Bill
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import IndexPolicy, Policy
-from budgetbandits.problems.tables import Tables, alike, bills_of
-from budgetbandits.simulation.engine.batch import Batch, Game, batch_of, outcomes_in
+from budgetbandits.problems.several import are_alike, bills_of, first_lists
+from budgetbandits.problems.tables import Tables
+from budgetbandits.simulation.engine.batch import Batch, batch_of, outcomes_in
 from budgetbandits.simulation.engine.compiler import arose_in_compiler, reason_of
 from budgetbandits.simulation.engine.cuda import (
     CARD_ERRORS,
@@ -76,11 +77,10 @@ def _play_runs(plan: Plan, runs: range) -> Played:
     """Play what kernels play of some runs, and say what they do not."""
     played: dict[tuple[str, float], Outcomes] = {}
     tables = plan.tables_of(runs)
-    are_alike = all(map(alike, tables, tables[1:]))
-    in_the_way = obstacle_in(tables[:1] if are_alike else tables, plan.is_late)
+    in_the_way = obstacle_in(_kinds_in(tables), plan.is_late)
     counts = plan.requests or (None,) * len(plan.budgets)
     for budget, requests in zip(plan.budgets, counts, strict=True):
-        stake = Stake(plan, runs, tables, are_alike, budget, requests)
+        stake = Stake(plan, runs, tables, budget, requests)
         for name, policy in plan.policies:
             outcomes = in_the_way or stake.outcomes(name, policy)
             if isinstance(outcomes, str):
@@ -88,6 +88,11 @@ def _play_runs(plan: Plan, runs: range) -> Played:
             else:
                 played[name, shown_budget(budget)] = outcomes
     return Played(runs, tables, played)
+
+
+def _kinds_in(tables: Sequence[Tables]) -> Sequence[Tables]:
+    """Return problems that stand for all: the first one if the others differ from it in nothing but numbers."""
+    return tables[:1] if are_alike(tables) else tables
 
 
 _uncompilable: dict[tuple[Policy, bool, int], str] = {}
@@ -105,8 +110,7 @@ class Stake:
 
     plan: Plan
     runs: range
-    tables: list[Tables]
-    are_alike: bool
+    tables: Sequence[Tables]
     budget: Amounts
     requests: int | None
 
@@ -116,7 +120,7 @@ class Stake:
         if kind in _uncompilable:
             return _uncompilable[kind]
         try:
-            if is_for_a_warp(policy, self.own_tables, self.requests is not None):
+            if is_for_a_warp(policy, self.kinds, self.requests is not None):
                 return self._by_warps(name, policy)
             return self._alone(policy)
         except CARD_ERRORS:  # it was compiled, and the card cannot be used any more
@@ -155,28 +159,31 @@ class Stake:
         return self.tables[:1] if self.tables[0] is self.tables[-1] else self.tables
 
     @functools.cached_property
-    def bills(self) -> list[Bill]:
+    def kinds(self) -> Sequence[Tables]:
+        """Those of these that differ in more than numbers: a single one in most cases."""
+        return _kinds_in(self.own_tables)
+
+    @functools.cached_property
+    def bills(self) -> Sequence[Bill]:
         """What there is to spend on each of these."""
         may_be_free = self.requests is not None
-        if self.are_alike:
+        if len(self.kinds) == 1:
             return bills_of(self.own_tables, self.budget, may_be_free=may_be_free)
         return [each.bill(self.budget, may_be_free=may_be_free) for each in self.own_tables]
 
     @functools.cached_property
     def batch(self) -> Batch:
         """The runs as warps play them."""
-        lists = [price_lists(bill)[0] for bill in self.bills]
-        games = list(map(Game, self.own_tables, lists)) * (len(self.runs) // len(lists))
-        marks = even_marks([bill for _, bill in games], self.plan.trace)
-        return batch_of(games, marks, self.plan.seed, self.runs[0])
+        bills = first_lists(self.bills)
+        return batch_of(self.own_tables, bills, even_marks(bills, self.plan.trace), self.plan.seed, self.runs)
 
     @functools.cached_property
     def worlds(self) -> World | None:
         """The runs as threads play them alone; None if they differ in their shapes."""
-        marks = even_marks([price_lists(bill)[0] for bill in self.bills], self.plan.trace, self.requests)
+        marks = even_marks(first_lists(self.bills), self.plan.trace, self.requests)
         stop, seed, terms = np.zeros(1, np.int64), self.plan.seed, (self.requests, self.plan.skip)
         runs = self.runs[: len(self.bills)]
-        if self.are_alike:
+        if len(self.kinds) == 1:
             worlds = list(worlds_of(self.own_tables, self.bills, seed, runs, marks, stop, *terms))
         else:
             each = zip(self.own_tables, self.bills, runs, marks, strict=True)

@@ -52,7 +52,7 @@ class Plan:
         """Return the problem of a run as arrays."""
         return self.tables_of([run])[0]
 
-    def tables_of(self, runs: Sequence[int]) -> list[Tables]:
+    def tables_of(self, runs: Sequence[int]) -> Sequence[Tables]:
         """Return the problems of some runs as arrays."""
         if isinstance(self.source, Problem):
             return [self.source.tables] * len(runs)

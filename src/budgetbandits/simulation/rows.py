@@ -1,5 +1,6 @@
 """The runs of a plan, played and made into rows: a policy, a budget and a run in each."""
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.money import PriceList
+from budgetbandits.core.money import PriceList, of_each, prices_of
 from budgetbandits.core.resources import Amounts, Bill, price_lists
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
 from budgetbandits.problems.laws.table import has_dear_laws
 from budgetbandits.problems.optima import Requests
-from budgetbandits.problems.tables import (
-    Tables,
+from budgetbandits.problems.several import (
+    Drawn,
     alike,
     bills_of,
-    budgets_of,
     first_lists,
     fractional_optima,
-    is_changing,
     mean_costs,
+    means_of,
 )
+from budgetbandits.problems.tables import Tables, budgets_of, is_changing
 from budgetbandits.simulation.plan import Plan
 from budgetbandits.simulation.runs import array_of
 
@@ -50,7 +51,7 @@ class Played(NamedTuple):
     """
 
     runs: range
-    tables: list[Tables]
+    tables: Sequence[Tables]
     outcomes: "Mapping[tuple[str, float], Outcomes]"
 
 
@@ -78,7 +79,7 @@ class Stake(NamedTuple):
 
     budget: Amounts
     number: int | None
-    bills: list[Bill]
+    bills: Sequence[Bill]
     requests: list[Requests | None]
     optima: list[tuple[float, float]]
     fractional_optima: list[float]
@@ -101,6 +102,9 @@ def play_runs_of_plan(plan: Plan, runs: range, stop: Counts, played: Played | No
 
 def _stretches(plan: Plan, tables: Sequence[Tables], played: Played) -> Iterator[tuple[int, int, bool]]:
     """Return where stretches of problems begin and end that are alike, or a single one whose draws are kept."""
+    if isinstance(tables, Drawn):
+        yield 0, len(tables), False
+        return
     first, is_kept = 0, _keeps_draws(plan, tables[0], played)
     for place in range(1, len(tables) + 1):
         if place == len(tables) or is_kept or not alike(tables[first], tables[place]):
@@ -124,7 +128,7 @@ def _keeps_draws(plan: Plan, tables: Tables, played: Played) -> bool:
 
 
 def _play_alike(
-    plan: Plan, runs: range, tables: list[Tables], stop: Counts, played: Played, *, is_kept: bool
+    plan: Plan, runs: range, tables: Sequence[Tables], stop: Counts, played: Played, *, is_kept: bool
 ) -> dict[str, NDArray[Any]]:
     """Return the rows of some runs on problems that are alike; of one run, if draws are kept."""
     from budgetbandits.simulation.engine import NOTHING_KEPT, kept_for, numbered, taken_from
@@ -153,8 +157,9 @@ def _play_alike(
 
 def _stake(plan: Plan, tables: Sequence[Tables], budget: Amounts, count: int | None) -> Stake:
     bills = bills_of(tables, budget, may_be_free=count is not None)
-    pairs = list(zip(tables, bills, strict=True))
-    requests = [None if count is None else each.requests(bill, count, plan.skip) for each, bill in pairs]
+    requests: list[Requests | None] = [None] * len(bills)
+    if count is not None:
+        requests = [each.requests(bill, count, plan.skip) for each, bill in zip(tables, bills, strict=True)]
     return Stake(
         budget=budget,
         number=count,
@@ -232,11 +237,9 @@ def _failure(name: str, policy: Policy, run: int, error: PolicyError) -> PolicyE
 
 def _batch(plan: Plan, runs: range, tables: Sequence[Tables], stake: Stake) -> "Arrays":
     """Return what runs are played on as arrays."""
-    from budgetbandits.simulation.engine import Game, batch_of
+    from budgetbandits.simulation.engine import batch_of
 
-    games = [Game(each, price_lists(bill)[0]) for each, bill in zip(tables, stake.bills, strict=True)]
-    times = len(runs) // len(games)  # more than 1 if one problem stands for all
-    return batch_of(games * times, np.repeat(stake.marks, times, axis=0), plan.seed, runs[0])
+    return batch_of(tables, first_lists(stake.bills), stake.marks, plan.seed, runs)
 
 
 def _for_all(entries: Sequence[Any] | NDArray[Any], runs: range) -> Iterable[Any]:
@@ -310,13 +313,14 @@ def _spent_in_all(bills: Sequence[Bill], runs: range, outcomes: "Outcomes") -> F
     """Return what was spent of each resource, a column each, in each run."""
     if len(price_lists(bills[0])) > 1:
         left = np.moveaxis(outcomes.supplies_left, 0, 2)
+        lists: Sequence[Sequence[PriceList]] = list(zip(*map(price_lists, bills), strict=True))
     else:
-        left = np.array([[outcomes.left, outcomes.left_rest]])
+        left, lists = np.array([[outcomes.left, outcomes.left_rest]]), [first_lists(bills)]
     columns = []
-    for resource, (high, low) in enumerate(left.tolist()):
-        prices = (price_lists(bill)[resource] for bill in _for_all(bills, runs))
-        amounts = zip(prices, high, low, strict=True)
-        columns.append([bill.unit.amount_without(bill.budget, whole, rest) for bill, whole, rest in amounts])
+    for of_resource, (high, low) in zip(lists, left.tolist(), strict=True):
+        spent = of_each(of_resource, lambda bill: functools.partial(bill.unit.amount_without, bill.budget))
+        each = zip(_for_all(spent, runs), high, low, strict=True)
+        columns.append([amount(whole, rest) for amount, whole, rest in each])
     return np.array(columns).T
 
 
@@ -330,9 +334,9 @@ def _optima(
         return [(math.nan, math.nan)] * len(tables)
     solve = solver_for(len(plan.budgets) * len(plan.runs), tables[0].limits)
     if solve is solve_freely and requests[0] is None and isinstance(bills[0], PriceList):
-        means, lists = np.array([each.means for each in tables]), first_lists(bills)
-        budgets = np.array([each.unit.pair(each.budget)[0] for each in lists])
-        counts, gaps = solve_all_freely(means, np.array([each.prices for each in lists]), budgets)
+        means, lists = means_of(tables), first_lists(bills)
+        budgets = np.array(of_each(lists, lambda bill: bill.unit.pair(bill.budget)[0]))
+        counts, gaps = solve_all_freely(means, prices_of(lists), budgets)
         values = np.array(list(map(np.dot, counts.astype(np.float64), means)))
         return list(zip(values.tolist(), gaps.tolist(), strict=True))
     each = zip(tables, bills, requests, strict=True)
@@ -343,7 +347,7 @@ def even_marks(bills: Sequence[PriceList], count: int, requests: int | None = No
     """Return how much is left of each budget's price, or of the requests, at so many points, evenly spread."""
     if count == 0:
         return np.empty((len(bills), 0))
-    wholes = [bill.unit.pair(bill.budget)[0] if requests is None else float(requests) for bill in bills]
+    wholes = of_each(bills, lambda bill: bill.unit.pair(bill.budget)[0] if requests is None else float(requests))
     return np.array([[whole * (1.0 - (i + 1) / count) for i in range(count)] for whole in wholes])
 
 

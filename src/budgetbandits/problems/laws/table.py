@@ -35,6 +35,7 @@ __all__ = [
     "draw_many",
     "has_dear_laws",
     "laws_like",
+    "repeated",
     "stacked",
     "tabulate",
     "tabulate_alike",
@@ -203,6 +204,13 @@ def has_dear_laws(table: LawTable) -> bool:
 def laws_like(table: LawTable, parameters: Floats) -> LawTable:
     """Return laws of the same kinds as those of a table, with other parameters."""
     return LawTable(table.kinds, parameters, table.data, table.others)
+
+
+def repeated(table: LawTable, parameters: Floats) -> LawTable:
+    """Return the rows of several tables like one whose laws draw without data, by the parameters of each."""
+    return laws_like(
+        table._replace(kinds=np.tile(table.kinds, len(parameters))), parameters.reshape(-1, parameters.shape[-1])
+    )
 
 
 def _table(kinds: Counts, parameters: Floats, data: Floats, others: OtherLaws) -> LawTable:

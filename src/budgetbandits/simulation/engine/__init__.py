@@ -3,12 +3,12 @@
 Importing this package imports Numba, so nothing imports it before a simulation starts or a learner has many arms.
 """
 
-from budgetbandits.simulation.engine.batch import Game, batch_of
+from budgetbandits.simulation.engine.batch import batch_of
+from budgetbandits.simulation.engine.calls import numbered
 from budgetbandits.simulation.engine.dispatch import (
     filler_for,
     is_led,
     is_short,
-    numbered,
     play_in_turn,
     play_run,
     play_runs,
@@ -25,7 +25,6 @@ __all__ = [
     "NOTHING_KEPT",
     "NO_ARM",
     "CompiledChoice",
-    "Game",
     "Kept",
     "LiveTournament",
     "batch_of",

@@ -9,16 +9,17 @@ import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel
-from budgetbandits.core.money import PriceList
+from budgetbandits.core.money import PriceList, of_each, prices_of
 from budgetbandits.core.specs import Spec
 from budgetbandits.policies.state import LEAST_SHARE
 from budgetbandits.problems.laws.table import BUILT_IN, LawTable, draw_from, stacked
 from budgetbandits.problems.laws.truncated_gaussian import TruncatedGaussian, truncated_gaussian
+from budgetbandits.problems.several import Drawn, means_of, ranges_of, rewards_of
 from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.laws import compiled
 from budgetbandits.simulation.engine.world import NO_ARM, Outcomes, World
 
-__all__ = ["Batch", "Charged", "Game", "Gaussians", "Laws", "Make", "Results", "batch_of", "outcomes_in", "results_for"]
+__all__ = ["Batch", "Charged", "Gaussians", "Laws", "Make", "Results", "batch_of", "outcomes_in", "results_for"]
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,6 @@ class Gaussians(Laws):
 
 Make = Callable[[tuple[int, ...], Any], Any]
 """Makes an array of a shape and a type, here or on a GPU."""
-
-
-class Game(NamedTuple):
-    """What a run is played on: the problem, and what there is to spend."""
-
-    tables: Tables
-    bill: PriceList
 
 
 class Charged(NamedTuple):
@@ -189,24 +183,23 @@ def is_surely_drawn(number: float, budget: float, price: float, cheapest: float)
     return number * (repeats + price / cheapest + 1.0) < repeats
 
 
-def batch_of(games: Sequence[Game], marks: Floats, seed: int, first_run: int) -> Batch:
-    """Return what runs are played on; if it is the same for all, once."""
-    rows = games[:1] if all(game.tables is games[0].tables for game in games) else games
-    rewards = compiled(stacked([game.tables.rewards for game in rows]))
+def batch_of(
+    tables: Sequence[Tables], bills: Sequence[PriceList], marks: Floats, seed: int, runs: Sequence[int]
+) -> Batch:
+    """Return what some runs are played on, that follow one another: a problem for each, or one that serves all."""
+    rewards, times = compiled(rewards_of(tables)), len(runs) // len(tables)
     return Batch(
-        prices=np.array([game.bill.prices for game in rows]),
-        means=np.array([game.tables.means for game in rows]),
+        prices=prices_of(bills),
+        means=means_of(tables),
         rewards=rewards,
         laws=Gaussians() if np.all(rewards.kinds == BUILT_IN.index(TruncatedGaussian)) else Laws(),
-        budgets=np.array([game.bill.unit.pair(game.bill.budget) for game in games]),
-        ranges=np.column_stack(
-            [[game.tables.reward_low for game in games], [game.tables.reward_high for game in games]]
-        ),
-        marks=marks,
+        budgets=np.repeat(np.array(of_each(bills, lambda bill: bill.unit.pair(bill.budget))), times, axis=0),
+        ranges=np.repeat(ranges_of(tables), times, axis=0),
+        marks=np.repeat(marks, times, axis=0),
         seed=seed,
-        first_run=first_run,
-        limits=_limits_of(rows),
-        charged=_charged_of(rows),
+        first_run=runs[0],
+        limits=_limits_of(tables),
+        charged=_charged_of(tables, bills),
     )
 
 
@@ -227,24 +220,25 @@ def batch_of_one(world: World) -> Batch:
     )
 
 
-def _limits_of(rows: Sequence[Game]) -> Counts | None:
-    limits = np.array([game.tables.limits for game in rows])
+def _limits_of(tables: Sequence[Tables]) -> Counts | None:
+    if isinstance(tables, Drawn):
+        limits = np.tile(tables.like.limits, (len(tables), 1))
+    else:
+        limits = np.array([each.limits for each in tables])
     return limits if np.any(limits < UNLIMITED) else None
 
 
-def _charged_of(rows: Sequence[Game]) -> Charged | None:
-    charges = [game.tables.costs[0].charges for game in rows]
-    laws = [each.laws for each in charges if each is not None]
-    if not laws:
+def _charged_of(tables: Sequence[Tables], bills: Sequence[PriceList]) -> Charged | None:
+    if not tables[0].has_random_costs:
         return None
-    prices = np.array([game.bill.prices for game in rows])
-    least = np.array([game.bill.prices if game.bill.least is None else game.bill.least for game in rows])
+    laws = [each.costs[0].charges.laws for each in tables if each.costs[0].charges is not None]
+    prices, least = prices_of(bills), np.array([bill.prices if bill.least is None else bill.least for bill in bills])
     return Charged(
         least=least,
         lows=np.maximum(least, LEAST_SHARE * prices),
         laws=compiled(stacked(laws)),
-        grains=np.array([game.bill.unit.grain for game in rows]),
-        are_decimal=np.array([int(game.bill.unit.base == 10) for game in rows]),
+        grains=np.array(of_each(bills, lambda bill: bill.unit.grain)),
+        are_decimal=np.array(of_each(bills, lambda bill: int(bill.unit.base == 10))),
     )
 
 

@@ -1,26 +1,18 @@
 """Which compiled function plays which policy, and with which arguments."""
 
-import contextlib
 import functools
 import itertools
-import logging
-import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, TypeGuard
 
 import numba
 import numpy as np
-from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
-from budgetbandits.core.garbage import not_collecting
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.resources import Bill
-from budgetbandits.core.specs import Spec, classes_of
-from budgetbandits.errors import SlowPolicyWarning
+from budgetbandits.core.specs import Spec
 from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
 from budgetbandits.policies.indices import UCB1, Index
 from budgetbandits.policies.knapsack import SETS_MOST, best_counts, many_unbounded_counts
@@ -40,14 +32,9 @@ from budgetbandits.problems.optima import Solver
 from budgetbandits.problems.paper import fill_instances
 from budgetbandits.problems.tables import Tables, is_plain
 from budgetbandits.simulation.engine.batch import Batch, Laws, batch_of_one, outcomes_in, results_for
+from budgetbandits.simulation.engine.calls import SteadyCall
 from budgetbandits.simulation.engine.ceilings import play_ceilings
-from budgetbandits.simulation.engine.compiler import (
-    are_importable,
-    arose_in_compiler,
-    compile_entry,
-    reason_of,
-    shortened,
-)
+from budgetbandits.simulation.engine.compiler import compile_entry
 from budgetbandits.simulation.engine.few import play_few
 from budgetbandits.simulation.engine.late import play_late
 from budgetbandits.simulation.engine.laws import laws_in
@@ -68,13 +55,9 @@ from budgetbandits.simulation.engine.world import (
 )
 
 __all__ = [
-    "COMPILE_TIME",
-    "SteadyCall",
-    "call",
     "filler_for",
     "is_led",
     "is_short",
-    "numbered",
     "play_in_turn",
     "play_run",
     "play_runs",
@@ -86,13 +69,7 @@ __all__ = [
 ]
 
 
-COMPILE_TIME: Final = "5 to 60 seconds"
-"""How long a policy takes to compile; the documentation says the same."""
-
 _EVERYTHING: Final = Everything()
-_place: Final[ContextVar[str]] = ContextVar("place", default="")  # which of several policies is played
-_log: Final = logging.getLogger("budgetbandits")
-_NAME_LONGEST: Final = 200  # letters of what is compiled, in a log or a warning
 _AS_MANY_ARMS: Final = 20  # take as much time in Python as a knapsack does without any
 _ARMS_TO_COMPILE: Final = 300_000  # in all knapsacks: in Python they take a second, each time
 _ARMS_TO_FILL: Final = 100_000  # take NumPy a twentieth of a second, each time
@@ -287,9 +264,7 @@ def solver_for(knapsacks: int, limits: Counts) -> Solver:
 
 def solve_compiled(values: Floats, costs: Floats, budget: float, limits: Counts) -> tuple[Counts, float]:
     """Solve a knapsack as `best_counts` does, compiled."""
-    solution: tuple[Counts, float] = call(
-        best_counts, (), usual(values), usual(costs), budget, usual_counts(limits), SETS_MOST
-    )
+    solution: tuple[Counts, float] = _bounded(usual(values), usual(costs), budget, usual_counts(limits), SETS_MOST)
     return solution
 
 
@@ -319,113 +294,6 @@ def _is_on_disk() -> bool:
         return entry._cache.load_overload(types, entry.targetctx) is not None
 
 
-def call(function: Callable[..., Any], specs: tuple[Spec, ...], *arguments: Any) -> Any:
-    """Call a registered function compiled, or as it is if one of the specs cannot be compiled."""
-    classes = frozenset(cls for spec in specs for cls in classes_of(spec))
-    if classes in _slow:
-        return function(*arguments)
-    entry: Any = compile_entry(function, classes)
-    if entry.signatures:
-        return entry(*arguments)
-    # The default memory is not worth mentioning.
-    what = " and ".join(repr(spec) for spec in specs if spec != _EVERYTHING) or function.__name__
-    what = shortened(what, _NAME_LONGEST)
-    # One thread compiles for all.
-    with _compiling:
-        if classes in _slow:
-            return function(*arguments)
-        try:
-            with _announcement(what, is_kept=are_importable(classes)), not_collecting():
-                return entry(*arguments)
-        except Exception as error:
-            if not arose_in_compiler(error):
-                raise
-            _slow.add(classes)
-            warnings.warn(
-                f"{what} cannot be compiled and runs in plain Python, a hundred times slower: {reason_of(error)}",
-                SlowPolicyWarning,
-                stacklevel=2,
-            )
-    return function(*arguments)
-
-
-_compiling = threading.RLock()
-
-
-@contextlib.contextmanager
-def numbered(number: int, total: int) -> Iterator[None]:
-    """Let what is compiled meanwhile be announced as for one of several policies; a single one has no number."""
-    if total == 1:
-        yield
-        return
-    token = _place.set(f" (policy {number} of {total})")
-    try:
-        yield
-    finally:
-        _place.reset(token)
-
-
-class SteadyCall:
-    """Calls a registered function whose arguments have the same types each time.
-
-    Numba checks the types of all arguments at each call, which for a tournament takes a hundred times longer than the
-    call itself. So they are looked at once here, and the machine code for them is called directly from then on.
-    """
-
-    def __init__(self, function: Callable[..., Any], *specs: Spec) -> None:
-        self._function = function
-        self._specs = specs
-        self._machine_code: Callable[..., Any] | None = None
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the function."""
-        if self._machine_code is None:
-            self._machine_code = self._found(arguments)
-        if self._machine_code is None:  # there is none yet
-            return call(self._function, self._specs, *arguments)
-        return self._machine_code(*arguments)
-
-    def _found(self, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
-        classes = frozenset(cls for spec in self._specs for cls in classes_of(spec))
-        if classes in _slow:
-            return self._function
-        entry: Any = compile_entry(self._function, classes)
-        if not entry.signatures:
-            return None
-        overload = entry.overloads.get(tuple(map(numba.typeof, arguments)))
-        return None if overload is None else overload.entry_point
-
-
-_slow: set[frozenset[type[Spec]]] = set()
+_bounded: Final = SteadyCall(best_counts)
 _unbounded: Final = SteadyCall(many_unbounded_counts)
 _filler: Final = SteadyCall(fill_instances)
-
-
-@contextlib.contextmanager
-def _announcement(what: str, *, is_kept: bool) -> Iterator[None]:
-    """Log what is compiled and how long that takes, before it begins; code found on disk is not announced.
-
-    It is logged as a warning, which Python prints by default on a terminal and in a notebook: a program that stops for
-    half a minute has to say why. Programs that configure logging get it in their log, and can silence it.
-    """
-    with event.install_listener("numba:compile", _Announcer(what, is_kept)):
-        yield
-
-
-class _Announcer(event.Listener):
-    """Logs one line for a whole compilation, though Numba compiles one function after the other."""
-
-    def __init__(self, what: str, is_kept: bool) -> None:
-        self._what = what
-        self._when = (
-            "the first time only" if is_kept else "in every process, since a script or notebook cannot be cached"
-        )
-        self._is_said = False
-
-    def on_start(self, event: Any) -> None:
-        if not self._is_said:
-            _log.warning("budgetbandits compiles %s%s: %s, %s", self._what, _place.get(), COMPILE_TIME, self._when)
-        self._is_said = True
-
-    def on_end(self, event: Any) -> None:
-        pass

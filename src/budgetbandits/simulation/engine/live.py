@@ -16,7 +16,7 @@ from budgetbandits.policies.indices import LinearIndex, ScalarIndex
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
 from budgetbandits.policies.promises import is_tournament
 from budgetbandits.policies.state import Arms, Now
-from budgetbandits.simulation.engine.dispatch import SteadyCall, call
+from budgetbandits.simulation.engine.calls import SteadyCall, call
 from budgetbandits.simulation.engine.lines import draw_leaf
 from budgetbandits.simulation.engine.tournament import (
     Tree,
