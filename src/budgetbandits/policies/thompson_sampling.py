@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
-from budgetbandits.core.compiled import kernel
+from budgetbandits.core.compiled import handed_on, kernel, kernel_method
 from budgetbandits.core.special import inverse_normal
 from budgetbandits.core.specs import require, require_flag
 from budgetbandits.core.streams import COIN, MIXTURE, POSTERIOR, uniform_pair
@@ -124,6 +124,7 @@ class PosteriorSampling(Policy):
         """Return the affordable arm with the densest draw or, with requests, one of the best mixture of draws."""
         return self.chosen(arms, now, now.requested, int(uniform * _BITS))
 
+    @handed_on
     def chosen(self, arms: Arms, now: Now, requested: Requested | None, key: int) -> int:
         """Return that arm; compiled, what `requested` rules out is left out."""
         if requested is not None:
@@ -149,6 +150,7 @@ class PosteriorSampling(Policy):
         share, _ = uniform_pair(key, MIXTURE, 0, 0, 0)
         return arm_in_mixture(values, allowance_for(arms, affordable, now, costs), affordable, len(arms.cost), share)
 
+    @kernel_method
     def drawn_mean(self, arm: Arm, now: Now, key: int, number: int) -> float:
         """Return a mean that an arm may have, in the units of the rewards."""
         if self.lazy and arm.pulls == 0:
@@ -156,6 +158,7 @@ class PosteriorSampling(Policy):
         a, b = self.shapes(arm, now)
         return unscaled(beta_draw(a, b, key, number), now)
 
+    @kernel_method
     def drawn_cost(self, arm: Arm, now: Now, key: int, number: int) -> float:
         """Return a mean cost that an arm may have, as a price; where it is known, just that."""
         if not is_random(arm) or (self.lazy and arm.pulls == 0):
