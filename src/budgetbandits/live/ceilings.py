@@ -17,6 +17,7 @@ from budgetbandits.policies.ceilings import (
     forget,
     forget_ended,
     hold_no_longer,
+    rule_out,
     surely_drawn,
     unknown,
 )
@@ -95,7 +96,7 @@ class LiveCeilings:
         forget(self._ceilings, arm)
         self._rival = math.inf
         if self._doubles is not None and self._doubles.is_double[arm]:
-            self._ceilings.most[arm], self._ceilings.ends[arm] = -math.inf, math.inf
+            rule_out(self._ceilings, arm)
 
     def _forget_all(self, now: Now) -> None:
         self._ceilings.most.fill(math.inf)

@@ -19,12 +19,14 @@ from budgetbandits.core.specs import is_packaged_throughout
 from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.policies.allowance import likely_costs
 from budgetbandits.policies.ceilings import (
+    forget,
     forget_ended,
     is_news,
     look_less_far,
     may_raise_untried,
     raised,
     renew,
+    rule_out,
     unknown,
     worth,
 )
@@ -369,7 +371,10 @@ class LiveMixtures:
         self._values[arm] = value
         self._found[arm], self._falls[arm] = value, math.nan
         self._requests_then[arm], self._money_then[arm] = self._requests_left, self._money_left
-        if self._has_clock:
+        if self._prices[arm] > now.budget_left:
+            rule_out(ceilings, arm)
+        elif self._has_clock:
+            forget(ceilings, arm)
             renew(policy, index, arms, now, ceilings, arm)
         else:  # its value does not rise while it is not pulled
             ceilings.most[arm] = raised(ceilings, arm, value, 1.0)

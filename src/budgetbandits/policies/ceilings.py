@@ -46,6 +46,7 @@ __all__ = [
     "may_raise_untried",
     "raised",
     "renew",
+    "rule_out",
     "surely_drawn",
     "unknown",
     "worth",
@@ -154,6 +155,12 @@ def hold_no_longer(now: Now, before: Now) -> bool:
 def forget(ceilings: Ceilings, arm: int) -> None:
     """Let a ceiling not be known any more."""
     ceilings.most[arm] = math.inf
+
+
+@kernel
+def rule_out(ceilings: Ceilings, arm: int) -> None:
+    """Let an arm be worth less than any other, for good or until it is forgotten."""
+    ceilings.most[arm], ceilings.ends[arm] = -math.inf, math.inf
 
 
 @kernel
@@ -271,9 +278,12 @@ def better_of(
     most: float,
 ) -> tuple[int, float]:
     """Return the better one of the best arm so far, with its value, and another whose ceiling reaches that value."""
-    if ceilings.has_clock or arms.cost[arm] > now.budget_left:
+    if arms.cost[arm] > now.budget_left:
+        rule_out(ceilings, arm)
+        return best, most
+    if ceilings.has_clock:
         renew(policy, index, arms, now, ceilings, arm)
-        if ceilings.most[arm] < most or arms.cost[arm] > now.budget_left:
+        if ceilings.most[arm] < most:
             return best, most
     value = density(policy, index, arms, arm, now, ceilings)
     if not ceilings.has_clock:
@@ -286,15 +296,14 @@ def better_of(
 
 @kernel
 def renew(policy: IndexPolicy, index: ScalarIndex, arms: Arms, now: Now, ceilings: Ceilings, arm: int) -> None:
-    """Find the ceiling of an arm anew."""
-    if arms.cost[arm] > now.budget_left:
-        ceilings.most[arm], ceilings.ends[arm] = -math.inf, math.inf
-        return
+    """Find the ceiling of an arm anew, unless that would look as far ahead as the one that there is."""
     span = ceilings.spans[arm]
     while span * _SHARE < now.pull:
         span *= 2
     # Multiples of powers of two: so many ceilings end together, and it is seldom looked which ones do.
     later = now._replace(pull=float((int(now.pull) | (span - 1)) + 1))
+    if ceilings.most[arm] < math.inf and ceilings.ends[arm] == later.pull:
+        return
     ceilings.most[arm] = raised(ceilings, arm, worth(policy, index, arms, arm, later) / ceilings.weights[arm], 1.0)
     ceilings.spans[arm], ceilings.ends[arm] = span, later.pull
     ceilings.due[0] = min(ceilings.due[0], later.pull)
