@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
 from budgetbandits.core.specs import require
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.base import Policy
@@ -79,12 +79,14 @@ class UCBBwK(Policy):
     def __post_init__(self) -> None:
         require(self.w, "w", "it must be greater than 0 and finite; 1 is usual, less explores less", above=0)
 
+    @kernel_method
     def upper(self, arm: Arm, now: Now, rate: float) -> float:
         """Return min(m + 2 rad(m), 1), in the units of the rewards."""
         mean = scaled_mean(arm, now) * arm.told / (arm.told + 1.0)
         span = now.reward_high - now.reward_low
         return now.reward_low + span * min(mean + 2.0 * radius(mean, rate), 1.0)
 
+    @kernel_method
     def lower(self, arm: Arm, now: Now, rate: float) -> float:
         """Return the mean cost less 2 rad, as a price."""
         mean = arm.mean_cost / max(now.cost_high, _TINY) * arm.told / (arm.told + 1.0)
@@ -122,6 +124,7 @@ class UCBBwK(Policy):
         budgets = kept * ahead * resources.budgets
         return allowance._replace(budget=float(budgets[0]), further=rationed(allowance.further, budgets[1:]))
 
+    @handed_on
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return an arm of the best mixture or, without requests, the densest."""
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
@@ -181,6 +184,7 @@ class PrimalDualBwK(Policy):
     def __post_init__(self) -> None:
         require(self.w, "w", "it must be greater than 0 and finite; 1 is usual, less explores less", above=0)
 
+    @handed_on
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the affordable arm that brings most for what it uses."""
         fresh = first_fresh(arms.pulls, arms.cost, now.budget_left)
@@ -289,6 +293,7 @@ class Pacer(Policy):
         require(self.most, "most", "it must be greater than 0 and finite; 5 is usual", above=0)
         require(self.w, "w", "it must be 0 or more, and finite; 0.1 is usual, more explores longer", at_least=0)
 
+    @handed_on
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the affordable arm with the best upper bound less the price of its cost."""
         fresh = first_fresh(arms.pulls, arms.cost, now.budget_left)
