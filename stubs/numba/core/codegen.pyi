@@ -1,7 +1,6 @@
 from typing import Any
 
 class JITCodeLibrary:
-    _codegen: Any
     _finalized: bool
     def __init__(self, codegen: Any, name: str) -> None: ...
     def _optimize_final_module(self) -> None: ...

@@ -100,10 +100,6 @@ class _LinkedLibrary(JITCodeLibrary):
 
     is_optimised = True
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        # Of the passes over single functions nothing is left to do for those over all that is linked.
-        ll_module.data_layout = self._codegen._data_layout
-
     def _optimize_final_module(self) -> None:
         if self.is_optimised:
             super()._optimize_final_module()
