@@ -21,9 +21,9 @@ Source = Problem | Family
 """What is played: one problem, or another of its family in each run."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
-    """Everything that decides the result."""
+    """Everything that decides the result. A plan is equal to itself alone: what is known of it is kept beside it."""
 
     source: Source
     policies: tuple[tuple[str, Policy], ...]

@@ -5,6 +5,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from budgetbandits.errors import PolicyError
 from budgetbandits.policies import Policy
 from budgetbandits.problems.laws.table import has_dear_laws
 from budgetbandits.problems.optima import Requests
+from budgetbandits.problems.problem import Problem
 from budgetbandits.problems.several import (
     Drawn,
     alike,
@@ -135,8 +137,7 @@ def _play_alike(
 
     if tables[0] is tables[-1]:
         tables = tables[:1]  # one problem stands for all
-    counts = plan.requests or (None,) * len(plan.budgets)
-    stakes = [_stake(plan, tables, budget, count) for budget, count in zip(plan.budgets, counts, strict=True)]
+    stakes = _stakes(plan, tables)
     kept = kept_for(len(tables[0].means)) if is_kept else NOTHING_KEPT
     cells: list[dict[str, NDArray[Any]]] = []
     for number, (name, policy) in enumerate(plan.policies, start=1):
@@ -153,6 +154,22 @@ def _play_alike(
     # Sorted by run: a row of each cell, and then the next one of each.
     columns = {column: np.stack([cell[column] for cell in cells], axis=1) for column in cells[0]}
     return {column: array.reshape(-1, *array.shape[2:]) for column, array in columns.items()}
+
+
+_stakes_of_all: Final[WeakKeyDictionary[Plan, list[Stake]]] = WeakKeyDictionary()
+"""The stakes of plans with one problem for all runs: exact prices and an optimum are found once, not in each batch."""
+
+
+def _stakes(plan: Plan, tables: Sequence[Tables]) -> list[Stake]:
+    """Return what problems are played for, with each budget."""
+    known = _stakes_of_all.get(plan)
+    if known is not None:
+        return known
+    counts = plan.requests or (None,) * len(plan.budgets)
+    stakes = [_stake(plan, tables, budget, count) for budget, count in zip(plan.budgets, counts, strict=True)]
+    if isinstance(plan.source, Problem):
+        _stakes_of_all[plan] = stakes
+    return stakes
 
 
 def _stake(plan: Plan, tables: Sequence[Tables], budget: Amounts, count: int | None) -> Stake:
