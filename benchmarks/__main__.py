@@ -18,7 +18,7 @@ from benchmarks.campaigns import campaigns, long_journal
 from benchmarks.cuda import cuda
 from benchmarks.numpy_policies import NumpyFractionalKube, NumpyKube
 from budgetbandits.core.registry import Definition
-from budgetbandits.simulation import simulate as simulation
+from budgetbandits.simulation import this_machine
 from budgetbandits.studies.leaderboard.suite import read_suite
 
 LITERAL = 1 / 40
@@ -223,7 +223,7 @@ def run_time(
     policy: bb.Policy, family: bb.families.Family, budget: float, runs: int, together: int | None = None
 ) -> float:
     """Return the CPU time of a run among many, of which so many are played together at most."""
-    with mock.patch.object(simulation, "_RUNS_PER_BATCH", together or simulation._RUNS_PER_BATCH):
+    with mock.patch.object(this_machine, "_RUNS_PER_BATCH", together or this_machine._RUNS_PER_BATCH):
 
         def work() -> None:
             bb.simulate(family, policy, budget, runs=runs, seed=1, workers=1, progress=False)

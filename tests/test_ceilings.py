@@ -17,7 +17,7 @@ from budgetbandits.policies import Arm, Arms, Now
 from budgetbandits.policies.memories import Everything
 from budgetbandits.policies.promises import has_ceilings, has_clock, has_floor
 from budgetbandits.policies.state import arm_of
-from budgetbandits.simulation import simulate
+from budgetbandits.simulation import this_machine
 from budgetbandits.simulation.engine.batch import batch_of, batch_of_one
 from budgetbandits.simulation.engine.calls import call
 from budgetbandits.simulation.engine.ceilings import play_ceilings
@@ -223,7 +223,7 @@ CHANGING = bb.Problem([1, 2], [bb.laws.Switching([(1, bb.Bernoulli(0.2)), (31, b
 )
 def test_rows_are_the_same_in_one_call_and_one_by_one(source: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def rows(together: int) -> bb.Runs:
-        monkeypatch.setattr(simulate, "_RUNS_PER_BATCH", together)
+        monkeypatch.setattr(this_machine, "_RUNS_PER_BATCH", together)
         terms: Any = {"arm_pulls": True, "trace": 4, "workers": 1, "exact_optimum": False}
         return bb.simulate(source, bb.recommended(), [20, 300], runs=20, seed=3, first_run=5, **terms)
 
@@ -355,7 +355,7 @@ def test_the_run_that_fails_is_named_also_among_several(monkeypatch: pytest.Monk
     policy = bb.IndexPolicy(Odd(unsure_after=30, doubts=0.001), bb.oracles.Fractional())
     messages = set()
     for together in (1, 8):
-        monkeypatch.setattr(simulate, "_RUNS_PER_BATCH", together)
+        monkeypatch.setattr(this_machine, "_RUNS_PER_BATCH", together)
         with pytest.raises(PolicyError, match="failed in run 4:") as failed:
             bb.simulate(bb.paper_family("moderate", 10), policy, 75, 5, 1, first_run=1, workers=1, exact_optimum=False)
         messages.add(str(failed.value))

@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster
 
 import budgetbandits as bb
 from budgetbandits.cli import main
-from budgetbandits.errors import InvalidInput
+from budgetbandits.errors import InvalidInput, NotInstalled
 from budgetbandits.studies.imports import import_files
 from shared_policies import KUBE, WITH_A_PLAN
 
@@ -68,6 +68,50 @@ def test_the_reproduction_is_the_same(cluster: LocalCluster, tmp_path: Path) -> 
         assert main(["reproduce", "--out", out, "--runs", "3", "--arms", "10", *options, *engine]) == 0
     here, there = ((tmp_path / name / "regret.csv").read_bytes() for name in ("here", "there"))
     assert here == there
+
+
+@pytest.fixture
+def cards(cluster: LocalCluster) -> Iterator[str]:
+    """Let each worker of the cluster have a GPU, made of threads, and play nothing else; return the address."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and Python 3.11 have it in the lock")
+
+    def let_threads_be_the_gpu() -> None:
+        import gpu_of_threads
+
+        gpu_of_threads.let_threads_be_the_gpu(lambda *what: mock.patch.object(*what).start())
+        mock.patch("budgetbandits.simulation.rows._play", side_effect=AssertionError("a core was to play")).start()
+
+    with closing(Client(cluster)) as client:
+        client.run(let_threads_be_the_gpu)
+        yield cluster.scheduler_address.removeprefix("tcp://")
+        client.run(mock.patch.stopall)
+
+
+def test_the_gpus_of_a_cluster_play_the_rows_of_cores(cards: str) -> None:
+    played: list[int] = []
+    here, there = (
+        bb.simulate(
+            bb.paper_family("moderate", arms=3),
+            {"lines": bb.fractional_kube(0.3), "alone": WITH_A_PLAN},
+            [20, 40],
+            runs=3,
+            first_run=2,
+            seed=7,
+            arm_pulls=True,
+            engine=engine,
+            progress=played.append if engine else False,
+        )
+        for engine in (None, f"cuda+dask://{cards}")
+    )
+    assert [*map(repr, there.rows())] == [*map(repr, here.rows())]
+    assert sum(played) == 3
+
+
+def test_a_worker_without_a_gpu_says_who_it_is(cluster: LocalCluster) -> None:
+    address = cluster.scheduler_address.removeprefix("tcp://")
+    without = "CUDA finds no GPU here|numba_cuda is not installed"
+    with pytest.raises((InvalidInput, NotInstalled), match=rf"on the worker tcp://[\d.:]+: ({without})"):
+        rows(3, engine=f"cuda+dask://{address}")
 
 
 @pytest.mark.filterwarnings("ignore::budgetbandits.errors.SlowLawWarning")

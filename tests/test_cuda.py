@@ -29,9 +29,9 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: Linux and
 from numba import cuda
 
 import budgetbandits.simulation.on_gpu as on_gpu
-from budgetbandits.simulation.engine.batch import Batch, Results, results_for
-from budgetbandits.simulation.engine.cuda import alone, batches, clocks, gpu, lines, registration, scalar, warp
-from warp_of_threads import CudaOfThreads, launch
+from budgetbandits.simulation.engine.batch import results_for
+from budgetbandits.simulation.engine.cuda import alone, batches, clocks, gpu, registration
+from gpu_of_threads import let_threads_be_the_gpu
 
 TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
 UNLIKE = bb.Problem([0.1, 5, 5], [bb.Bernoulli(0.5)] * 3)
@@ -60,29 +60,10 @@ class LimitedOtherwise:
 GREEDY_RATIO = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB()), bb.oracles.DensityGreedy())
 
 
-def played_by_threads(kernel: batches.Kernel, batch: Batch) -> Results:
-    results = results_for(np.zeros, batch)
-    notes = kernel.notes(np.zeros, *results.pulls.shape)
-    launch(kernel.function, len(batch.budgets), *kernel.policy, batch, results, *notes)
-    return results
-
-
-def played_alone_by_threads(policy: bb.Policy, memory: Memory, worlds: World, stack: int) -> Outcomes:
-    outcomes = alone.outcomes_for(np.zeros, worlds)
-    launch(alone.player_with(stack), 1, policy, memory, worlds, outcomes)
-    return outcomes
-
-
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let threads be the GPU, and play in plain Python by the scan of all arms what is played on the CPU."""
-    for module in (alone, lines, scalar, warp):
-        monkeypatch.setattr(module, "cuda", CudaOfThreads())
-    monkeypatch.setattr(on_gpu, "check_gpu", lambda: None)
-    monkeypatch.setattr(on_gpu, "bytes_free", lambda: 10**9)
-    monkeypatch.setattr(on_gpu, "bytes_of_stacks", lambda stack: 10_000 * stack)
-    monkeypatch.setattr(on_gpu, "play_by_warps", played_by_threads)
-    monkeypatch.setattr(on_gpu, "play_alone", played_alone_by_threads)
+    let_threads_be_the_gpu(monkeypatch.setattr)
     monkeypatch.setattr(
         engine, "play_runs", lambda policy, worlds, *_: (play_any(*parts_of(policy), world) for world in worlds)
     )

@@ -295,7 +295,7 @@ def test_rows_do_not_depend_on_how_many_runs_are_played_together(monkeypatch: py
     options: dict[str, Any] = {"runs": 12, "arm_pulls": True, "trace": 3, "workers": 1}
     sources: list[bb.Problem | bb.families.Family] = [FAMILY, SeveralSizes(), FAMILY.problem(1, 0)]
     together = [bb.simulate(source, POLICIES, [50, "70.5"], **options) for source in sources]
-    monkeypatch.setattr("budgetbandits.simulation.simulate._RUNS_PER_BATCH", 1)
+    monkeypatch.setattr("budgetbandits.simulation.this_machine._RUNS_PER_BATCH", 1)
     for source, expected in zip(sources, together, strict=True):
         alone = bb.simulate(source, POLICIES, [50, "70.5"], **options)
         assert alone.column_names == expected.column_names
@@ -329,7 +329,7 @@ def test_ctrl_c_ends_a_simulation_and_keeps_what_was_finished(
 
     play = functools.partial(bb.simulate, FAMILY, POLICIES["KUBE"], 300_000, seed=3)
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr("budgetbandits.simulation.simulate.wait", waited)
+        meanwhile.setattr("budgetbandits.simulation.this_machine.wait", waited)
         with pytest.raises(SimulationInterrupted, match=r"stopped after [1-9]\d* of 5000 runs") as stopped:
             play(runs=5000, progress=shown)
     kept = stopped.value.runs
@@ -353,7 +353,7 @@ def test_after_ctrl_c_no_further_policy_is_compiled_or_played(monkeypatch: pytes
         world.stop[0] = 1  # as Ctrl-C does
         return play_runs(policy, [world], batch, delay)
 
-    monkeypatch.setattr("budgetbandits.simulation.simulate.play_runs_of_plan", noted)
+    monkeypatch.setattr("budgetbandits.simulation.this_machine.play_runs_of_plan", noted)
     study(runs=1)
     monkeypatch.setattr("budgetbandits.simulation.engine.play_runs", interrupted)
     play_runs_of_plan(plans[0], range(1), np.zeros(1, np.int64))

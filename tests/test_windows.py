@@ -53,8 +53,8 @@ with bb.open_store(url, read_only=True) as looking:
 
 def test_a_simulation_counts_cores_and_memory_as_far_as_it_can() -> None:
     program = """
-from budgetbandits.simulation import simulate
-print(simulate.worker_count(None) == os.cpu_count(), simulate._memory_available())
+from budgetbandits.simulation import simulate, this_machine
+print(this_machine.worker_count(None) == os.cpu_count(), simulate._memory_available())
 """
     assert run(program).split() == ["True", "inf"]
 

@@ -88,8 +88,8 @@ def add_machine_options(parser: Any) -> None:
     group.add_argument("--workers", type=int, metavar="N", help="threads (default: one for each core)")
     group.add_argument(
         "--engine",
-        metavar="cuda|dask://HOST:PORT",
-        help="this machine's GPU, or a Dask cluster (default: this machine's cores)",
+        metavar="cuda|[cuda+]dask://HOST:PORT",
+        help="this machine's GPU, or a Dask cluster, cores or GPUs (default: this machine's cores)",
     )
     group.add_argument("--no-progress", action="store_true", help="show no bar with the time left")
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from budgetbandits.simulation.engine.kept import Kept
     from budgetbandits.simulation.engine.world import Outcome, Outcomes
 
-__all__ = ["Batch", "Played", "even_marks", "joined", "play_runs_of_plan", "shown_budget"]
+__all__ = ["Batch", "Played", "even_marks", "in_order", "play_runs_of_plan", "shown_budget"]
 
 _LONG: Final = 1000.0  # pulls of the dearest arm: runs in which draws are kept have a budget for as many
 
@@ -387,6 +387,12 @@ def _regret_of_requests(bill: Bill, tables: Tables, requests: Requests, passed: 
         for number in passed.tolist()
     ]
     return np.array(optima) - earned
+
+
+def in_order(batches: Iterable[Batch]) -> dict[str, NDArray[Any]]:
+    """Return the rows of all batches, by the numbers of the runs."""
+    ordered = sorted((batch for batch in batches if batch.runs), key=lambda batch: batch.runs[0])
+    return joined([batch.columns for batch in ordered])
 
 
 def joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

@@ -1,49 +1,36 @@
-"""Many runs of many policies, on this machine's cores or on a cluster.
+"""Many runs of many policies, on this machine or on a cluster.
 
 Every row of the result is a function of the problem, the policy, the budget, the seed and the run alone. So it does not
 depend on the number of workers, on how the work is cut, on the engine, or on what else was asked for; and since the
 n-th reward of an arm in a run is the same for every policy, differences between policies are paired.
 """
 
-import contextlib
-import contextvars
-import functools
-import importlib
 import math
-import os
-import pickle
-import time
 import warnings
 from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from budgetbandits.core.checks import check_whole
-from budgetbandits.core.garbage import not_collecting
 from budgetbandits.core.optional import require
 from budgetbandits.core.progress import Progress, advancing
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import InvalidInput, SimulationInterrupted, UnsettledOptimumWarning
 from budgetbandits.policies import Policy
+from budgetbandits.simulation.cluster import client_of, is_of_gpus, on_cluster
 from budgetbandits.simulation.plan import Plan, Source, check_budgets, plan_of
-from budgetbandits.simulation.rows import Batch, Played, joined, play_runs_of_plan
+from budgetbandits.simulation.rows import Batch, in_order
 from budgetbandits.simulation.runs import COLUMNS, Runs
+from budgetbandits.simulation.this_machine import batch_most, on_gpu, on_threads, worker_count
 
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["simulate", "worker_count"]
+__all__ = ["simulate"]
 
 _BYTES_PER_ARM: Final = 400  # of a run in progress
 _BYTES_PER_ROW: Final = 1000  # as Python numbers, before they become columns
-_RUNS_PER_TASK: Final = 16  # of a cluster, at most
-_RUNS_PER_BATCH: Final = 1024  # of a thread, at most: progress is shown after each
-_ARMS_PER_BATCH: Final = 50_000  # in all problems of a batch, if it has more than one
-_BATCH_SECONDS: Final = 0.05  # a batch that took less is followed by one that is four times as large
 
 
 def simulate(
@@ -87,6 +74,7 @@ def simulate(
     engine
         None for this machine's cores; "cuda" for its GPU, which plays many runs at a time (what it cannot play is
         played on the cores, and said); or a Dask cluster: its address as "dask://host:port", or a `distributed.Client`.
+        "cuda+dask://host:port" plays on a GPU of each of the cluster's workers.
     arm_pulls
         Whether to keep the number of pulls of each arm.
     trace
@@ -144,116 +132,11 @@ def simulate(
     _check_memory(plan, worker_count(workers))
     check_budgets(plan)
     if engine is None:
-        return _collect(plan, _on_threads(plan, worker_count(workers)), progress)
+        return _collect(plan, on_threads(plan, worker_count(workers)), progress)
     if isinstance(engine, str) and engine == "cuda":
-        return _collect(plan, _on_gpu(plan, worker_count(workers)), progress)
-    with _client(engine) as client:
-        return _collect(plan, _on_cluster(plan, client), progress)
-
-
-# Workers
-
-
-def worker_count(workers: int | None) -> int:
-    """Return the number of threads: so many as were asked for, or one for each core."""
-    if workers is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if check_whole(workers, "workers", 16) == 0:
-        raise InvalidInput("workers is 0: give at least one, or None for one on each core")
-    return workers
-
-
-def _on_threads(plan: Plan, workers: int, played: Played | None = None) -> Generator[Batch, None, None]:
-    stop = np.zeros(1, np.int64)
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="budgetbandits")
-
-    def timed(runs: range) -> tuple[Batch, float]:
-        begin = time.perf_counter()
-        return play_runs_of_plan(plan, runs, stop, played), time.perf_counter() - begin
-
-    def submit(runs: range) -> "Future[tuple[Batch, float]]":
-        # With what is set for the caller's thread, such as the number of the policy that is compiled.
-        return pool.submit(contextvars.copy_context().run, timed, runs)
-
-    try:
-        # Not all at once: nothing would be heard of them for long. In the end, all workers should have something to do.
-        waiting, size, largest = plan.runs, 1, _batch_most(plan.arms)
-        under_way: set[Future[tuple[Batch, float]]] = set()
-        while waiting or under_way:
-            while waiting and len(under_way) < 2 * workers:
-                share = min(size, max(size // 4, len(waiting) // (2 * workers), 1))
-                under_way.add(submit(waiting[:share]))
-                waiting = waiting[share:]
-            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-            for future in done:
-                batch, seconds = future.result()
-                if seconds < _BATCH_SECONDS and len(batch.runs) == size:
-                    size = min(4 * size, largest)
-                yield batch
-    finally:
-        stop[0] = 1
-        pool.shutdown(cancel_futures=True)
-
-
-def _on_gpu(plan: Plan, workers: int) -> Generator[Batch, None, None]:
-    """Play as many runs at a time as the GPU takes, and make their rows on this machine's cores."""
-    require("cuda")
-    from budgetbandits.simulation.on_gpu import play_in_batches
-
-    cells = len(plan.policies) * len(plan.budgets)
-    for played in play_in_batches(plan):
-        part = replace(plan, runs=played.runs)
-        if len(played.outcomes) < cells or plan.exact_optimum:
-            yield from _on_threads(part, workers, played)
-        else:
-            # To make rows is Python's work: threads would only wait for each other.
-            with not_collecting():
-                batch = play_runs_of_plan(part, part.runs, np.zeros(1, np.int64), played)
-            yield batch
-
-
-@contextlib.contextmanager
-def _client(engine: "str | Client") -> "Generator[Client, None, None]":
-    """Give the client of a cluster; one that was opened here is closed afterwards."""
-    require("cluster")
-    from distributed import Client
-
-    if isinstance(engine, Client):
-        yield engine
-        return
-    if not isinstance(engine, str) or not engine.startswith("dask://"):
-        raise InvalidInput(f"engine is {engine!r}: give 'cuda', 'dask://host:port', a distributed.Client, or None")
-    address = engine.removeprefix("dask://")
-    try:
-        client = Client(f"tcp://{address}", timeout=10)
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"engine is {engine!r}, and no Dask scheduler answers there: {error}") from error
-    try:
-        yield client
-    finally:
-        client.close()
-
-
-def _on_cluster(plan: Plan, client: "Client") -> Generator[Batch, None, None]:
-    from distributed import as_completed
-
-    size = max(1, min(_RUNS_PER_TASK, len(plan.runs) // (4 * max(1, sum(client.nthreads().values())))))
-    chunks = [plan.runs[i : i + size] for i in range(0, len(plan.runs), size)]
-    # Dask packs with plain pickle first, and a worker that cannot import a user's file would be lost for good.
-    packed = importlib.import_module("cloudpickle").dumps(plan)
-    # A task lost with its worker is played again elsewhere, and comes out the same.
-    futures = client.map(functools.partial(play_chunk, packed), chunks, pure=False, retries=3)
-    try:
-        for _, batch in as_completed(futures, with_results=True):
-            yield batch
-    finally:
-        client.cancel(futures)
-
-
-def play_chunk(packed: bytes, runs: range) -> Batch:
-    """Play some runs of a packed plan: the task of a cluster's worker."""
-    plan: Plan = pickle.loads(packed)
-    return play_runs_of_plan(plan, runs, np.zeros(1, np.int64))
+        return _collect(plan, on_gpu(plan, worker_count(workers)), progress)
+    with client_of(engine) as client:
+        return _collect(plan, on_cluster(plan, client, is_of_gpus(engine)), progress)
 
 
 # Gathering
@@ -292,10 +175,9 @@ def _warn_of_gaps(runs: Runs) -> None:
 
 
 def _runs(plan: Plan, batches: list[Batch]) -> Runs:
-    ordered = sorted((batch for batch in batches if batch.runs), key=lambda batch: batch.runs[0])
     asked = (*(["requests"] if plan.requests else []), *(["declined"] if plan.skip else []))
     late = ("batch", "delay") if plan.is_late else ()
-    columns = joined([batch.columns for batch in ordered]) or {name: np.array([]) for name in (*COLUMNS, *asked, *late)}
+    columns = in_order(batches) or {name: np.array([]) for name in (*COLUMNS, *asked, *late)}
     return Runs(columns, dict(plan.policies), plan.seed, plan.source)
 
 
@@ -303,7 +185,7 @@ def _check_memory(plan: Plan, workers: int) -> None:
     arms = plan.arms
     rows = len(plan.runs) * len(plan.policies) * len(plan.budgets)
     per_row = _BYTES_PER_ROW + (8 * arms if plan.arm_pulls else 0) + (24 if plan.requests else 16) * plan.trace
-    needed = 2 * rows * per_row + workers * min(len(plan.runs), _batch_most(arms)) * arms * _BYTES_PER_ARM
+    needed = 2 * rows * per_row + workers * min(len(plan.runs), batch_most(arms)) * arms * _BYTES_PER_ARM
     available = _memory_available()
     if needed > available:
         raise InvalidInput(
@@ -311,11 +193,6 @@ def _check_memory(plan: Plan, workers: int) -> None:
             f"{needed / 2**30:.3g} GiB, and {available / 2**30:.3g} GiB are free: simulate fewer runs at a time "
             "(first_run adds more later), or leave out arm_pulls and trace"
         )
-
-
-def _batch_most(arms: int) -> int:
-    """Return how many runs are played in one batch at most."""
-    return max(1, min(_RUNS_PER_BATCH, _ARMS_PER_BATCH // arms))
 
 
 def _memory_available() -> float:

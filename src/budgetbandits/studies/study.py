@@ -24,7 +24,8 @@ from budgetbandits.problems.families import Shuffled
 from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.simulation.runs import Runs
-from budgetbandits.simulation.simulate import simulate, worker_count
+from budgetbandits.simulation.simulate import simulate
+from budgetbandits.simulation.this_machine import worker_count
 from budgetbandits.studies.folder import Folder
 
 if TYPE_CHECKING:
