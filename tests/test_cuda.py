@@ -1,4 +1,4 @@
-"""Kernels without a GPU: played by a warp of threads they are the runs of the CPU, and they compile for a GPU."""
+"""Kernels play the runs of the CPU, on a GPU or by a warp of threads where there is none; and they compile for one."""
 
 import logging
 import re
@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.core.arrays import copy_into
 from budgetbandits.core.money import pay
+from budgetbandits.core.registry import Definition
 from budgetbandits.core.specs import Spec
 from budgetbandits.errors import InvalidInput, NotInstalled
 from budgetbandits.policies.index_policy import first_fresh
+from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Everything, Memory
-from budgetbandits.policies.state import Arm, Now
+from budgetbandits.policies.state import Arm, Arms, Now, arm_of
 from budgetbandits.simulation import engine
 from budgetbandits.simulation.engine.dispatch import parts_of
 from budgetbandits.simulation.engine.play import play_any
@@ -32,6 +35,7 @@ import budgetbandits.simulation.on_gpu as on_gpu
 from budgetbandits.simulation.engine.batch import results_for
 from budgetbandits.simulation.engine.cuda import alone, batches, clocks, gpu, registration
 from gpu_of_threads import let_threads_be_the_gpu
+from states import arms_of, now_of
 
 TIES = bb.Problem([1, 2, 2, 3], [bb.Bernoulli(p) for p in (0.2, 0.5, 0.5, 0.8)])
 UNLIKE = bb.Problem([0.1, 5, 5], [bb.Bernoulli(0.5)] * 3)
@@ -61,15 +65,31 @@ GREEDY_RATIO = bb.IndexPolicy(bb.indices.OptimisticRatio(bb.indices.OmegaUCB()),
 
 
 @pytest.fixture
-def threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let threads be the GPU, and play in plain Python by the scan of all arms what is played on the CPU."""
-    let_threads_be_the_gpu(monkeypatch.setattr)
+def a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let threads be the GPU where there is none, and play in Python by the scan of all arms what the CPU plays."""
+    if not cuda.is_available():
+        let_threads_be_the_gpu(monkeypatch.setattr)
     monkeypatch.setattr(
         engine, "play_runs", lambda policy, worlds, *_: (play_any(*parts_of(policy), world) for world in worlds)
     )
 
 
-@pytest.mark.usefixtures("threads")
+def assert_same(ours: bb.Runs, theirs: bb.Runs) -> None:
+    """Compare all rows: to the last bit, but for sums of a real GPU, whose logarithms are its own."""
+    assert ours.column_names == theirs.column_names
+    for name in ours.column_names:
+        is_sum = cuda.is_available() and theirs[name].dtype == np.float64
+        if is_sum:
+            np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-13, atol=1e-12, err_msg=name)
+        else:
+            np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+
+
+def assert_played_on_the_gpu(caplog: pytest.LogCaptureFixture) -> None:
+    assert "not on the GPU" not in caplog.text
+
+
+@pytest.mark.usefixtures("a_gpu")
 @pytest.mark.parametrize(
     ("source", "policy", "budget", "runs"),
     [
@@ -106,12 +126,11 @@ def test_a_kernel_plays_as_the_cpu_does(
         )
         for engine in ("cuda", None)
     )
-    for column in ("pulls", "reward", "expected_reward", "spent", "arm_pulls", "trace_spent", "trace_regret"):
-        assert np.array_equal(ours[column], theirs[column]), column
-    assert not caplog.records  # that the CPU has played it
+    assert_same(ours, theirs)
+    assert_played_on_the_gpu(caplog)
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("a_gpu")
 @pytest.mark.parametrize(
     ("source", "policy", "budget", "more"),
     [
@@ -133,11 +152,11 @@ def test_a_thread_plays_alone_as_the_cpu_does(
         bb.simulate(source, policy, budget, runs=2, first_run=3, seed=7, arm_pulls=True, workers=1, engine=each, **more)
         for each in ("cuda", None)
     )
-    assert [*map(repr, ours.rows())] == [*map(repr, theirs.rows())]
-    assert not caplog.records  # that the CPU has played it
+    assert_same(ours, theirs)
+    assert_played_on_the_gpu(caplog)
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("a_gpu")
 @pytest.mark.parametrize(
     ("source", "oracle"),
     [(TIES, bb.oracles.Fractional()), (LIMITED, bb.oracles.Fractional()), (LIMITED, bb.oracles.DensityGreedy())],
@@ -182,7 +201,7 @@ def test_runs_have_no_more_pulls_than_their_tables_have_clocks() -> None:
         assert clocks.most_pulls(stake.batch) == clocks.most_pulls_of_worlds(stake.worlds) == pulls
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("a_gpu")
 def test_what_no_kernel_plays_is_played_on_the_cpu_and_said_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,7 +216,7 @@ def test_what_no_kernel_plays_is_played_on_the_cpu_and_said_once(
     ]
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("a_gpu")
 def test_a_run_that_an_error_ends_is_played_on_the_cpu(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,7 +232,7 @@ def test_a_run_that_an_error_ends_is_played_on_the_cpu(
     assert "a run of it came to no end there" in caplog.text
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("a_gpu")
 def test_a_stack_that_does_not_fit_the_card_is_not_asked_for(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +242,7 @@ def test_a_stack_that_does_not_fit_the_card_is_not_asked_for(
     assert "take more of the card's memory than there is" in caplog.text
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("a_gpu")
 def test_what_does_not_compile_is_played_on_the_cpu(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,6 +377,24 @@ def test_what_threads_play_alone_compiles_for_a_gpu() -> None:
     ptx = check_kernel(alone.player_with(16384), *arguments, inlined=True)
     assert ".extern .func" not in ptx  # it calls nothing that would have to be linked
     assert ".extern .shared .align 8 .b8 budgetbandits_stacks[]" in ptx
+
+
+@pytest.mark.usefixtures("no_driver")
+@pytest.mark.parametrize("definition", bb.indices.INDICES.values(), ids=lambda definition: definition.name)
+def test_every_index_compiles_for_a_gpu(definition: Definition[bb.indices.Index]) -> None:
+    def values_of_one(index: ScalarIndex, arms: Arms, now: Now, values: Any) -> None:
+        arm = arm_of(arms, 0)
+        values[0] = index.value(arm, now)
+        values[1] = index.untried(arm.mean_cost, now)
+        values[2] = index.top(arm.mean_cost, arm.cost_low, now)
+
+    def values_of_all(index: bb.indices.Index, arms: Arms, now: Now, values: Any) -> None:
+        copy_into(values, index.bounds(arms, now))
+
+    index, arms = definition.example(), arms_of([1, 2, 3], [0.2, 0.4, 0.5], [3, 4, 5])
+    function = values_of_one if isinstance(index, ScalarIndex) else values_of_all
+    ptx = ptx_of(function, index, arms, now_of(13, 500.0), np.zeros(3))
+    assert ".extern .func" not in ptx  # it calls nothing that a GPU lacks
 
 
 def stake_of(source: Any, policy: bb.Policy) -> on_gpu.Stake:
