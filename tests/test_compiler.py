@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numba
+import numpy as np
+import pytest
+
 import budgetbandits as bb
 from budgetbandits.core.compiled import MARKED, Way
 from budgetbandits.core.specs import Spec
-from budgetbandits.simulation.engine.calls import COMPILE_TIME
+from budgetbandits.policies import Arms, Now
+from budgetbandits.simulation.engine.calls import COMPILE_TIME, SteadyCall
 from budgetbandits.simulation.engine.compiler import compile_entry
+from states import arms_of, now_of
 
 PACKAGE = Path(bb.__file__).parent
 OWN_KERNEL = (
@@ -163,6 +169,77 @@ def test_methods_of_one_name_may_take_different_numbers_of_arguments() -> None:
     priced = compile_entry(worth_of_priced, frozenset([Priced]))
     assert (plain(Plain(), 3.0), priced(Priced(), 3.0, 4.0)) == (6.0, 0.75)
     assert plain(Plain(), 5.0) == 10.0
+
+
+@numba.njit()
+def double(value: float) -> float:
+    return 2.0 * value
+
+
+@numba.njit()
+def opposite(value: float) -> float:
+    return -value
+
+
+@dataclass(frozen=True)
+class Called(Spec):
+    """A spec that holds a compiled function."""
+
+    by: Any
+
+    def worth(self, value: float) -> float:
+        return float(self.by(value))
+
+
+@dataclass(frozen=True)
+class Numbered(Spec):
+    """A spec that holds a number, which may be too large for the type that whole numbers mostly have."""
+
+    by: Any
+
+    def worth(self, value: float) -> float:
+        return float(value + self.by)
+
+
+def worth_of_called(spec: Called, value: float) -> float:
+    return spec.worth(value)
+
+
+def worth_of_numbered(spec: Numbered, value: float) -> float:
+    return spec.worth(value)
+
+
+@pytest.mark.parametrize(
+    ("function", "specs", "worths"),
+    [
+        (worth_of_called, [Called(double), Called(opposite), Called(double)], [6.0, -3.0, 6.0]),
+        (worth_of_numbered, [Numbered(5), Numbered(2**63), Numbered(0.5), Numbered(6)], [8.0, 2.0**63, 3.5, 9.0]),
+    ],
+)
+def test_machine_code_is_called_for_what_it_was_compiled_for(
+    function: Any, specs: list[Spec], worths: list[float]
+) -> None:
+    for _ in range(2):  # the second time, all of it is there
+        assert [SteadyCall(function, spec)(spec, 3.0) for spec in specs] == worths
+
+
+@dataclass(frozen=True)
+class Listing(bb.policies.IMED):
+    """A user's, which makes an array where the packaged one makes none."""
+
+    def divergence(self, arms: Arms, arm: int, now: Now, target: float) -> float:
+        return float(np.full(3, target).sum())
+
+
+def evidence_of(policy: bb.policies.IMED, arms: Arms, now: Now) -> float:
+    return policy.evidence(arms, 1, now, 9.0)
+
+
+def test_a_users_method_may_make_arrays_in_place_of_one_that_makes_none() -> None:
+    arms, now = arms_of([1, 2], [0.2, 0.4], [3, 4]), now_of(8, 50.0)
+    for policy in (Listing(), bb.policies.IMED()):
+        compiled = compile_entry(evidence_of, frozenset([type(policy)]))
+        assert compiled(policy, arms, now) == pytest.approx(evidence_of(policy, arms, now), rel=1e-14)
 
 
 def worth_of_plain(spec: Plain, value: float) -> float:

@@ -29,10 +29,11 @@ from budgetbandits.errors import (
     UnsettledOptimumWarning,
 )
 from budgetbandits.policies.knapsack import best_counts
+from budgetbandits.simulation import rows
 from budgetbandits.simulation.engine import dispatch, play_runs
 from budgetbandits.simulation.engine.calls import _place
 from budgetbandits.simulation.engine.world import World
-from budgetbandits.simulation.plan import Plan
+from budgetbandits.simulation.plan import Plan, plan_of
 from budgetbandits.simulation.rows import Batch, play_runs_of_plan
 
 FAMILY = bb.paper_family("moderate", arms=20)
@@ -301,6 +302,36 @@ def test_rows_do_not_depend_on_how_many_runs_are_played_together(monkeypatch: py
         assert alone.column_names == expected.column_names
         for mine, theirs in zip(alone.rows(), expected.rows(), strict=True):
             assert all(np.array_equal(mine[column], theirs[column]) for column in mine)
+
+
+def test_a_problem_that_comes_again_does_not_stand_for_those_between() -> None:
+    turns = [bb.Problem(costs, [bb.Bernoulli(0.3), bb.Bernoulli(0.8)]) for costs in ([1.1, 2.3], [3.7, 1.9])]
+
+    class InTurns:
+        def problem(self, seed: int, run: int) -> bb.Problem:
+            return turns[run % 2]
+
+    plan = plan_of(InTurns(), POLICIES["KUBE"], [50], 3, 1, True, 0, 0, True, None, False, 1, 0)
+    together = play_runs_of_plan(plan, range(3), np.zeros(1, np.int64))
+    for run in range(3):
+        alone = play_runs_of_plan(plan, range(run, run + 1), np.zeros(1, np.int64))
+        for name, column in alone.columns.items():
+            np.testing.assert_array_equal(together.columns[name][run : run + 1], column, err_msg=name)
+    assert together.columns["optimum"].tolist() == [turns[run % 2].optimum(50) for run in range(3)]
+
+
+def test_what_is_found_of_one_problem_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[float] = []
+
+    def noted(*arguments: Any) -> Any:
+        found.append(arguments[2])
+        return stake(*arguments)
+
+    stake = rows._stake
+    monkeypatch.setattr(rows, "_stake", noted)
+    runs = bb.simulate(FAMILY.problem(1, 0), POLICIES["KUBE"], [50, 60], runs=30, seed=1, workers=3)
+    assert len(runs) == 60
+    assert found == [50, 60]
 
 
 def test_what_does_not_fit_into_memory_is_refused_with_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ __all__ = [
     "Counts",
     "Flags",
     "Floats",
-    "Numbers",
     "copy_into",
     "greatest",
     "is_any",
@@ -51,7 +50,7 @@ def copy_into(array: Floats | Counts, numbers: Floats | Counts) -> None:
 def kept_where(is_kept: Flags, numbers: Numbers, other: float) -> Numbers:
     """Return the numbers that are kept, and another one in place of the rest.
 
-    It is ``np.where(is_kept, numbers, other)``, for which Numba compiles a second more.
+    It is ``np.where(is_kept, numbers, other)`` for another one of the same kind; Numba compiles that a second longer.
 
     >>> kept_where(np.array([True, False]), np.array([1.5, 2.5]), -np.inf).tolist()
     [1.5, -inf]

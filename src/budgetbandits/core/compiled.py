@@ -97,7 +97,7 @@ def handed_on(method: Function) -> Function:
 def kernel_method(method: Function) -> Function:
     """Do as `handed_on` does for a method that makes no array or list, and is called for one arm after the other.
 
-    Otherwise the references to a dozen arrays are counted each time, which takes ten times as long as the rest.
+    Otherwise the references to a dozen arrays are counted each time, which takes seven times as long as the rest.
     """
     return _mark_method(method, Way.KERNEL)
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats, put
-from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
+from budgetbandits.core.compiled import allocating, handed_on, kernel
 from budgetbandits.core.specs import require
 from budgetbandits.policies.allowance import Allowance, Further, allowance_of
 from budgetbandits.policies.base import Policy
@@ -111,7 +111,6 @@ class AboveAverage(Policy):
                 average += (missing[i] - average) / count
         return average / (1.0 + self.x)
 
-    @kernel_method
     def level(self, arms: Arms) -> float:
         """Return the density from which on an arm is in the next pass."""
         average, count = 0.0, 0

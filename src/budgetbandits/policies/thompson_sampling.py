@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
-from budgetbandits.core.compiled import handed_on, kernel, kernel_method
+from budgetbandits.core.compiled import handed_on, kernel
 from budgetbandits.core.special import inverse_normal
 from budgetbandits.core.specs import require, require_flag
 from budgetbandits.core.streams import COIN, MIXTURE, POSTERIOR, uniform_pair
@@ -150,7 +150,6 @@ class PosteriorSampling(Policy):
         share, _ = uniform_pair(key, MIXTURE, 0, 0, 0)
         return arm_in_mixture(values, allowance_for(arms, affordable, now, costs), affordable, len(arms.cost), share)
 
-    @kernel_method
     def drawn_mean(self, arm: Arm, now: Now, key: int, number: int) -> float:
         """Return a mean that an arm may have, in the units of the rewards."""
         if self.lazy and arm.pulls == 0:
@@ -158,7 +157,6 @@ class PosteriorSampling(Policy):
         a, b = self.shapes(arm, now)
         return unscaled(beta_draw(a, b, key, number), now)
 
-    @kernel_method
     def drawn_cost(self, arm: Arm, now: Now, key: int, number: int) -> float:
         """Return a mean cost that an arm may have, as a price; where it is known, just that."""
         if not is_random(arm) or (self.lazy and arm.pulls == 0):

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
+from budgetbandits.core.compiled import allocating, handed_on, kernel
 from budgetbandits.core.specs import require
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.base import Policy
@@ -79,14 +79,12 @@ class UCBBwK(Policy):
     def __post_init__(self) -> None:
         require(self.w, "w", "it must be greater than 0 and finite; 1 is usual, less explores less", above=0)
 
-    @kernel_method
     def upper(self, arm: Arm, now: Now, rate: float) -> float:
         """Return min(m + 2 rad(m), 1), in the units of the rewards."""
         mean = scaled_mean(arm, now) * arm.told / (arm.told + 1.0)
         span = now.reward_high - now.reward_low
         return now.reward_low + span * min(mean + 2.0 * radius(mean, rate), 1.0)
 
-    @kernel_method
     def lower(self, arm: Arm, now: Now, rate: float) -> float:
         """Return the mean cost less 2 rad, as a price."""
         mean = arm.mean_cost / max(now.cost_high, _TINY) * arm.told / (arm.told + 1.0)

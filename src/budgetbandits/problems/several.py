@@ -28,6 +28,7 @@ __all__ = [
     "means_of",
     "ranges_of",
     "rewards_of",
+    "without_repeats",
 ]
 
 
@@ -86,6 +87,12 @@ def alike(one: Tables, other: Tables) -> bool:
 def are_alike(tables: Sequence[Tables]) -> bool:
     """Tell whether each problem is like the one before."""
     return isinstance(tables, Drawn) or all(map(alike, tables, tables[1:]))
+
+
+def without_repeats(tables: Sequence[Tables]) -> Sequence[Tables]:
+    """Return the problems, or one alone if it stands for all of them."""
+    is_one = not isinstance(tables, Drawn) and all(each is tables[0] for each in tables)
+    return tables[:1] if is_one else tables
 
 
 # What there is in each problem

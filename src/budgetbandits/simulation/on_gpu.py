@@ -13,7 +13,7 @@ from budgetbandits.core.garbage import not_collecting
 from budgetbandits.core.resources import Amounts, Bill
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import IndexPolicy, Policy
-from budgetbandits.problems.several import are_alike, bills_of, first_lists
+from budgetbandits.problems.several import are_alike, bills_of, first_lists, without_repeats
 from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.batch import Batch, batch_of, outcomes_in
 from budgetbandits.simulation.engine.compiler import arose_in_compiler, reason_of
@@ -156,7 +156,7 @@ class Stake:
     @functools.cached_property
     def own_tables(self) -> Sequence[Tables]:
         """The problems, or one that stands for all."""
-        return self.tables[:1] if self.tables[0] is self.tables[-1] else self.tables
+        return without_repeats(self.tables)
 
     @functools.cached_property
     def kinds(self) -> Sequence[Tables]:

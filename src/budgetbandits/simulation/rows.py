@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -26,6 +27,7 @@ from budgetbandits.problems.several import (
     fractional_optima,
     mean_costs,
     means_of,
+    without_repeats,
 )
 from budgetbandits.problems.tables import Tables, budgets_of, is_changing
 from budgetbandits.simulation.plan import Plan
@@ -135,8 +137,7 @@ def _play_alike(
     """Return the rows of some runs on problems that are alike; of one run, if draws are kept."""
     from budgetbandits.simulation.engine import NOTHING_KEPT, kept_for, numbered, taken_from
 
-    if tables[0] is tables[-1]:
-        tables = tables[:1]  # one problem stands for all
+    tables = without_repeats(tables)
     stakes = _stakes(plan, tables)
     kept = kept_for(len(tables[0].means)) if is_kept else NOTHING_KEPT
     cells: list[dict[str, NDArray[Any]]] = []
@@ -156,20 +157,26 @@ def _play_alike(
     return {column: array.reshape(-1, *array.shape[2:]) for column, array in columns.items()}
 
 
-_stakes_of_all: Final[WeakKeyDictionary[Plan, list[Stake]]] = WeakKeyDictionary()
-"""The stakes of plans with one problem for all runs: exact prices and an optimum are found once, not in each batch."""
+_kept_stakes: Final[WeakKeyDictionary[Plan, list[Stake]]] = WeakKeyDictionary()
+_finding_stakes: Final = threading.Lock()
 
 
 def _stakes(plan: Plan, tables: Sequence[Tables]) -> list[Stake]:
-    """Return what problems are played for, with each budget."""
-    known = _stakes_of_all.get(plan)
-    if known is not None:
-        return known
+    """Return what problems are played for, with each budget.
+
+    Where one problem stands for all runs, its exact prices and optimum are found for the first batch, and kept.
+    """
+    if not isinstance(plan.source, Problem):
+        return _new_stakes(plan, tables)
+    with _finding_stakes:
+        if plan not in _kept_stakes:
+            _kept_stakes[plan] = _new_stakes(plan, tables)
+        return _kept_stakes[plan]
+
+
+def _new_stakes(plan: Plan, tables: Sequence[Tables]) -> list[Stake]:
     counts = plan.requests or (None,) * len(plan.budgets)
-    stakes = [_stake(plan, tables, budget, count) for budget, count in zip(plan.budgets, counts, strict=True)]
-    if isinstance(plan.source, Problem):
-        _stakes_of_all[plan] = stakes
-    return stakes
+    return [_stake(plan, tables, budget, count) for budget, count in zip(plan.budgets, counts, strict=True)]
 
 
 def _stake(plan: Plan, tables: Sequence[Tables], budget: Amounts, count: int | None) -> Stake:
@@ -269,7 +276,7 @@ def _rows(
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of one policy with one budget, a row for each run."""
 
-    def of_each(values: Sequence[Any]) -> NDArray[Any]:
+    def in_each_run(values: Sequence[Any]) -> NDArray[Any]:
         return np.repeat(values, len(runs) // len(values))
 
     spent = _spent_in_all(stake.bills, runs, outcomes)
@@ -281,10 +288,10 @@ def _rows(
         "expected_reward": outcomes.expected,
         "pulls": outcomes.pulls.sum(axis=1),
         "spent": spent[:, 0],
-        "optimum": of_each([optimum for optimum, _ in stake.optima]),
-        "optimum_gap": of_each([gap for _, gap in stake.optima]),
-        "fractional_optimum": of_each(stake.fractional_optima),
-        "cost_min": of_each(mean_costs(tables, stake.bills).min(axis=1)),
+        "optimum": in_each_run([optimum for optimum, _ in stake.optima]),
+        "optimum_gap": in_each_run([gap for _, gap in stake.optima]),
+        "fractional_optimum": in_each_run(stake.fractional_optima),
+        "cost_min": in_each_run(mean_costs(tables, stake.bills).min(axis=1)),
     }
     if not isinstance(stake.bills[0], PriceList):
         columns |= {f"spent_{resource}": spent[:, place] for place, resource in enumerate(stake.bills[0])}

@@ -232,7 +232,7 @@ class _Member(AttributeTemplate):
             found = spec.types[spec.fields.index(name)]
         method = getattr(spec.instance_class, name, None)
         if inspect.isfunction(method):
-            found = self.context.resolve_getattr(spec, _known_as(name, method))
+            found = self.context.resolve_getattr(spec, _known_as(spec.instance_class, name))
         return found
 
 
@@ -317,17 +317,39 @@ def _let_compiled_code_call_methods(spec_class: type[Spec]) -> None:
         return
     _known.add(spec_class)
     for name, method in inspect.getmembers(spec_class, inspect.isfunction):
-        _let_compiled_code_call(name, _known_as(name, method), _parameter_count(method), way_of_method(method))
+        way = _way_of(spec_class, name)
+        _let_compiled_code_call(name, _known_as(spec_class, name), _parameter_count(method), way)
 
 
 def _parameter_count(method: Callable[..., Any]) -> int:
     return len(inspect.signature(method).parameters)
 
 
-def _known_as(name: str, method: Callable[..., Any]) -> str:
-    """Return what Numba knows the methods by that have the name, the number of arguments and the mark of this one."""
-    way = way_of_method(method)
-    return f"{name} of {_parameter_count(method)}{'' if way is None else f', written out as {way.value}'}"
+def _known_as(spec_class: type[Spec], name: str) -> str:
+    """Return what Numba knows the methods by that have the name, the number of arguments and the way of this one."""
+    way, count = _way_of(spec_class, name), _parameter_count(getattr(spec_class, name))
+    return f"{name} of {count}{'' if way is None else f', written out as {way.value}'}"
+
+
+def _way_of(spec_class: type[Spec], name: str) -> Way | None:
+    """Return how a method is compiled that is written out where it is called; None for any other.
+
+    What a kernel calls makes no array either. A user may put a method that does in the place of one that does not: then
+    no method of that class is a kernel.
+    """
+    way = way_of_method(getattr(spec_class, name))
+    return Way.ALLOCATING if way is Way.KERNEL and not _has_kernels_only(spec_class) else way
+
+
+def _has_kernels_only(spec_class: type[Spec]) -> bool:
+    """Tell whether every method is a kernel that is one in a class that this one derives from."""
+    inherited = {
+        name
+        for base in spec_class.__mro__
+        for name, method in inspect.getmembers(base, inspect.isfunction)
+        if way_of_method(method) is Way.KERNEL
+    }
+    return all(way_of_method(getattr(spec_class, name)) is Way.KERNEL for name in inherited)
 
 
 @functools.cache
