@@ -16,7 +16,7 @@ from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.problems.several import are_alike, bills_of, first_lists, without_repeats
 from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.batch import Batch, batch_of, outcomes_in
-from budgetbandits.simulation.engine.compiler import arose_in_compiler, reason_of
+from budgetbandits.simulation.engine.complaints import arose_in_compiler, reason_of
 from budgetbandits.simulation.engine.cuda import (
     CARD_ERRORS,
     bytes_free,

@@ -17,13 +17,8 @@ from budgetbandits.core.garbage import not_collecting
 from budgetbandits.core.specs import Spec, classes_of
 from budgetbandits.errors import SlowPolicyWarning
 from budgetbandits.policies.memories import Everything
-from budgetbandits.simulation.engine.compiler import (
-    are_importable,
-    arose_in_compiler,
-    compile_entry,
-    reason_of,
-    shortened,
-)
+from budgetbandits.simulation.engine.compiler import are_importable, compile_entry
+from budgetbandits.simulation.engine.complaints import arose_in_compiler, reason_of, shortened
 
 __all__ = ["COMPILE_TIME", "SteadyCall", "call", "numbered"]
 

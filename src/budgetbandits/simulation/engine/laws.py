@@ -28,7 +28,8 @@ from budgetbandits.core.specs import Spec, classes_of
 from budgetbandits.errors import SlowLawWarning
 from budgetbandits.problems.laws.base import SLACK, SteadyLaw, check_uniform, within
 from budgetbandits.problems.laws.table import BUILT_IN, LawsInPython, LawTable, OtherLaws
-from budgetbandits.simulation.engine.compiler import arose_in_compiler, compile_entry, reason_of, shortened
+from budgetbandits.simulation.engine.compiler import compile_entry
+from budgetbandits.simulation.engine.complaints import arose_in_compiler, reason_of, shortened
 
 __all__ = ["CompiledLaws", "compiled", "laws_in"]
 
