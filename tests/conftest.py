@@ -42,7 +42,14 @@ COMPILING = (
     *("test_play.py", "test_ceilings.py", "test_memory.py", "test_random_costs.py", "test_study.py", "test_kept.py"),
     *("test_requests_study.py", "studies.md", "regret.py", "simulate.py", "test_requested_policies.py"),
     *("test_resources_simulated.py",),
-    *("test_own_study.py", "test_leaderboard.py", "test_limits.py", "test_own_laws.py", "test_oracles.py"),
+    *(
+        "test_own_study.py",
+        "test_leaderboard.py",
+        "test_limits.py",
+        "test_own_laws.py",
+        "test_oracles.py",
+        "test_whole_pulls.py",
+    ),
     *("warm_up.py", "test_warm_up.py"),  # what finds optima: a part of what the one before compiles
     *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
     *("study_for_a_paper.md", "test_free_arms.py", "test_few.py"),

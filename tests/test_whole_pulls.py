@@ -13,7 +13,9 @@ from budgetbandits.errors import KnapsackTooHard
 from budgetbandits.policies import whole_pulls
 from budgetbandits.policies.oracles import draw
 from budgetbandits.policies.relaxation import relaxed_pulls
-from budgetbandits.policies.whole_pulls import drawn_surely, exact_pulls, greedy_pulls
+from budgetbandits.policies.whole_pulls import best_pulls, drawn_surely, exact_pulls, greedy_pulls
+from budgetbandits.problems import optima
+from budgetbandits.simulation.engine import dispatch
 from errands import errands, seen_by_oracle, with_requests
 from reference import Errand, stepwise_greedy
 
@@ -116,7 +118,7 @@ def test_large_numbers_of_requests_take_no_longer() -> None:
 
 
 def test_what_is_too_hard_is_given_up_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_pulls, "_NODES_MAX", 3)
+    monkeypatch.setattr(whole_pulls, "BRANCHES_MOST", 3)
     chance = random.Random(4)
     costs = [chance.uniform(1, 2) for _ in range(20)]
     with pytest.raises(KnapsackTooHard, match="use the fractional bound"):
@@ -130,9 +132,25 @@ def test_the_gap_of_an_optimum_that_is_given_up_holds(monkeypatch: pytest.Monkey
     bill = problem.tables.bill("13.37")
     requests = problem.tables.requests(bill, 9, skip=False)
     optimum, settled = problem.tables.best_optimum(bill, requests)
-    monkeypatch.setattr(whole_pulls, "_NODES_MAX", 3)
+    monkeypatch.setattr(optima, "BRANCHES_MOST", 3)
     found, gap = problem.tables.best_optimum(bill, requests)
     assert settled == 0
     assert found < optimum <= found + gap
     with pytest.raises(KnapsackTooHard, match="use the fractional bound"):
         problem.optimum("13.37", requests=9)
+
+
+@pytest.mark.parametrize(
+    ("seed", "branches", "is_settled"), [(0, 40, False), (0, 1000, True), (3, 40, False), (7, 1000, True)]
+)
+def test_what_takes_long_is_solved_compiled_and_comes_out_the_same(
+    seed: int, branches: int, is_settled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "_BRANCHES_IN_PYTHON", 1)
+    monkeypatch.setattr(dispatch, "BRANCHES_MOST", branches)
+    chance = random.Random(seed)
+    costs = [chance.uniform(1, 2) for _ in range(8)]
+    seen = with_requests([cost * chance.uniform(0.99, 1) for cost in costs], costs, 40.0, 27.0, skip=bool(seed % 2))
+    found, expected = dispatch.solve_within(*seen), best_pulls(*seen, branches)
+    assert found[0].tolist() == expected[0].tolist()
+    assert found[1] == expected[1] == is_settled

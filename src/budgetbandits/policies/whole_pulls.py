@@ -17,9 +17,17 @@ from budgetbandits.policies.hull import finite, neighbours
 from budgetbandits.policies.knapsack import densest, take, times
 from budgetbandits.policies.relaxation import fills, mixture_of_two, settled, solved_programme, total_of
 
-__all__ = ["best_pulls", "drawn_of_exchange", "drawn_surely", "exact_pulls", "greedy_pulls", "stepwise"]
+__all__ = [
+    "BRANCHES_MOST",
+    "best_pulls",
+    "drawn_of_exchange",
+    "drawn_surely",
+    "exact_pulls",
+    "greedy_pulls",
+    "stepwise",
+]
 
-_NODES_MAX: Final = 20_000
+BRANCHES_MOST: Final = 20_000  # that are looked at for an exact solution
 _WHOLE: Final = 1e-9  # a number of pulls that is so near to a whole one is meant to be that
 _ROUGHLY: Final = 1e-6  # so near to a whole number may be what adds up to one
 _SURELY: Final = 1e-12  # relative: sums and products of a few numbers are computed to within less
@@ -201,15 +209,15 @@ def without(allowance: Allowance, further: Further, arm: int, count: int) -> tup
 @allocating
 def exact_pulls(values: Floats, allowance: Allowance, further: Further) -> Counts:
     """Solve exactly; see `Exact`."""
-    counts, is_settled = best_pulls(values, allowance, further)
+    counts, is_settled = best_pulls(values, allowance, further, BRANCHES_MOST)
     if not is_settled:
         raise KnapsackTooHard("twenty thousand branches did not settle the exact optimum: use the fractional bound")
     return counts
 
 
 @allocating
-def best_pulls(values: Floats, allowance: Allowance, further: Further) -> tuple[Counts, bool]:
-    """Solve exactly or, if twenty thousand branches do not settle it, as well as they do; also return whether they did.
+def best_pulls(values: Floats, allowance: Allowance, further: Further, branches: int) -> tuple[Counts, bool]:
+    """Solve exactly or, if so many branches do not settle it, as well as they do; also return whether they did.
 
     What was to be answered is answered then as far as that was settled.
     """
@@ -217,16 +225,20 @@ def best_pulls(values: Floats, allowance: Allowance, further: Further) -> tuple[
     further = settled(worth, allowance, further)
     counts = greedy_pulls(worth, allowance, further)
     if not fills(further):
-        return best_branch(worth, allowance, further, counts)
+        return best_branch(worth, allowance, further, counts, branches)
     is_filled = True
     if counts.sum() < int(further.requests):
-        counts, is_filled = best_branch(np.ones(len(values)), allowance, further._replace(promised=0.0), counts)
-    counts, is_settled = best_branch(worth, allowance, further._replace(requests=float(counts.sum())), counts)
+        unpromised = further._replace(promised=0.0)
+        counts, is_filled = best_branch(np.ones(len(values)), allowance, unpromised, counts, branches)
+    further = further._replace(requests=float(counts.sum()))
+    counts, is_settled = best_branch(worth, allowance, further, counts, branches)
     return counts, is_filled and is_settled
 
 
 @allocating
-def best_branch(values: Floats, allowance: Allowance, further: Further, counts: Counts) -> tuple[Counts, bool]:
+def best_branch(
+    values: Floats, allowance: Allowance, further: Further, counts: Counts, most_branches: int
+) -> tuple[Counts, bool]:
     """Improve on a solution until there is none that is worth more: branch and bound, depth first.
 
     A branch is a range of pulls for each arm, and the relaxation says what it can be worth at most. Of the arm whose
@@ -240,7 +252,7 @@ def best_branch(values: Floats, allowance: Allowance, further: Further, counts: 
     for arm in range(len(values)):
         highest[arm] = most_of(arm, allowance, further)
     branches = [(lowest, highest)]
-    for _ in range(_NODES_MAX):
+    for _ in range(most_branches):
         if len(branches) == 0:
             return counts, True
         low, high = branches.pop()

@@ -27,21 +27,26 @@ from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.knapsack import best_counts, relaxed_value
 from budgetbandits.policies.relaxation import relaxed_pulls
-from budgetbandits.policies.whole_pulls import best_pulls
+from budgetbandits.policies.whole_pulls import BRANCHES_MOST, best_pulls
 from budgetbandits.problems.laws.changing import Schedules
 
 __all__ = [
     "Requests",
     "Solver",
+    "SolverWithin",
     "best_optimum",
     "best_optimum_within",
     "changing_optimum",
     "most_answers",
+    "solve_within",
     "upper_optimum",
 ]
 
 Solver = Callable[[Floats, Floats, float, Counts], tuple[Counts, float]]
 """Solves a knapsack as `best_counts` does."""
+
+SolverWithin = Callable[[Floats, Allowance, Further], tuple[Counts, bool]]
+"""Solves the problem with requests or several resources as `best_pulls` does."""
 
 _ENTRIES: Final = 2**19  # of the table of means, which is what the time goes into
 _POINTS: Final = (2**8, 2**17)  # at which means are looked at, at least and at most
@@ -76,12 +81,23 @@ def best_optimum(
     return float(counts @ means), float(gap)
 
 
+def solve_within(values: Floats, allowance: Allowance, further: Further) -> tuple[Counts, bool]:
+    """Solve the problem with requests or several resources in plain Python."""
+    return best_pulls(values, allowance, further, BRANCHES_MOST)
+
+
 def best_optimum_within(
-    means: Floats, costs: Floats, budgets: Floats, limits: Counts, requests: Requests | None
+    means: Floats,
+    costs: Floats,
+    budgets: Floats,
+    limits: Counts,
+    requests: Requests | None,
+    solve: SolverWithin = solve_within,
 ) -> tuple[float, float]:
     """Do the same with requests or several resources, a row of costs each."""
+    costs = np.ascontiguousarray(costs)
     further = _further(requests, costs, budgets)
-    counts, is_settled = best_pulls(means, Allowance(costs[0], float(budgets[0]), limits, further), further)
+    counts, is_settled = solve(means, Allowance(costs[0], float(budgets[0]), limits, further), further)
     value = float(counts @ means)
     bound = value if is_settled else _relaxed_optimum(means, costs, budgets, limits, requests)
     return value, max(bound - value, 0.0)

@@ -18,9 +18,11 @@ from budgetbandits.problems.laws.table import LawTable, OtherLaws
 from budgetbandits.problems.optima import (
     Requests,
     Solver,
+    SolverWithin,
     best_optimum,
     best_optimum_within,
     most_answers,
+    solve_within,
     upper_optimum,
 )
 
@@ -223,11 +225,15 @@ class Tables(NamedTuple):
         return optimum
 
     def best_optimum(
-        self, bill: Bill, requests: Requests | None = None, solve: Solver = best_counts
+        self,
+        bill: Bill,
+        requests: Requests | None = None,
+        solve: Solver = best_counts,
+        solve_within: SolverWithin = solve_within,
     ) -> tuple[float, float]:
         """Return what the best policy earns, or as much as was found of it, and by how much it can be more.
 
-        With one resource and without a number of requests, `solve` does the work.
+        With one resource and without a number of requests, `solve` does the work, and `solve_within` otherwise.
         """
         bills = price_lists(bill)
         if requests is None and len(bills) == 1:
@@ -243,7 +249,7 @@ class Tables(NamedTuple):
             # Where the money is short, nothing may be pulled that costs more than the cheapest arm.
             if requests.promised == 1.0 and requests.number * cheapest > budgets[0]:
                 arms = costs[0] == cheapest
-        return best_optimum_within(self.means[arms], costs[:, arms], budgets, self.limits[arms], requests)
+        return best_optimum_within(self.means[arms], costs[:, arms], budgets, self.limits[arms], requests, solve_within)
 
 
 # What problems are like

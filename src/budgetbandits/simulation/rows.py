@@ -352,7 +352,7 @@ def _optima(
     plan: Plan, tables: Sequence[Tables], bills: Sequence[Bill], requests: Sequence[Requests | None]
 ) -> list[tuple[float, float]]:
     """Return the exact optimum of each problem, or as much as was found of it, with the gap; NaN if there is none."""
-    from budgetbandits.simulation.engine import solve_all_freely, solve_freely, solver_for
+    from budgetbandits.simulation.engine import solve_all_freely, solve_freely, solve_within, solver_for
 
     if not plan.exact_optimum or tables[0].has_random_costs or is_changing(tables[0]):
         return [(math.nan, math.nan)] * len(tables)
@@ -364,7 +364,7 @@ def _optima(
         values = np.array(list(map(np.dot, counts.astype(np.float64), means)))
         return list(zip(values.tolist(), gaps.tolist(), strict=True))
     each = zip(tables, bills, requests, strict=True)
-    return [problem.best_optimum(bill, wanted, solve) for problem, bill, wanted in each]
+    return [problem.best_optimum(bill, wanted, solve, solve_within) for problem, bill, wanted in each]
 
 
 def even_marks(bills: Sequence[PriceList], count: int, requests: int | None = None) -> Floats:

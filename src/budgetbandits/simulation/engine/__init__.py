@@ -15,6 +15,7 @@ from budgetbandits.simulation.engine.dispatch import (
     play_together,
     solve_all_freely,
     solve_freely,
+    solve_within,
     solver_for,
 )
 from budgetbandits.simulation.engine.kept import NOTHING_KEPT, Kept, kept_for
@@ -42,6 +43,7 @@ __all__ = [
     "play_together",
     "solve_all_freely",
     "solve_freely",
+    "solve_within",
     "solver_for",
     "taken_from",
     "world_of",

@@ -14,6 +14,7 @@ from budgetbandits.core.money import PriceList
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.specs import Spec
 from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
+from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.indices import UCB1, Index
 from budgetbandits.policies.knapsack import SETS_MOST, best_counts, many_unbounded_counts
 from budgetbandits.policies.memories import Discount, Everything, Memory
@@ -27,6 +28,7 @@ from budgetbandits.policies.promises import (
     is_tournament,
     takes_best_first,
 )
+from budgetbandits.policies.whole_pulls import BRANCHES_MOST, best_pulls
 from budgetbandits.problems.laws.table import LawsInPython
 from budgetbandits.problems.optima import Solver
 from budgetbandits.problems.paper import fill_instances
@@ -65,6 +67,7 @@ __all__ = [
     "solve_all_freely",
     "solve_compiled",
     "solve_freely",
+    "solve_within",
     "solver_for",
 ]
 
@@ -74,6 +77,7 @@ _AS_MANY_ARMS: Final = 20  # take as much time in Python as a knapsack does with
 _ARMS_TO_COMPILE: Final = 300_000  # in all knapsacks: in Python they take a second, each time
 _ARMS_TO_FILL: Final = 100_000  # take NumPy a twentieth of a second, each time
 _SETS_IN_PYTHON: Final = 10_000
+_BRANCHES_IN_PYTHON: Final = 1000  # they take a fifth of a second; all that may be looked at take seconds
 _FEW_ARMS: Final = 16  # more of them are not scanned much sooner than a tournament is played
 _SHORT: Final = 1000  # pulls: in longer runs some policies pull one arm on and on, which is followed for less
 _MANY_RUNS: Final = 1000  # take longer than to compile what plays them together
@@ -268,6 +272,15 @@ def solve_compiled(values: Floats, costs: Floats, budget: float, limits: Counts)
     return solution
 
 
+def solve_within(values: Floats, allowance: Allowance, further: Further) -> tuple[Counts, bool]:
+    """Solve a problem with requests or several resources as `best_pulls` does: compiled if it takes long in Python."""
+    counts, is_settled = best_pulls(values, allowance, further, _BRANCHES_IN_PYTHON)
+    if is_settled:
+        return counts, True
+    solution: tuple[Counts, bool] = _within(usual(values), allowance, further, BRANCHES_MOST)
+    return solution
+
+
 def solve_freely(values: Floats, costs: Floats, budget: float, _: Counts) -> tuple[Counts, float]:
     """Solve a knapsack without limits: what this takes compiles in half the time."""
     [counts], [gap] = solve_all_freely(values[np.newaxis], costs[np.newaxis], np.array([budget]))
@@ -295,5 +308,6 @@ def _is_on_disk() -> bool:
 
 
 _bounded: Final = SteadyCall(best_counts)
+_within: Final = SteadyCall(best_pulls)
 _unbounded: Final = SteadyCall(many_unbounded_counts)
 _filler: Final = SteadyCall(fill_instances)
