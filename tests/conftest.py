@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from enum import Enum
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
@@ -166,6 +167,9 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.workerinput["workerid"] != "gw0":
             os.nice(POLITE)
         atexit.register(os._exit, 0)  # to take apart all that a worker has compiled would take seconds
+    if find_spec("numba_cuda") is None:  # none of these could be imported
+        without = ("*/engine/cuda/*", "*/simulation/on_gpu.py", "*/gpu_of_threads.py")
+        config.option.ignore_glob = [*(config.option.ignore_glob or ()), *without]
     config.option.loadscopereorder = False  # pytest-xdist would begin with the files that have most tests
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(config.rootpath / ".pytest_cache" / "bytecode")

@@ -3,7 +3,7 @@
 import csv
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -365,6 +365,11 @@ def test_the_folder_has_figure_runs_tables_and_report(whole: Leaderboard) -> Non
 # Going on
 
 
+def shown(cells: Iterable[Cell]) -> list[str]:
+    """Return all that is in cells; some of it is NaN, which is not equal to itself."""
+    return [*map(repr, cells)]
+
+
 def test_an_interrupted_one_goes_on_and_comes_out_the_same(
     file: Path, tmp_path: Path, whole: Leaderboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,7 +392,7 @@ def test_an_interrupted_one_goes_on_and_comes_out_the_same(
     assert not (out / "report.md").exists()
     again = bb.compare(file, out=out, progress=False, workers=1)
     assert {path: path.read_bytes() for path in kept} == kept
-    assert again.cells == whole.cells
+    assert shown(again.cells) == shown(whole.cells)
     assert outputs(out) == outputs(whole.path)
 
 
@@ -396,7 +401,7 @@ def test_more_runs_are_added_and_a_changed_list_is_another_study(
 ) -> None:
     out = tmp_path / "out"
     bb.compare(file, out=out, runs=2, progress=False)
-    assert bb.compare(file, out=out, progress=False).cells == whole.cells
+    assert shown(bb.compare(file, out=out, progress=False).cells) == shown(whole.cells)
     before = outputs(out)
     file.write_text(LIST + "# changed\n", encoding="utf-8")
     with pytest.raises(OutputError, match=r"holds an experiment with other settings \(list: "):
@@ -413,7 +418,7 @@ def test_of_a_slow_policy_fewer_runs_are_played_and_it_is_compared_in_these(
     board = bb.compare(file, out=out, progress=False)
     for mine, all_runs in zip(board.cells, whole.cells, strict=True):
         if mine.policy != "eps-first":
-            assert mine == all_runs
+            assert shown([mine]) == shown([all_runs])
             continue
         first, kube = (sample(whole, mine.problem, policy, mine.budget)[:2] for policy in (mine.policy, "KUBE"))
         assert mine.runs == 2
@@ -431,8 +436,9 @@ def test_of_a_slow_policy_fewer_runs_are_played_and_it_is_compared_in_these(
 
 def test_problems_and_policies_of_the_list_can_be_chosen_and_keep_their_seeds(file: Path, whole: Leaderboard) -> None:
     board = bb.compare(file, ["a / b"], [300], progress=False)
-    assert board.cells == tuple(each for each in whole.cells if (each.problem, each.budget) == ("a / b", 300.0))
-    assert bb.compare(file, "a / b", [300], progress=False).cells == board.cells
+    chosen = [each for each in whole.cells if (each.problem, each.budget) == ("a / b", 300.0)]
+    assert shown(board.cells) == shown(chosen)
+    assert shown(bb.compare(file, "a / b", [300], progress=False).cells) == shown(chosen)
 
 
 @pytest.mark.usefixtures("in_python")
