@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -209,9 +210,27 @@ def worth_of_numbered(spec: Numbered, value: float) -> float:
     return spec.worth(value)
 
 
+A_QUARTER: Any = Fraction(1, 4)
+
+
+@dataclass(frozen=True)
+class Weighed(Spec):
+    """A spec with a field that is a float for compiled code, whatever it holds."""
+
+    by: float
+
+    def worth(self, value: float) -> float:
+        return value * self.by
+
+
+def worth_of_weighed(spec: Weighed, value: float) -> float:
+    return spec.worth(value)
+
+
 @pytest.mark.parametrize(
     ("function", "specs", "worths"),
     [
+        (worth_of_weighed, [Weighed(0.5), Weighed(2**64), Weighed(A_QUARTER)], [1.5, 3 * 2.0**64, 0.75]),
         (worth_of_called, [Called(double), Called(opposite), Called(double)], [6.0, -3.0, 6.0]),
         (worth_of_numbered, [Numbered(5), Numbered(2**63), Numbered(0.5), Numbered(6)], [8.0, 2.0**63, 3.5, 9.0]),
     ],

@@ -71,8 +71,8 @@ def on_cluster(plan: Plan, client: "Client", on_gpus: bool) -> Generator[Batch, 
     # Dask packs with plain pickle first, and a worker that cannot import a user's file would be lost for good.
     packed = importlib.import_module("cloudpickle").dumps(plan)
     task = functools.partial(play_chunk_on_gpu if on_gpus else play_chunk, packed)
-    # A task lost with its worker is played again elsewhere, and comes out the same.
-    futures = client.map(task, chunks, pure=False, retries=3)
+    # A task lost with its worker is played again elsewhere, and comes out the same; one that fails would fail again.
+    futures = client.map(task, chunks, pure=False)
     try:
         for _, batch in as_completed(futures, with_results=True):
             yield batch
@@ -88,10 +88,11 @@ def _runs_for_a_card(runs: int, cards: int) -> int:
     """Return how many runs a task has whose worker plays them on its GPU.
 
     >>> [_runs_for_a_card(runs, 2) for runs in (10, 10_000, 100_000, 1_000_000)]
-    [5, 4096, 12500, 65536]
+    [5, 5000, 12500, 65536]
     """
     fewest, most = _RUNS_PER_CARD
-    return min(max(fewest, runs // (_TASKS_PER_WORKER * cards)), most, math.ceil(runs / cards))
+    share = runs // (_TASKS_PER_WORKER * cards)
+    return min(share if share >= fewest else math.ceil(runs / cards), most)
 
 
 # What a worker does

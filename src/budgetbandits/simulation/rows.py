@@ -157,21 +157,30 @@ def _play_alike(
     return {column: array.reshape(-1, *array.shape[2:]) for column, array in columns.items()}
 
 
-_kept_stakes: Final[WeakKeyDictionary[Plan, list[Stake]]] = WeakKeyDictionary()
-_finding_stakes: Final = threading.Lock()
+class _Kept:
+    """The stakes of a plan, once a thread has found them; the others wait for it."""
+
+    def __init__(self) -> None:
+        self.finding = threading.Lock()
+        self.stakes: list[Stake] = []
+
+
+_kept: Final[WeakKeyDictionary[Plan, _Kept]] = WeakKeyDictionary()
+_keeping: Final = threading.Lock()
 
 
 def _stakes(plan: Plan, tables: Sequence[Tables]) -> list[Stake]:
     """Return what problems are played for, with each budget.
 
-    Where one problem stands for all runs, its exact prices and optimum are found for the first batch, and kept.
+    Where one problem stands for all runs, its exact prices and optimum are found once for all threads that play it.
     """
     if not isinstance(plan.source, Problem):
         return _new_stakes(plan, tables)
-    with _finding_stakes:
-        if plan not in _kept_stakes:
-            _kept_stakes[plan] = _new_stakes(plan, tables)
-        return _kept_stakes[plan]
+    with _keeping:
+        kept = _kept.setdefault(plan, _Kept())
+    with kept.finding:
+        kept.stakes = kept.stakes or _new_stakes(plan, tables)
+        return kept.stakes
 
 
 def _new_stakes(plan: Plan, tables: Sequence[Tables]) -> list[Stake]:

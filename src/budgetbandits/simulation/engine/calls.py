@@ -113,8 +113,13 @@ def _shape_of(value: Any) -> Any:
     if isinstance(value, tuple):
         return (type(value), *map(_shape_of, value))
     if isinstance(value, Spec):
-        return (type(value), *(_shape_of(getattr(value, field.name)) for field in dataclasses.fields(value)))
+        return (type(value), *(_shape_of_field(value, field) for field in dataclasses.fields(value)))
     return numba.typeof(value)  # such as a whole number, which may be too large for the usual type, or a function
+
+
+def _shape_of_field(spec: Spec, field: dataclasses.Field[Any]) -> Any:
+    # As for Numba, whatever a float field holds is a float.
+    return float if field.type in (float, "float") else _shape_of(getattr(spec, field.name))
 
 
 @contextlib.contextmanager
