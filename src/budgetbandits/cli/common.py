@@ -84,7 +84,7 @@ def add_command(
 
 def add_machine_options(parser: Any) -> None:
     """Add the options that say where to play."""
-    group = parser.add_argument_group("where to play (no figure depends on it)")
+    group = parser.add_argument_group("where to play (on a GPU last bits may differ; all else is the same)")
     group.add_argument("--workers", type=int, metavar="N", help="threads (default: one for each core)")
     group.add_argument(
         "--engine",

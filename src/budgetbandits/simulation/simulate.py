@@ -2,7 +2,8 @@
 
 Every row of the result is a function of the problem, the policy, the budget, the seed and the run alone. So it does not
 depend on the number of workers, on how the work is cut, on the engine, or on what else was asked for; and since the
-n-th reward of an arm in a run is the same for every policy, differences between policies are paired.
+n-th reward of an arm in a run is the same for every policy, differences between policies are paired. On a GPU the last
+bits of what was earned and spent may differ.
 """
 
 import math
