@@ -1,4 +1,4 @@
-"""A network that breaks: a proxy between a client and a service, which cuts connections at the worst moments."""
+"""A network that breaks: a proxy between a client and a service, which cuts connections and answers in its place."""
 
 import random
 import socket
@@ -6,8 +6,10 @@ import socketserver
 import struct
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from enum import Enum, auto
-from typing import Any, Self
+from itertools import cycle
+from typing import Any, Final, Self
 
 
 class Fate(Enum):
@@ -20,10 +22,40 @@ class Fate(Enum):
     HALF_ANSWERED = auto()  # half of the answer comes
     REFUSED = auto()  # by what stands between: 502
     PASSED_ON_AND_REFUSED = auto()  # the same, after the service has performed it
+    INTERCEPTED = auto()  # it does not reach the service, and something else is answered as a success
+    PASSED_ON_AND_REPLACED = auto()  # the service performs it, and the answer is replaced by something else
+
+
+def _response(status: str, body: bytes = b"") -> bytes:
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status.encode(), len(body), body)
+
+
+BAD_GATEWAY: Final = _response("502 Bad Gateway")
+IMPOSTORS: Final = (
+    _response("200 OK"),
+    b"HTTP/1.1 204 No Content\r\n\r\n",
+    _response("200 OK", b"null"),
+    _response("200 OK", b"[]"),
+    _response("200 OK", b"<html>We are back soon</html>"),
+    _response("200 OK", b'{"status": "ok"}'),
+    _response("200 OK", b'{"pulls": 1, "warnings": null, "until": []}'),
+    _response("520 Web Server Returned an Unknown Error"),
+    _response("524 A Timeout Occurred", b"<html>524</html>"),
+)
+"""Responses that are not the service's."""
 
 
 class BadNetwork(socketserver.ThreadingTCPServer):
     """Passes requests on to a service as long as its context lasts, and breaks every other one in some way.
+
+    Parameters
+    ----------
+    service
+        The address of the service.
+    seed
+        From which it follows what becomes of each request.
+    fates
+        What becomes of the requests instead, again and again.
 
     Attributes
     ----------
@@ -37,23 +69,33 @@ class BadNetwork(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, service: str, seed: int) -> None:
+    def __init__(self, service: str, seed: int = 0, fates: Iterable[Fate] = ()) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         host, _, port = service.removeprefix("http://").partition(":")
         self.service = host, int(port)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.fates: Counter[Fate] = Counter()
         self._chance = random.Random(seed)
+        self._given = cycle(fates)
+        self._impostors = cycle(IMPOSTORS)
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
 
     def fate(self) -> Fate:
         """Return what is to become of the next request."""
         with self._lock:
-            is_well = self._chance.random() < 0.5
-            fate = Fate.ANSWERED if is_well else self._chance.choice([each for each in Fate if each != Fate.ANSWERED])
+            fate = next(self._given, None) or self._drawn()
             self.fates[fate] += 1
             return fate
+
+    def _drawn(self) -> Fate:
+        is_well = self._chance.random() < 0.5
+        return Fate.ANSWERED if is_well else self._chance.choice([each for each in Fate if each != Fate.ANSWERED])
+
+    def impostor(self) -> bytes:
+        """Return the next response of an impostor."""
+        with self._lock:
+            return next(self._impostors)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -79,20 +121,22 @@ class _Handler(socketserver.BaseRequestHandler):
     def _passed_on(self, message: bytes, service: socket.socket) -> bool:
         """Let a request meet its fate; tell whether the connection lives on."""
         fate = self.server.fate()
-        if fate in (Fate.LOST, Fate.HALF_SENT, Fate.REFUSED):
+        if fate in (Fate.LOST, Fate.HALF_SENT):
             service.sendall(message[: len(message) // 2 if fate is Fate.HALF_SENT else 0])
-            if fate is Fate.REFUSED:
-                self.request.sendall(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
-            return fate is Fate.REFUSED
+            return False
+        if fate in (Fate.REFUSED, Fate.INTERCEPTED):
+            self.request.sendall(BAD_GATEWAY if fate is Fate.REFUSED else self.server.impostor())
+            return True
         service.sendall(message)
         answer = _message(service)
-        if fate is Fate.ANSWERED:
-            self.request.sendall(answer)
-        elif fate is Fate.HALF_ANSWERED:
+        if fate is Fate.UNANSWERED:
+            return False
+        if fate is Fate.HALF_ANSWERED:
             self.request.sendall(answer[: len(answer) // 2])
-        elif fate is Fate.PASSED_ON_AND_REFUSED:
-            self.request.sendall(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
-        return fate in (Fate.ANSWERED, Fate.PASSED_ON_AND_REFUSED)
+            return False
+        others = {Fate.PASSED_ON_AND_REFUSED: BAD_GATEWAY}
+        self.request.sendall(answer if fate is Fate.ANSWERED else others.get(fate) or self.server.impostor())
+        return True
 
 
 def _message(connection: socket.socket) -> bytes:

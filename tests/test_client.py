@@ -31,13 +31,42 @@ from budgetbandits.errors import (
     PullAlreadySettled,
     StoreError,
     StoreUnavailable,
+    WrongStore,
 )
 
 SECRET = "bb_1234567890abcdef"
 PULL = {"id": 1, "arm": "a", "cost": "0.10", "costs": {}, "number": 1, "state": "new", "campaign": "ads#1f"}
-ADS = {"name": "ads", "requests": None}
+MONEY = {"budget": "10", "spent": "0", "reserved": "0", "left": "10", "overrun": "0"}
+ADS: dict[str, Any] = {
+    "name": "ads",
+    "created": "2026-11-17T12:00:00.000000Z",
+    "policy": bb.kube().to_data(),
+    "seed": 7,
+    "reward_range": [0, 1],
+    "lease": None,
+    "on_expire": "charge",
+    "on_overrun": "charge",
+    "skip": False,
+    "requests": None,
+    "requests_left": None,
+    "requests_rate": None,
+    "refill": None,
+    "available": "10",
+    "resources_available": {},
+    "money": MONEY,
+    "resources": {},
+    "pulls": 0,
+    "reward_total": 0.0,
+    "is_closed": False,
+    "is_paused": False,
+    "retired": [],
+    "entries": 0,
+    "head": "0" * 64,
+    "adopted": 0,
+}
+MADE = ADS | {"warnings": []}
 
-Outcome = httpx.Response | type[httpx.TransportError]
+Outcome = httpx.Response | type[httpx.RequestError]
 
 
 class FakeTime:
@@ -119,6 +148,25 @@ TROUBLES: list[Outcome] = [
     problem(503, "outcome-unknown"),
     problem(409, "request-under-way"),
     problem(429, "too-many-requests", **{"Retry-After": "1"}),
+    # Not from the service, or not what was asked for
+    httpx.Response(200),
+    httpx.Response(204),
+    httpx.Response(200, text="null"),
+    httpx.Response(200, json=[]),
+    httpx.Response(200, json={}),
+    httpx.Response(200, json="done"),
+    httpx.Response(200, json={"status": "ok"}),
+    httpx.Response(200, json={"warnings": [1], "pulls": [{"id": 1}]}),
+    httpx.Response(200, json={"warnings": "none", "pulls": [PULL | {"cost": "a lot"}]}),
+    httpx.Response(200, json={"warnings": None, "pulls": [PULL | {"id": "1"}]}),
+    httpx.Response(200, text="<html>We are back soon</html>"),
+    httpx.Response(200, content=b"\xff"),
+    httpx.Response(200, text="[" * 100_000),
+    httpx.DecodingError,
+    httpx.Response(500, json=[1]),
+    httpx.Response(500, text="Internal Server Error"),
+    problem(500, "unexpected"),
+    *(httpx.Response(status, text="<html>") for status in range(520, 525)),
 ]
 
 
@@ -192,6 +240,59 @@ def test_what_may_have_been_done_is_not_known_and_what_was_not_sent_was_not_done
     assert isinstance(caught.value, OutcomeUnknown) == (not is_sure)
 
 
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (lambda ads: ads.deposit(5, key="k"), {"warnings": []}),
+        (lambda ads: ads.cancel(1), None),
+        (lambda ads: ads.withdraw(5, key="k"), {}),
+        (lambda ads: ads.renew(1), {}),
+        (lambda ads: ads.renew(1), {"until": 5}),
+        (lambda ads: ads.verify(), {"verified": True}),
+        (lambda ads: ads.verify(), {"totals": {}}),
+    ],
+)
+def test_each_request_has_an_answer_of_its_own_shape(act: Callable[[RemoteCampaign], object], said: Any) -> None:
+    with pytest.raises(OutcomeUnknown, match=r"it answered 200 with an unexpected body \((\{|null)"):
+        act(opened(Service(httpx.Response(200, text=json.dumps(said)))))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda ads: ads.money,
+        lambda ads: ads.arms,
+        lambda ads: ads.pending,
+        lambda ads: ads.best_set(),
+        lambda ads: ads.as_of_now(),
+        lambda ads: list(ads.history()),
+        lambda ads: ads.why(1),
+    ],
+)
+@pytest.mark.parametrize("said", [None, [], {}, {"money": MONEY}, ADS | {"money": {}}, ADS | {"pulls": True}])
+def test_what_is_shown_has_the_shape_of_its_answer(act: Callable[[RemoteCampaign], object], said: Any) -> None:
+    with pytest.raises(StoreUnavailable, match=r"it answered 200 with an unexpected body .*Nothing was changed"):
+        act(opened(Service(httpx.Response(200, text=json.dumps(said)))))
+
+
+def test_a_refusal_by_others_does_not_hide_an_attempt_that_may_have_been_performed() -> None:
+    refusal = httpx.Response(404, text="default backend")
+    service = Service(httpx.ReadError, refusal, answer(warnings=[]))
+    opened(service).tell(1, 0.5)
+    assert len(service.requests) == 3
+    with pytest.raises(
+        OutcomeUnknown, match=r"at last it answered 404 \(default backend\): whether it was done is not"
+    ):
+        opened(Service(httpx.ReadError, refusal)).tell(1, 0.5)
+
+
+def test_a_campaign_whose_settings_are_damaged_is_listed_without_sums() -> None:
+    row = {"name": "ads", "created": ADS["created"], "entries": 1, "is_closed": False}
+    sums = dict.fromkeys(("budget", "spent", "reserved"))
+    [found] = connected(Service(answer(campaigns=[row | sums]))).list()
+    assert (found.name, found.budget.is_nan(), found.spent.is_nan()) == ("ads", True, True)
+
+
 def test_one_attempt_that_may_have_been_done_is_enough_not_to_know() -> None:
     with pytest.raises(OutcomeUnknown, match="http://test was tried for 30 seconds, and at last it could not be reach"):
         opened(Service(httpx.ReadError, httpx.ConnectError)).tell(1, 0.5)
@@ -219,7 +320,7 @@ def test_what_the_service_says_of_its_store_is_said() -> None:
         (problem(403, "forbidden", "no scope"), AccessDenied, "^no scope$"),
         (problem(413, "body-too-large", "too large"), StoreError, r"^the service answered 413 \(too large\)$"),
         (httpx.Response(404, text="<p>nginx\n</p>"), StoreError, r"what is no service .* answered 404 \(<p>nginx </p>"),
-        (httpx.Response(500, json=[1]), StoreError, r"answered 500 \(\[1\]\)"),
+        (problem(500, "wrong-store", "it is damaged"), WrongStore, "^it is damaged$"),
     ],
 )
 def test_a_refusal_is_the_error_that_it_stands_for(
@@ -233,7 +334,7 @@ def test_a_refusal_is_the_error_that_it_stands_for(
 
 
 def test_a_campaign_that_may_have_been_created_is_looked_for() -> None:
-    service = Service(httpx.ReadError, httpx.Response(201, json=ADS))
+    service = Service(httpx.ReadError, httpx.Response(201, json=MADE))
     connected(service).create("ads", policy=bb.kube(), costs={"a": 1}, budget=10, reward_range=(0, 1))
     assert [(request.method, request.url.path) for request in service.requests] == [
         ("POST", "/v1/campaigns"),
@@ -245,7 +346,7 @@ def test_a_campaign_that_may_have_been_created_is_looked_for() -> None:
 
 
 def test_a_campaign_that_was_not_created_is_created() -> None:
-    service = Service(httpx.ConnectTimeout, httpx.Response(201, json=ADS))
+    service = Service(httpx.ConnectTimeout, httpx.Response(201, json=MADE))
     connected(service).create("ads", policy=bb.kube(), costs={"a": 1}, budget=10, reward_range=(0, 1))
     assert [request.method for request in service.requests] == ["POST", "POST"]
 
@@ -258,7 +359,7 @@ def test_what_cannot_be_a_campaign_is_not_sent() -> None:
 
 
 def test_money_is_sent_as_text() -> None:
-    service = Service(answer(warnings=[]))
+    service = Service(answer(warnings=[]), answer())
     ads = opened(service)
     ads.tell(1, 1, 3 * 0.1)
     ads.deposit({"usd": 0.25, "gpu_s": 3}, key="k")

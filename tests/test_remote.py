@@ -1,12 +1,15 @@
 """Campaigns of a service are what local ones are: the same contracts, the same answers, the same errors."""
 
 import asyncio
+import hashlib
 import os
+import random
 import re
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
@@ -15,13 +18,15 @@ from typing import Any
 import pytest
 
 import budgetbandits as bb
-from bad_network import BadNetwork, Fate
+from bad_network import IMPOSTORS, BadNetwork, Fate
 from budgetbandits.campaigns.base_campaign import BaseCampaign
+from budgetbandits.client import transport
 from budgetbandits.client.store import RemoteStore
 from budgetbandits.core.pulls import PullState
-from budgetbandits.errors import AccessDenied, StoreUnavailable
-from budgetbandits.testing import AskTellContract, CampaignContract, HandClock, new_campaign
+from budgetbandits.errors import AccessDenied, OutcomeUnknown, StoreUnavailable
+from budgetbandits.testing import AskTellContract, CampaignContract, HandClock, PostgresqlServer, new_campaign
 from budgetbandits.testing.service import ServiceServer
+from test_client import FakeTime
 
 ROOT = Path(__file__).parents[1]
 
@@ -68,11 +73,87 @@ class TestRemoteStore(CampaignContract):
         with ExitStack() as self.open:
             yield
 
-    def open_store(self, folder: Path, clock: HandClock) -> RemoteStore:
+    def address(self, folder: Path) -> str:
+        return f"sqlite:///{folder}/a.db"
+
+    def service(self, folder: Path, clock: HandClock) -> ServiceServer:
         if folder not in self.services:
-            store = self.open.enter_context(bb.open_store(f"sqlite:///{folder}/a.db", clock=clock))
+            store = self.open.enter_context(bb.open_store(self.address(folder), clock=clock))
             self.services[folder] = self.open.enter_context(ServiceServer(store))
-        return bb.connect(self.services[folder].url, token=self.services[folder].token)
+        return self.services[folder]
+
+    def open_store(self, folder: Path, clock: HandClock) -> RemoteStore:
+        service = self.service(folder, clock)
+        return bb.connect(service.url, token=service.token)
+
+    # Answers that are not the service's
+
+    def test_a_request_is_repeated_until_the_service_itself_answers(
+        self, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(random, "uniform", lambda low, high: 0.0)  # no pauses
+        service = self.service(tmp_path, clock)
+        fates = [Fate.INTERCEPTED, Fate.PASSED_ON_AND_REPLACED, Fate.ANSWERED]
+        with BadNetwork(service.url, fates=fates) as network, bb.connect(network.url, token=service.token) as store:
+            ads = new_campaign(store)
+            for _ in IMPOSTORS:
+                told, expired, cancelled = ads.ask(n=3)
+                ads.renew(cancelled)
+                ads.tell(told, 0.5)
+                ads.expire(expired)
+                ads.cancel(cancelled)
+                ads.adjust(expired, "0.01", reason="the bill")
+                ads.deposit(1, key=f"in {told.id}")
+                ads.withdraw(1, key=f"out {told.id}")
+            ads.observe([("a", 0.5)], key="elsewhere")
+            ads.add_arm("d", 1)
+            ads.reprice("d", 2)
+            ads.set_limit("d", 9)
+            ads.retire("d")
+            ads.pause()
+            ads.resume()
+            ads.close()
+            assert [row.name for row in store.list()] == ["ads"]
+            kinds = Counter(row.kind for row in ads.as_of_now().history())
+            assert ads.verify().entries == kinds.total()
+        rounds = len(IMPOSTORS)
+        once = ("observed", "added", "repriced", "limited", "retired", "paused", "resumed", "closed")
+        each = ("told", "settled", "cancelled", "adjusted", "deposited", "withdrawn")
+        assert kinds == Counter(dict.fromkeys(once, 1) | dict.fromkeys(each, rounds) | {"asked": 3 * rounds})
+
+    def test_what_only_others_answer_is_of_unknown_outcome(
+        self, tmp_path: Path, clock: HandClock, ads: BaseCampaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(transport, "time", FakeTime())
+        service = self.service(tmp_path, clock)
+        pull = ads.ask()
+        assert pull is not None
+        with (
+            BadNetwork(service.url, fates=[Fate.ANSWERED] + 9999 * [Fate.PASSED_ON_AND_REPLACED]) as network,
+            bb.connect(network.url, token=service.token) as store,
+        ):
+            far = store.open("ads")
+            acts: list[Callable[[], object]] = [
+                lambda: far.tell(pull, 0.5),
+                lambda: far.deposit(5, key="invoice 1"),
+                lambda: far.ask(key="k"),
+                far.close,
+            ]
+            for act in acts:
+                with pytest.raises(OutcomeUnknown, match=r"at last it answered .*: whether it was done is not known"):
+                    act()
+        assert [row.kind for row in ads.history()] == ["asked", "told", "deposited", "asked", "closed"]
+
+
+class TestRemoteStoreInPostgresql(TestRemoteStore):
+    server: PostgresqlServer
+
+    @pytest.fixture(autouse=True)
+    def _server(self, postgresql: PostgresqlServer) -> None:
+        self.server = postgresql
+
+    def address(self, folder: Path) -> str:
+        return self.server.new_database(hashlib.sha256(str(folder).encode()).hexdigest()[:16])
 
 
 # What contracts do not speak of

@@ -3,8 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from budgetbandits.campaigns.backend import Totals
 from budgetbandits.campaigns.base_campaign import Asking, BaseCampaign, HistoryRow
@@ -12,10 +11,25 @@ from budgetbandits.campaigns.clerk import Clerk, standing_still
 from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.times import timestamp
 from budgetbandits.campaigns.why import Explanation
+from budgetbandits.client.answers import (
+    ArmsShown,
+    Asked,
+    BestSetShown,
+    CampaignShown,
+    CampaignWithLists,
+    Done,
+    JournalPage,
+    LeasesShown,
+    PendingShown,
+    Renewed,
+    Verified,
+    Warned,
+)
 from budgetbandits.client.transport import Call, Steps, Transport
-from budgetbandits.client.wire import amounts_sent, in_path, rows_sent, sent, shown_as, value_of
+from budgetbandits.client.wire import amounts_sent, in_path, rows_sent, sent
 from budgetbandits.core.pulls import Pull, as_new, new_key
 from budgetbandits.errors import CampaignPaused
+from budgetbandits.policies import Policy
 
 __all__ = ["RemoteCampaign"]
 
@@ -33,15 +47,21 @@ _ENCODED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "cost": amounts_sent,
     "observations": rows_sent,
 }
+_ANSWERS: Final[Mapping[Any, type[Done | Warned | Renewed]]] = {None: Done, str | None: Warned, int | None: Renewed}
+"""The kind of an answer by the return type of the ledger's method: nothing, a warning, or the end of a lease."""
 _FIXED: Final = frozenset(
     {"name", "created", "policy", "seed", "reward_range", "lease", "on_expire", "on_overrun", "skip", "requests"}
     | {"refill", "adopted"}
 )
 """What does not change."""
-_APART: Final = {"arms": "arms", "best_set": "best-set", "pending": "pending"}
-"""What is not shown with all else, and where it is."""
-_SAME: Final = {"leases": "pending"}
-"""What is a view of something else."""
+_APART: Final[Mapping[str, tuple[str, type[Any]]]] = {
+    "arms": ("arms", ArmsShown),
+    "best_set": ("best-set", BestSetShown),
+    "pending": ("pending", PendingShown),
+    "leases": ("pending", LeasesShown),
+}
+"""The lists, which are shown apart: the path of each, and the kind of the answer."""
+_INCLUDED: Final = "arms,best_set,pending"
 
 
 class RemoteCampaign(BaseCampaign):
@@ -51,10 +71,10 @@ class RemoteCampaign(BaseCampaign):
     done is never done again. All methods may be called from many threads and event loops at once.
     """
 
-    def __init__(self, transport: Transport, seen: Mapping[str, Any]) -> None:
+    def __init__(self, transport: Transport, seen: CampaignShown) -> None:
         self._transport = transport
         self._seen = seen
-        self._path = f"/v1/campaigns/{in_path(seen['name'])}"
+        self._path = f"/v1/campaigns/{in_path(seen.name)}"
 
     def __repr__(self) -> str:
         return f"<RemoteCampaign {self.name!r} at {self._transport.address}>"
@@ -75,8 +95,9 @@ class RemoteCampaign(BaseCampaign):
         route = _ROUTES.get(request.__name__, request.__name__)
         body = {name: _ENCODED.get(name, sent)(value) for name, value in given.items()}
         key = None if "key" in given else new_key()
-        said = yield from self._transport.calling(Call("POST", f"{self._path}/{route}", body, key))
-        answer: Answer = _answer(said or {})
+        kind = _ANSWERS[request.__annotations__["return"]]
+        said = yield from self._transport.calling(Call("POST", f"{self._path}/{route}", kind, body, key))
+        answer: Answer = _ledgers_answer(said)
         return answer
 
     def _ask(self, asking: Asking) -> list[Pull]:
@@ -104,22 +125,25 @@ class RemoteCampaign(BaseCampaign):
                 return pulls if asking.key is not None else [as_new(pull) for pull in pulls]
 
     def _asking_once(self, body: Mapping[str, Any], wait: float) -> Steps[list[Pull]]:
-        call = Call("POST", f"{self._path}/ask", body if wait <= 0 else {**body, "wait": wait})
-        said = yield from self._transport.calling(call._replace(answer_time=call.answer_time + wait))
-        return [value_of(Pull, pull) for pull in said["pulls"]]
+        call = Call("POST", f"{self._path}/ask", Asked, body if wait <= 0 else {**body, "wait": wait})
+        asked = yield from self._transport.calling(call._replace(answer_time=call.answer_time + wait))
+        return list(asked.pulls)
 
     def _shown(self, name: str, of: Callable[[Clerk], Shown]) -> Shown:
-        value: Shown = shown_as(name, self._data(_SAME.get(name, name)))
-        return value
+        value: Any = getattr(self._seen_now(name), name)
+        return cast(Shown, Policy.from_data(value) if name == "policy" else value)
 
-    def _data(self, name: str) -> Any:
+    def _seen_now(self, name: str) -> Any:
+        """Return an answer with the property of that name."""
         if name in _FIXED:
-            return self._seen[name]
-        place = f"{self._path}/{_APART[name]}" if name in _APART else self._path
-        return self._transport.call("GET", place)[name]
+            return self._seen
+        if name not in _APART:
+            return self._transport.call(Call("GET", self._path, CampaignShown))
+        place, kind = _APART[name]
+        return self._transport.call(Call("GET", f"{self._path}/{place}", kind))
 
     def _still(self) -> "RemoteCampaign":
-        everything = self._transport.call("GET", f"{self._path}?include={','.join(_APART)}")
+        everything = self._transport.call(Call("GET", f"{self._path}?include={_INCLUDED}", CampaignWithLists))
         return _StillCampaign(self._transport, everything)
 
     def _history(self, after: int, limit: int | None) -> Iterator[HistoryRow]:
@@ -127,20 +151,16 @@ class RemoteCampaign(BaseCampaign):
         left = math.inf if limit is None else limit
         while following is not None and left > 0:
             asked = f"after={following}&limit={min(left, _PAGE)}"
-            page = self._transport.call("GET", f"{self._path}/journal?{asked}")
-            for row in page["entries"]:
-                yield value_of(HistoryRow, row)
-            following, left = page["next"], left - len(page["entries"])
+            page = self._transport.call(Call("GET", f"{self._path}/journal?{asked}", JournalPage))
+            yield from page.entries
+            following, left = page.next, left - len(page.entries)
 
     def _why(self, number: int) -> Explanation:
-        said: Explanation = value_of(Explanation, self._transport.call("GET", f"{self._path}/pulls/{number}/why"))
-        return said
+        return self._transport.call(Call("GET", f"{self._path}/pulls/{number}/why", Explanation))
 
     def _verified(self, heads: Sequence[str]) -> Totals:
-        body = {"expect": list(heads)}
-        said = self._transport.call("POST", f"{self._path}/verify", body, key=new_key(), answer_time=_VERIFY_TIME)
-        totals: Totals = value_of(Totals, said["totals"])
-        return totals
+        call = Call("POST", f"{self._path}/verify", Verified, {"expect": list(heads)}, new_key(), _VERIFY_TIME)
+        return self._transport.call(call).totals
 
 
 class _StillCampaign(RemoteCampaign):
@@ -152,12 +172,12 @@ class _StillCampaign(RemoteCampaign):
     def _asking(self, asking: Asking) -> Steps[list[Pull]]:
         raise standing_still()
 
-    def _data(self, name: str) -> Any:
-        return self._seen[name]
+    def _seen_now(self, name: str) -> Any:
+        return self._seen
 
 
-def _answer(said: Mapping[str, Any]) -> Any:
-    """Return what the ledger has answered, as far as there is anything to say: a warning, or the end of a lease."""
-    if "until" in said:
-        return None if said["until"] is None else timestamp(value_of(datetime, said["until"]))
-    return next(iter(said.get("warnings", ())), None)
+def _ledgers_answer(said: Done | Warned | Renewed) -> Any:
+    """Return what the ledger's method has returned."""
+    if isinstance(said, Renewed):
+        return None if said.until is None else timestamp(said.until)
+    return next(iter(said.warnings), None) if isinstance(said, Warned) else None

@@ -22,8 +22,9 @@ def connect(address: str, *, token: str | None = None, timeout: Duration = 30.0)
     """Return the campaigns of a service, which ``budgetbandits serve`` starts.
 
     Nothing is sent before something is asked for. A request that is not answered is repeated, with the same key, so
-    that nothing is done twice: after any failure of the network, and while the service or its store is not available.
-    Only if nobody listens there at the very first request, that is said at once: the address may be wrong.
+    that nothing is done twice: after any failure of the network, after a response that is not the service's, such as a
+    proxy's page, and while the service or its store is not available. Only if nobody listens there at the very first
+    request, that is said at once: the address may be wrong.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import httpx
 
 from budgetbandits.errors import AccessDenied, BudgetBanditsError, SimulationInterrupted, StoreError
 
-__all__ = ["Problem", "error_of"]
+__all__ = ["Problem", "error_of", "text_of"]
 
 _TYPE: Final = "urn:budgetbandits:error:"
 _LONGEST_SHOWN: Final = 200  # characters of an answer that is not the service's
@@ -41,14 +41,22 @@ class Problem(NamedTuple):
         except (ValueError, LookupError, TypeError, AttributeError):
             is_ours = False
         if not is_ours:
-            text = " ".join(response.text.split())[:_LONGEST_SHOWN]
-            return cls(response.status_code, None, text or response.reason_phrase)
+            return cls(response.status_code, None, text_of(response))
         return cls(response.status_code, kind, detail)
 
     @property
     def said(self) -> str:
         """What was answered, in words."""
         return f"{self.status} ({self.detail})"
+
+
+def text_of(response: httpx.Response) -> str:
+    r"""Return the beginning of a response in one line, for a message.
+
+    >>> text_of(httpx.Response(404, text="<p>Not\n found</p>")), text_of(httpx.Response(204))
+    ('<p>Not found</p>', 'No Content')
+    """
+    return " ".join(response.text.split())[:_LONGEST_SHOWN] or response.reason_phrase
 
 
 def error_of(problem: Problem) -> BudgetBanditsError:

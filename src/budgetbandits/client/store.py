@@ -1,6 +1,6 @@
 """The campaigns of a service."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Unpack
@@ -9,9 +9,10 @@ from warnings import warn
 from budgetbandits.campaigns.base_store import BaseStore, CampaignRow, Given, settings_of
 from budgetbandits.campaigns.settings import CampaignSettings, ResourceSettings
 from budgetbandits.campaigns.times import Duration, span
+from budgetbandits.client.answers import CampaignList, CampaignMade, CampaignShown
 from budgetbandits.client.campaign import RemoteCampaign
-from budgetbandits.client.transport import Transport
-from budgetbandits.client.wire import amounts_sent, in_path, sent, table
+from budgetbandits.client.transport import Call, Transport
+from budgetbandits.client.wire import amounts_sent, in_path, sent
 from budgetbandits.core.pulls import new_key
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import TightBudgetWarning
@@ -39,23 +40,24 @@ class RemoteStore(BaseStore[RemoteCampaign]):
 
     def _created(self, name: str, **given: Unpack[Given]) -> RemoteCampaign:
         # If it may have been created, it is found by its seed: no other campaign has the same.
-        made = self._transport.call("POST", _CAMPAIGNS, _body(name, given), key=new_key(), again=("PUT", _path(name)))
-        return self._campaign(made)
+        again = ("PUT", _path(name))
+        return self._made(Call("POST", _CAMPAIGNS, CampaignMade, _body(name, given), key=new_key(), again=again))
 
     def _opened(self, name: str) -> RemoteCampaign:
-        return self._campaign(self._transport.call("GET", _path(name)))
+        return RemoteCampaign(self._transport, self._transport.call(Call("GET", _path(name), CampaignShown)))
 
     def _opened_or_created(self, name: str, given: Given) -> RemoteCampaign:
         body = _body(name, given) | {"seed": given.get("seed")}  # which may be any, if it is not given
-        return self._campaign(self._transport.call("PUT", _path(name), body, key=new_key()))
+        return self._made(Call("PUT", _path(name), CampaignMade, body, key=new_key()))
 
     def _listed(self) -> Table[CampaignRow]:
-        return table(CampaignRow, self._transport.call("GET", _CAMPAIGNS)["campaigns"])
+        return self._transport.call(Call("GET", _CAMPAIGNS, CampaignList)).campaigns
 
-    def _campaign(self, seen: Mapping[str, Any]) -> RemoteCampaign:
-        for said in seen.get("warnings", ()):
+    def _made(self, call: Call[CampaignMade]) -> RemoteCampaign:
+        made = self._transport.call(call)
+        for said in made.warnings:
             warn(said, TightBudgetWarning, stacklevel=4)
-        return RemoteCampaign(self._transport, seen)
+        return RemoteCampaign(self._transport, made)
 
 
 def _path(name: str) -> str:

@@ -13,19 +13,20 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import httpx
 
 from budgetbandits.campaigns.backend import check_process
-from budgetbandits.client.problems import Problem, error_of
+from budgetbandits.client.answers import read
+from budgetbandits.client.problems import Problem, error_of, text_of
 from budgetbandits.core.steps import drive, drive_async
 from budgetbandits.errors import BudgetBanditsError, InvalidInput, OutcomeUnknown, StoreUnavailable
 
 __all__ = ["Call", "Steps", "Transport"]
 
 Answer = TypeVar("Answer")
-Steps = Generator["Call | float", Any, Answer]
+Steps = Generator["Call[Any] | float", Any, Answer]
 """Yields requests, and is sent their responses; and pauses in seconds."""
 
 _ANSWER_TIME: Final = 10.0  # seconds after which another attempt is made
@@ -36,16 +37,20 @@ _LONGEST_PAUSE: Final = 2.0
 _NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 _NOT_THE_NETWORK: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 _UNDER_WAY: Final = "request-under-way"
+_UNEXPECTED: Final = "unexpected"  # an error of the service itself
 _TRY_AGAIN: Final = (429, 502, 503, 504)
+_SERVER_ERROR: Final = 500
 
 
-class Call(NamedTuple):
+class Call(NamedTuple, Generic[Answer]):
     """A request to a service.
 
     Attributes
     ----------
     method, path
         What HTTP calls them; the path begins with a slash.
+    answer
+        The kind of its answer, see `budgetbandits.client.answers`.
     body
         What becomes JSON, or None for a request without a body.
     key
@@ -58,6 +63,7 @@ class Call(NamedTuple):
 
     method: str
     path: str
+    answer: type[Answer]
     body: Any = None
     key: str | None = None
     answer_time: float = _ANSWER_TIME
@@ -68,12 +74,12 @@ class Call(NamedTuple):
         """Whether it changes nothing."""
         return self.method == "GET"
 
-    def repeated(self) -> "Call":
+    def repeated(self) -> "Call[Answer]":
         """Return what to send if it may have been performed."""
         method, path = self.again or (self.method, self.path)
         return self._replace(method=method, path=path)
 
-    def within(self, seconds: float) -> "Call":
+    def within(self, seconds: float) -> "Call[Answer]":
         """Return the same with no more time for an answer than that, and a moment in any case."""
         return self._replace(answer_time=min(self.answer_time, max(seconds, _SHORTEST)))
 
@@ -137,12 +143,14 @@ class Transport:
         self._is_closed = False
         self._was_reached = False
 
-    def call(self, method: str, path: str, body: Any = None, **further: Any) -> Any:
-        """Send a request, and return what its answer says."""
-        return self.run(self.calling(Call(method, path, body, **further)))
+    def call(self, call: Call[Answer]) -> Answer:
+        """Send a request, and return its answer."""
+        return self.run(self.calling(call))
 
-    def calling(self, call: Call) -> Steps[Any]:
-        """Send a request until it is answered, and return what the answer says, or raise what it says.
+    def calling(self, call: Call[Answer]) -> Steps[Answer]:
+        """Send a request until the service answers it; return the answer, or raise the error that it stands for.
+
+        Any other response leaves the outcome unknown: a proxy may have passed the request on.
 
         Raises
         ------
@@ -158,15 +166,16 @@ class Transport:
                 response: httpx.Response = yield call.within(end - time.monotonic())
             except _NOT_THE_NETWORK as error:
                 raise InvalidInput(f"this cannot be sent to {self.address} ({type(error).__name__})") from None
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 if isinstance(error, httpx.ConnectError) and not self._was_reached:
                     raise self._nobody_there(error) from None
                 trouble = _trouble_of(error)
             else:
                 self._was_reached = True
-                if (refusal := _refusal_in(response)) is None:
-                    return response.json() if response.content else None
-                trouble = refusal
+                answer = _answer_in(response, call.answer, may_be_done=may_be_done)
+                if not isinstance(answer, _Trouble):
+                    return answer
+                trouble = answer
             if trouble.may_be_done and not call.is_safe:
                 may_be_done, call = True, call.repeated()
             pause += trouble.pause
@@ -175,7 +184,7 @@ class Transport:
             yield pause
         raise AssertionError("there is always another pause")
 
-    def _nobody_there(self, error: httpx.TransportError) -> StoreUnavailable:
+    def _nobody_there(self, error: httpx.RequestError) -> StoreUnavailable:
         return StoreUnavailable(
             f"nobody answers at {self.address} ({error}). Nothing was changed: check the address, or start the service "
             "there with 'budgetbandits serve'; once it has answered, requests wait for it to come back"
@@ -196,7 +205,7 @@ class Transport:
         """Perform steps in this thread."""
         self._check_usable()
 
-        def perform(step: Call | float) -> Any:
+        def perform(step: Call[Any] | float) -> Any:
             if isinstance(step, Call):
                 return self._client.send(_request(self._client, step))
             return time.sleep(step)
@@ -208,7 +217,7 @@ class Transport:
         self._check_usable()
         client = await self._client_of_this_loop()
 
-        async def perform(step: Call | float) -> Any:
+        async def perform(step: Call[Any] | float) -> Any:
             if isinstance(step, Call):
                 return await client.send(_request(client, step))
             return await asyncio.sleep(step)
@@ -256,7 +265,7 @@ def _pauses() -> Iterator[float]:
         longest = min(2 * longest, _LONGEST_PAUSE)
 
 
-def _request(client: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
+def _request(client: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
     headers = {} if call.key is None else {"Idempotency-Key": call.key}
     content = None if call.body is None else json.dumps(call.body, allow_nan=False).encode()
     if content is not None:
@@ -265,23 +274,44 @@ def _request(client: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Requ
     return client.build_request(call.method, call.path, content=content, headers=headers, timeout=timeout)
 
 
-def _trouble_of(error: httpx.TransportError) -> _Trouble:
+def _trouble_of(error: httpx.RequestError) -> _Trouble:
     if isinstance(error, _NEVER_SENT):
         return _Trouble(f"it could not be reached ({error or type(error).__name__})", may_be_done=False)
     return _Trouble(f"it gave no answer ({type(error).__name__})", may_be_done=True)
 
 
-def _refusal_in(response: httpx.Response) -> _Trouble | None:
-    """Return why a request has to be repeated; None if it was performed. Raise if it must not be repeated."""
-    if response.is_success:
-        return None
+def _answer_in(response: httpx.Response, kind: type[Answer], *, may_be_done: bool) -> Answer | _Trouble:
+    """Return the answer of the service, or why the request has to be repeated. Raise if it must not be repeated.
+
+    Parameters
+    ----------
+    response
+        The response, of the service or of a proxy.
+    kind
+        The kind of the answer.
+    may_be_done
+        Whether an earlier attempt may have been performed.
+    """
+    if not response.is_success:
+        return _refusal_in(response, may_be_done=may_be_done)
+    try:
+        return read(kind, response.content)
+    except ValueError:
+        body = text_of(response) if response.content else "nothing"
+        return _Trouble(f"it answered {response.status_code} with an unexpected body ({body})", may_be_done=True)
+
+
+def _refusal_in(response: httpx.Response, *, may_be_done: bool) -> _Trouble:
+    """Return why a request has to be repeated. Raise if it must not be repeated."""
     problem = Problem.of(response)
     error = error_of(problem)
-    if response.status_code not in _TRY_AGAIN and problem.kind != _UNDER_WAY:
+    is_vouched_for = problem.kind not in (None, _UNDER_WAY, _UNEXPECTED)
+    # A proxy knows nothing of earlier attempts, and with a server error nothing of this one.
+    is_final = is_vouched_for or (problem.kind is None and response.status_code < _SERVER_ERROR and not may_be_done)
+    if is_final and response.status_code not in _TRY_AGAIN:
         raise error
-    # Who stands between may have passed the request on. What the service says itself is true of this attempt.
-    may_be_done = problem.kind in (None, _UNDER_WAY) or isinstance(error, OutcomeUnknown)
-    return _Trouble(f"it answered {problem.said}", may_be_done, _retry_after(response), error)
+    is_doubtful = not is_vouched_for or isinstance(error, OutcomeUnknown)
+    return _Trouble(f"it answered {problem.said}", is_doubtful, _retry_after(response), error)
 
 
 def _retry_after(response: httpx.Response) -> float:

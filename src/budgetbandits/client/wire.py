@@ -1,36 +1,22 @@
-"""How values become JSON on their way to a service, and come back as what they were.
+"""How values become JSON on their way to a service.
 
-Amounts are text: no float stands for an amount on the way. Moments are text, and durations seconds.
+Amounts are text: no float stands for an amount on the way.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import is_dataclass
-from datetime import datetime, timedelta
+from collections.abc import Mapping
 from decimal import Decimal
-from functools import cache
-from types import UnionType
-from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
-from budgetbandits.campaigns.arrivals import RequestRate
-from budgetbandits.campaigns.base_campaign import LeaseRow
 from budgetbandits.core.checks import shown
 from budgetbandits.core.money import CostRange
-from budgetbandits.core.pulls import Pull, PullState
-from budgetbandits.core.resources import Money
-from budgetbandits.core.tables import Table
+from budgetbandits.core.pulls import Pull
 from budgetbandits.errors import InvalidInput
-from budgetbandits.live.views import ArmRow, Choice
-from budgetbandits.policies import Policy
 
-__all__ = ["amounts_sent", "in_path", "rows_sent", "sent", "shown_as", "table", "value_of"]
-
-Row = TypeVar("Row")
-
-# On the way there
+__all__ = ["amounts_sent", "in_path", "rows_sent", "sent"]
 
 
 def sent(value: Any) -> Any:
@@ -93,77 +79,3 @@ def in_path(name: str) -> str:
     'spring%2F2027'
     """
     return quote(name, safe="")
-
-
-# On the way back
-
-_READ: Final[Mapping[Any, Callable[[Any], Any]]] = {
-    Decimal: Decimal,
-    datetime: datetime.fromisoformat,
-    timedelta: lambda seconds: timedelta(seconds=seconds),
-    float: float,  # also of the text "Infinity"
-    PullState: PullState,
-}
-
-
-def value_of(kind: Any, data: Any) -> Any:
-    """Return a value of a kind that JSON stands for; what the kind does not know is left out.
-
-    >>> value_of(Money, {"budget": "10", "spent": "0", "reserved": "1", "left": "9", "overrun": "0", "more": 1}).left
-    Decimal('9')
-    """
-    if data is None:
-        return None
-    if isinstance(kind, UnionType):  # with None, or a name
-        kind = next((each for each in get_args(kind) if each in _READ), None)
-    if kind in _READ:
-        return _READ[kind](data)
-    if get_origin(kind) is Mapping:
-        return {name: value_of(get_args(kind)[1], each) for name, each in data.items()}
-    if get_origin(kind) is Table:
-        return table(get_args(kind)[0], data)
-    if is_dataclass(kind) or hasattr(kind, "_fields"):
-        return kind(**{name: value_of(hint, data[name]) for name, hint in _fields(kind).items() if name in data})
-    return data
-
-
-@cache
-def _fields(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def table(kind: type[Row], rows: Iterable[Any]) -> Table[Any]:
-    """Return rows of a kind as a table."""
-    return Table(value_of(kind, row) for row in rows)
-
-
-def _lease(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**data, "pull": data["id"]}
-
-
-def _arm(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**data, "cost": data["mean_cost"]}
-
-
-_SHOWN: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "created": datetime.fromisoformat,
-    "policy": Policy.from_data,
-    "reward_range": tuple,
-    "lease": lambda data: value_of(timedelta, data),
-    "refill": lambda data: value_of(timedelta, data),
-    "available": Decimal,
-    "resources_available": lambda data: {name: Decimal(each) for name, each in data.items()},
-    "money": lambda data: value_of(Money, data),
-    "resources": lambda data: {name: value_of(Money, each) for name, each in data.items()},
-    "requests_rate": lambda data: value_of(RequestRate, data),
-    "retired": tuple,
-    "arms": lambda rows: table(ArmRow, map(_arm, rows)),
-    "best_set": lambda rows: table(Choice, rows),
-    "pending": lambda rows: table(Pull, rows),
-    "leases": lambda rows: table(LeaseRow, map(_lease, rows)),
-}
-
-
-def shown_as(name: str, data: Any) -> Any:
-    """Return what a campaign shows under a name; what is not listed is what JSON says."""
-    return _SHOWN.get(name, lambda same: same)(data)
