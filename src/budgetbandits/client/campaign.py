@@ -38,7 +38,6 @@ Given = ParamSpec("Given")
 Shown = TypeVar("Shown")
 
 _LONGEST_WAIT: Final = 20.0  # seconds that one request waits for a pull
-_VERIFY_TIME: Final = 3600.0
 _PAGE: Final = 1000  # entries of a journal
 _ROUTES: Final = {"add_arm": "arms", "set_limit": "limit"}
 """Of requests that a service calls by another name."""
@@ -125,8 +124,8 @@ class RemoteCampaign(BaseCampaign):
                 return pulls if asking.key is not None else [as_new(pull) for pull in pulls]
 
     def _asking_once(self, body: Mapping[str, Any], wait: float) -> Steps[list[Pull]]:
-        call = Call("POST", f"{self._path}/ask", Asked, body if wait <= 0 else {**body, "wait": wait})
-        asked = yield from self._transport.calling(call._replace(answer_time=call.answer_time + wait))
+        body = body if wait <= 0 else {**body, "wait": wait}
+        asked = yield from self._transport.calling(Call("POST", f"{self._path}/ask", Asked, body, wait=wait))
         return list(asked.pulls)
 
     def _shown(self, name: str, of: Callable[[Clerk], Shown]) -> Shown:
@@ -159,7 +158,8 @@ class RemoteCampaign(BaseCampaign):
         return self._transport.call(Call("GET", f"{self._path}/pulls/{number}/why", Explanation))
 
     def _verified(self, heads: Sequence[str]) -> Totals:
-        call = Call("POST", f"{self._path}/verify", Verified, {"expect": list(heads)}, new_key(), _VERIFY_TIME)
+        body, time_for_all = {"expect": list(heads)}, self._transport.timeout  # to begin again would take longer
+        call = Call("POST", f"{self._path}/verify", Verified, body, new_key(), time_for_all, only_reads=True)
         return self._transport.call(call).totals
 
 

@@ -57,8 +57,12 @@ class Call(NamedTuple, Generic[Answer]):
         The key that makes it repeatable, for the header of that name; None where the body has one, or none is needed.
     answer_time
         After how many seconds without an answer another attempt is made.
+    wait
+        For how many seconds the service itself waits before it answers.
     again
         The method and path of a further attempt, where an earlier one may have been performed; None for the same.
+    only_reads
+        Whether it changes nothing although it is no GET.
     """
 
     method: str
@@ -67,12 +71,14 @@ class Call(NamedTuple, Generic[Answer]):
     body: Any = None
     key: str | None = None
     answer_time: float = _ANSWER_TIME
+    wait: float = 0.0
     again: tuple[str, str] | None = None
+    only_reads: bool = False
 
     @property
     def is_safe(self) -> bool:
         """Whether it changes nothing."""
-        return self.method == "GET"
+        return self.method == "GET" or self.only_reads
 
     def repeated(self) -> "Call[Answer]":
         """Return what to send if it may have been performed."""
@@ -80,8 +86,8 @@ class Call(NamedTuple, Generic[Answer]):
         return self._replace(method=method, path=path)
 
     def within(self, seconds: float) -> "Call[Answer]":
-        """Return the same with no more time for an answer than that, and a moment in any case."""
-        return self._replace(answer_time=min(self.answer_time, max(seconds, _SHORTEST)))
+        """Return the request with at most this much time for its answer, the service's wait included."""
+        return self._replace(answer_time=min(self.answer_time + self.wait, max(seconds, _SHORTEST)))
 
 
 class _Trouble(NamedTuple):
@@ -159,7 +165,8 @@ class Transport:
         StoreUnavailable
             If none has reached it, or the request changes nothing.
         """
-        end = time.monotonic() + self.timeout + (call.answer_time - _ANSWER_TIME)
+        begin = time.monotonic()
+        end = begin + self.timeout + call.wait
         may_be_done = False
         for pause in _pauses():
             try:
@@ -180,7 +187,7 @@ class Transport:
                 may_be_done, call = True, call.repeated()
             pause += trouble.pause
             if time.monotonic() + pause > end:
-                raise self._given_up(trouble, may_be_done=may_be_done)
+                raise self._given_up(trouble, time.monotonic() - begin, may_be_done=may_be_done)
             yield pause
         raise AssertionError("there is always another pause")
 
@@ -190,8 +197,8 @@ class Transport:
             "there with 'budgetbandits serve'; once it has answered, requests wait for it to come back"
         )
 
-    def _given_up(self, trouble: "_Trouble", *, may_be_done: bool) -> StoreUnavailable:
-        tried = f"{self.address} was tried for {self.timeout:g} seconds, and at last {trouble.said}"
+    def _given_up(self, trouble: "_Trouble", seconds: float, *, may_be_done: bool) -> StoreUnavailable:
+        tried = f"{self.address} was tried for {round(seconds, 1):g} seconds, and at last {trouble.said}"
         if may_be_done:
             return OutcomeUnknown(
                 f"{tried}: whether it was done is not known. Repeat it: with the same key, or the same pull, that is "
@@ -199,7 +206,7 @@ class Transport:
             )
         if isinstance(trouble.error, StoreUnavailable):
             return trouble.error  # the service is there, and says why its store is not
-        return StoreUnavailable(f"{tried}. Nothing was changed; try again")
+        return StoreUnavailable(f"{tried}. Nothing was changed; try again, or connect with a longer timeout")
 
     def run(self, steps: Steps[Answer]) -> Answer:
         """Perform steps in this thread."""
