@@ -7,8 +7,10 @@ import logging
 import os
 import random
 import socket
+import socketserver
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -17,9 +19,10 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.client import campaign, transport
+from budgetbandits.client.answers import CampaignList
 from budgetbandits.client.campaign import RemoteCampaign
 from budgetbandits.client.store import RemoteStore
-from budgetbandits.client.transport import Transport
+from budgetbandits.client.transport import Call, Transport
 from budgetbandits.core.pulls import PullState
 from budgetbandits.errors import (
     AccessDenied,
@@ -526,6 +529,68 @@ def test_a_token_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("BUDGETBANDITS_TOKEN", f"{SECRET}\n")
     assert sent() == f"Bearer {SECRET}"
     assert sent("bb_other") == "Bearer bb_other"
+
+
+class Proxy(socketserver.ThreadingTCPServer):
+    """Notes the beginning of each request, and answers none."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), NotedRequest)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.noted: list[bytes] = []
+
+
+class NotedRequest(socketserver.BaseRequestHandler):
+    server: Proxy
+
+    def handle(self) -> None:
+        self.server.noted.append(self.request.recv(65536))
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """Let the environment name a proxy for everything."""
+    with Proxy() as proxy:
+        thread = threading.Thread(target=proxy.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+            monkeypatch.setenv(name.lower(), proxy.url)
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        yield proxy
+        proxy.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("http://127.0.0.1", "http://127.0.0.2", "http://localhost", "http://[::1]"),
+        *("https://127.0.0.1", "https://localhost", "https://[::1]"),
+        "http://0.0.0.0",  # not loopback, and not reached over the network here
+    ],
+)
+def test_a_token_is_not_sent_through_a_proxy_that_would_see_it_or_lead_elsewhere(proxy: Proxy, host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"{host}:{listener.getsockname()[1]}"  # where nobody listens by now
+    with bb.connect(address, token=SECRET) as store:
+        with pytest.raises(StoreUnavailable, match="nobody answers at"):
+            store.list()
+        way = store._transport
+        with pytest.raises(StoreUnavailable, match="nobody answers at"):
+            asyncio.run(way.run_async(way.calling(Call("GET", "/v1/campaigns", CampaignList))))
+    assert proxy.noted == []
+
+
+def test_a_proxy_passes_https_on_without_the_token(proxy: Proxy) -> None:
+    with bb.connect("https://ads.invalid", token=SECRET, timeout=0.01) as store, pytest.raises(StoreUnavailable):
+        store.list()
+    [noted] = proxy.noted
+    assert noted.startswith(b"CONNECT ads.invalid:443 ")
+    assert SECRET.encode() not in noted
 
 
 @pytest.mark.parametrize("token", ["bb 12", "bb_\n12", "bb_ü", 5])

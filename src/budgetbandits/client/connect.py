@@ -29,7 +29,9 @@ def connect(address: str, *, token: str | None = None, timeout: Duration = 30.0)
     Parameters
     ----------
     address
-        Where the service is, such as ``http://127.0.0.1:8000``.
+        The address of the service, such as ``http://127.0.0.1:8000``. A proxy that the environment names
+        (``HTTPS_PROXY``) is used for https only, where it does not see the token, and never for addresses of this
+        machine.
     token
         The token that the service knows you by; by default what the environment variable ``BUDGETBANDITS_TOKEN`` says,
         and none if there is no such variable.

@@ -13,6 +13,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
 from functools import cache
+from ipaddress import ip_address
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import httpx
@@ -142,6 +143,7 @@ class Transport:
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
             "limits": httpx.Limits(max_connections=None, max_keepalive_connections=100),
             "transport": handler,
+            "trust_env": _may_use_proxies(address),
             "verify": _trusted(),
         }
         self._client = httpx.Client(**self._options)
@@ -256,6 +258,24 @@ class Transport:
         finally:
             del self._clients[loop]
             await client.aclose()
+
+
+def _may_use_proxies(address: str) -> bool:
+    """Whether requests may go through a proxy that the environment names.
+
+    A proxy sees the token of plain http; with https it only passes bytes on. It leads to loopback addresses of its own
+    machine.
+
+    >>> [_may_use_proxies(address) for address in ("https://ads.example", "http://ads.example", "https://[::1]:8000")]
+    [True, False, False]
+    """
+    url = httpx.URL(address)
+    host = url.host.rstrip(".")
+    try:
+        is_loopback = ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost" or host.endswith(".localhost")
+    return url.scheme == "https" and not is_loopback
 
 
 @cache
