@@ -63,7 +63,7 @@ class Campaign {
     return (await call("POST", `${this.path}/ask`, { key })).pulls[0];
   }
   tell(pull, reward, cost) {
-    return call("POST", `${this.path}/tell`, { pull: pull.id, reward, cost });
+    return call("POST", `${this.path}/tell`, { pull, reward, cost });
   }
   money() {
     return call("GET", `${this.path}/money`);

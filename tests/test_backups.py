@@ -1,5 +1,6 @@
 """A backup is consistent while the store is in use, and whoever was connected notices that one was restored."""
 
+import pickle
 import shutil
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ import budgetbandits as bb
 from budgetbandits.cli import main
 from budgetbandits.errors import HistoryLost, InvalidInput, StoreUnavailable, WrongStore
 from budgetbandits.testing import PostgresqlServer, new_campaign
+from budgetbandits.testing.service import ServiceServer
 
 pytestmark = pytest.mark.usefixtures("journal")
 
@@ -71,6 +73,31 @@ def test_a_restored_backup_is_noticed_by_everyone_who_is_connected(url: str, tmp
         assert store.open("ads").verify().entries == 1
         with pytest.raises(HistoryLost, match="never had the head"):
             store.open("ads").verify(head)
+
+
+def test_pulls_that_a_restored_backup_lacks_are_refused(url: str, tmp_path: Path) -> None:
+    with bb.open_store(url) as store:
+        ads = new_campaign(store, lease="1 hour")
+        kept = ads.ask()
+        store.backup(tmp_path / "copy.db")
+        lost = ads.ask()
+    assert kept is not None
+    assert lost is not None
+    for log in tmp_path.glob("a.db-*"):
+        log.unlink()
+    (tmp_path / "copy.db").replace(tmp_path / "a.db")
+    kept, lost = pickle.loads(pickle.dumps((kept, lost)))  # as another program has them
+    with (
+        bb.open_store(url) as store,
+        ServiceServer(store) as service,
+        bb.connect(service.url, token=service.token) as far,
+    ):
+        assert store.open("ads").ask() == lost  # but for its history
+        for campaign in (store.open("ads"), far.open("ads")):
+            with pytest.raises(HistoryLost, match="pull 2 was handed out in another history of the campaign 'ads#"):
+                campaign.tell(lost, 0.5)
+            campaign.tell(kept, 0.5)
+        assert store.open("ads").reward_total == 0.5
 
 
 @pytest.mark.parametrize("later", [0, 3])

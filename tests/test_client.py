@@ -38,7 +38,16 @@ from budgetbandits.errors import (
 )
 
 SECRET = "bb_1234567890abcdef"
-PULL = {"id": 1, "arm": "a", "cost": "0.10", "costs": {}, "number": 1, "state": "new", "campaign": "ads#1f"}
+PULL = {
+    "id": 1,
+    "arm": "a",
+    "cost": "0.10",
+    "costs": {},
+    "number": 1,
+    "state": "new",
+    "campaign": "ads#1f",
+    "history": "7d793037a0760186",
+}
 MONEY = {"budget": "10", "spent": "0", "reserved": "0", "left": "10", "overrun": "0"}
 ADS: dict[str, Any] = {
     "name": "ads",

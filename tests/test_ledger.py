@@ -664,7 +664,7 @@ def test_whatever_happens_the_fold_over_the_journal_is_the_ledger(
     for verb, which, number in story:
         time += SECOND * number if verb == "s" else 0
         ledger.advance(time)
-        pulls = [ledger.player.books.pull(pull) for pull, _ in ledger.leases()]
+        pulls = [ledger.handed_out(pull) for pull, _ in ledger.leases()]
         if verb == "a" or not pulls:
             ledger.ask(which % 3 + 1)
         elif verb == "k":

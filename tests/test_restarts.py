@@ -4,7 +4,9 @@ import importlib.util
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from types import ModuleType
@@ -13,7 +15,9 @@ from typing import Any
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.errors import UnknownPull
+from budgetbandits.campaigns.clerk import Request
+from budgetbandits.campaigns.ledger import Ledger
+from budgetbandits.errors import HistoryLost, UnknownPull
 from budgetbandits.testing import HandClock, new_campaign
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -182,6 +186,24 @@ def test_so_does_a_learners(tmp_path: Path) -> None:
     learner.expire(pulls[2])
     for each in (learner, bb.Learner.from_json(learner.to_json())):
         assert [pull.state for pull in each.ask(key="four", n=4)] == ["told", "cancelled", "expired", "open"]
+
+
+def test_a_pull_of_a_lost_history_concerns_its_own_request_only(tmp_path: Path) -> None:
+    with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
+        ads = new_campaign(store)
+        pull = ads.ask()
+        assert pull is not None
+        lost = replace(pull, history="0" * 16)
+        asks: list[Any] = [
+            Request(Ledger.ask),
+            Request(partial(Ledger.tell, pull=lost, reward=0.5)),
+            Request(Ledger.ask),
+        ]
+        ads._clerk.perform(asks)
+        assert [asks[place].answer()[0].id for place in (0, 2)] == [2, 3]
+        with pytest.raises(HistoryLost):
+            asks[1].answer()
+        assert [row.kind for row in ads.history()] == ["asked"] * 3
 
 
 def test_a_pull_belongs_to_its_campaign(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -21,7 +22,7 @@ from budgetbandits.campaigns.pulls import State
 from budgetbandits.campaigns.snapshots import FORM, Facts, SnapshotDamaged
 from budgetbandits.campaigns.sql import database
 from budgetbandits.campaigns.sql.database import SqlBackend, SqlJournal
-from budgetbandits.errors import BudgetBanditsError, HistoryLost, JournalDamaged, PullAlreadySettled
+from budgetbandits.errors import BudgetBanditsError, HistoryLost, JournalDamaged, PullAlreadySettled, UnknownPull
 from budgetbandits.testing import HandClock, new_campaign
 from test_chain import execute
 from test_ledger import MINUTES, SECOND, new_settings
@@ -317,6 +318,30 @@ def test_a_large_ask_again_reads_its_snapshot_once(store: bb.Store, monkeypatch:
 
 
 @pytest.mark.parametrize("is_reopened", [False, True])
+def test_the_history_of_a_pull_is_known_after_it_was_forgotten(
+    store: bb.Store, url: str, clock: HandClock, is_reopened: bool
+) -> None:
+    asked = new_campaign(store, budget=1000).ask(n=40, key="many")
+    for pull in asked[:30]:
+        store.open("ads").tell(pull, 0.5)
+    with bb.open_store(url, clock=clock) as again:
+        ads = (again if is_reopened else store).open("ads")
+        repeated = ads.ask(n=40, key="many")
+        histories = [pull.history for pull in asked]
+        assert [pull.history for pull in repeated] == histories
+        assert [pull.history for pull in ads.pending] == histories[30:]
+        assert len(set(histories)) == 40
+        ads = again.open("ads")
+        for pull in asked:
+            with pytest.raises(HistoryLost, match=f"pull {pull.id} was handed out in another history"):
+                ads.tell(replace(pull, history="0" * 16), 0.5)
+            with pytest.raises(UnknownPull):
+                ads.tell(replace(pull, history=None), 0.5)
+            ads.tell(replace(pull), 0.5)
+        ads.verify()
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
 def test_settled_pulls_are_answered_from_the_journal(
     store: bb.Store, url: str, clock: HandClock, monkeypatch: pytest.MonkeyPatch, is_reopened: bool
 ) -> None:
@@ -437,7 +462,7 @@ def test_what_is_written_down_in_other_words_has_another_form() -> None:
     ledger.reprice("b", "0.20")
     ledger.observe([("c", 0.5)], "before")
     ledger.pause()
-    assert (FORM, ledger.snapshot().digest[:16]) == (4, "9eeb40328d2906f2")
+    assert (FORM, ledger.snapshot().digest[:16]) == (5, "9668ec2ad4d3d7f7")
 
 
 DAMAGE = {

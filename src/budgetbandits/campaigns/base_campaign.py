@@ -326,6 +326,9 @@ class BaseCampaign(ABC):
             If the reward or the cost is not allowed; the pull stays outstanding.
         UnknownPull, PullAlreadySettled
             If there is no such pull, or it was cancelled, or told with another reward or cost.
+        HistoryLost
+            If the journal does not have this pull, since an older copy was restored. An id is not checked, here and in
+            all that settles or changes pulls.
         """
         _warn_if_rounded(self._act(Ledger.tell, **_telling(pull, reward, cost)))
 
@@ -913,8 +916,7 @@ def _pulls(ledger: Ledger) -> int:
 
 
 def _pending(ledger: Ledger) -> Table[Pull]:
-    books = ledger.player.books
-    return Table(map(books.pull, books.outstanding.values()))
+    return Table(map(ledger.handed_out, ledger.player.books.outstanding.values()))
 
 
 def _available(ledger: Ledger) -> Decimal:

@@ -407,6 +407,8 @@ class Request(Generic[Answer]):
         self._error, ledger.actor = None, self._actor
         try:
             self._answer = self._decision(ledger)
+        except HistoryLost as error:  # of a pull that this request names: the journal is as it should be
+            self._error = error
         except (JournalDamaged, StoreUnavailable, TornLedger):  # what was looked up may be half there
             raise
         except BudgetBanditsError as error:

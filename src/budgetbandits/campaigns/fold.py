@@ -13,14 +13,14 @@ asked about that was forgotten, its entries say what became of it.
 import heapq
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, ParamSpec, Self, TypeVar
 
 from budgetbandits.campaigns.chain import canonical, linked
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind, Snapshot
-from budgetbandits.campaigns.pulls import PullRecord, State, Told
+from budgetbandits.campaigns.pulls import HISTORY_DIGITS, PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
-from budgetbandits.campaigns.snapshots import FORM, Facts, SnapshotDamaged, is_bound, runs_of
+from budgetbandits.campaigns.snapshots import FORM, Facts, SnapshotDamaged, facts_of, is_bound
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.changes import (
     MOST_OBSERVED,
@@ -30,7 +30,7 @@ from budgetbandits.core.changes import (
     observed_digest,
 )
 from budgetbandits.core.checks import check_limit, check_text
-from budgetbandits.core.pulls import Reservation, Terms
+from budgetbandits.core.pulls import Pull, PullState, Reservation, Terms
 from budgetbandits.errors import (
     BudgetBanditsError,
     InvalidInput,
@@ -158,6 +158,10 @@ class Fold:
         except (BudgetBanditsError, LookupError, TypeError, ValueError) as error:
             raise JournalDamaged(f"entry {entry.number} of the journal ({entry.kind}) cannot be: {error}") from error
 
+    def handed_out(self, reservation: Reservation, state: PullState = PullState.OPEN) -> Pull:
+        """Return a pull as it is handed out."""
+        return self._books.pull(reservation, state, self._record(reservation.number).history)
+
     def leases(self) -> Iterator[tuple[Reservation, Lease]]:
         """Return the outstanding pulls with their leases, the oldest first."""
         return ((self._books.outstanding[number], lease) for number, lease in self._leases.items())
@@ -187,9 +191,11 @@ class Fold:
             raise JournalDamaged("more observations should have come before")
         record = None if entry.pull is None or entry.pull > self._books.asked else self._record(entry.pull)
         self._folds[entry.kind](entry)
+        self.head = linked(self.head, entry)
         if record is not None:
             record.note(entry)
-        self.head = linked(self.head, entry)
+        elif entry.pull is not None:  # it is new
+            self._pulls[entry.pull].history = self.head[:HISTORY_DIGITS]
         self.entries = entry.number
         self._time = entry.time
 
@@ -462,11 +468,11 @@ class Fold:
             "head": self.head,
             "time": self._time,
             "is_closed": self.is_closed,
-            "leases": [[number, *_without_nobody(lease)] for number, lease in self._leases.items()],
+            "leases": [[number, self._pulls[number].history, *lease] for number, lease in self._leases.items()],
             "is_paused": self.is_paused,
             "settings": None if self.settings == self._settings_first else self.settings.to_json(),
             "player": saved_state(self.player, expects=self.settings.arrivals is not None),
-            "pulls": {"first": first, "runs": runs_of(first, map(self._pulls.__getitem__, range(first, asked + 1)))},
+            "pulls": facts_of(first, [self._pulls[number] for number in range(first, asked + 1)]),
         }
         contents |= {"added": self._added} if self._added else {}
         contents |= {"repriced": self._repriced} if self._repriced else {}
@@ -501,7 +507,8 @@ class Fold:
         self._added, self._repriced = data.get("added", []), data.get("repriced", [])
         for number, arm, place, prices, least in self._books.outstanding.values():
             self._pulls[number] = PullRecord(arm, prices, place, self.player.decisions[number].learns, least)
-        for number, *lease in data["leases"]:
+        for number, history, *lease in data["leases"]:
+            self._pulls[number].history = history
             self._note_lease(number, Lease(*lease))
 
     @property
@@ -571,11 +578,6 @@ class Fold:
         for entry in self.journal.of_key(key):
             if entry.kind in (Kind.ASKED, Kind.DIRECTED) and entry.pull and entry.number <= self.entries:
                 self._books.note_answer(key, entry.wanted, self._reservation(entry.pull))
-
-
-def _without_nobody(lease: Lease) -> Sequence[object]:
-    """Return a lease as it stands in a snapshot: as before there were actors, where it has none."""
-    return lease if lease.actor is not None else lease[:-1]
 
 
 def _present(value: int | None) -> int:

@@ -30,6 +30,7 @@ from budgetbandits.errors import (
     BudgetBanditsError,
     CampaignClosed,
     CampaignPaused,
+    HistoryLost,
     InvalidAmount,
     InvalidInput,
     JournalDamaged,
@@ -130,8 +131,9 @@ class Ledger(Fold):
         if answer is None or len(answer) == begun > 0:
             pulls = self._asked(wanted, key, number, begun)
             is_cut = begun + len(pulls) < wanted and not self.has_time()
-            return Answered([books.pull(pull, PullState.NEW) for pull in pulls], is_cut)
-        return Answered([books.pull(pull, self._record(pull.number).shown_state) for pull in answer[begun:]], False)
+            return Answered([self.handed_out(pull, PullState.NEW) for pull in pulls], is_cut)
+        known = [self.handed_out(pull, self._record(pull.number).shown_state) for pull in answer[begun:]]
+        return Answered(known, False)
 
     def _asked(self, wanted: int, key: str | None, arm: int | None, begun: int) -> list[Reservation]:
         if self.is_closed:
@@ -408,9 +410,15 @@ class Ledger(Fold):
         )
 
     def _identify(self, pull: Pull | int) -> int:
+        """Return the id of a pull that was handed out here, or raise."""
         number = pull.id if isinstance(pull, Pull) else pull
         is_known = is_whole(number) and 1 <= number <= self._books.asked
-        if not is_known or not (self._books.is_at_hand(pull) or self._books.is_own(pull, self._reservation(number))):
+        if isinstance(pull, Pull) and not self._books.is_at_hand(pull):
+            history = self._record(number).history if is_known else None
+            if pull.campaign == self._books.owner and pull.history not in (None, history):
+                raise _lost(pull)
+            is_known = is_known and pull.history == history and self._books.is_own(pull, self._reservation(number))
+        if not is_known:
             raise self._books.unknown(pull)
         if self._record(number).state is State.OBSERVED:
             raise UnknownPull(f"pull {number} was made elsewhere and observed: it has nothing to tell or to pay here")
@@ -455,6 +463,15 @@ def _check_choice(ledger: Ledger, entry: Entry) -> None:
             f"entry {entry.number} of the journal asks for arm number {entry.arm}, where the policy had to {had_to}. "
             "It was changed, or written by another version of this package, whose policy decided so: use that one"
         )
+
+
+def _lost(pull: Pull) -> HistoryLost:
+    """Return the error for a pull of this campaign that is not in its journal."""
+    return HistoryLost(
+        f"pull {pull.id} was handed out in another history of the campaign {pull.campaign!r}: an older copy was "
+        "restored since then, or a failover lost the end. Ask for another pull; if this one has cost money, withdraw "
+        "that from the budget"
+    )
 
 
 def _check_reason(reason: object) -> None:

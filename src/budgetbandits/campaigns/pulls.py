@@ -8,10 +8,13 @@ from typing import Final, NamedTuple
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.core.pulls import PullState
 
-__all__ = ["TOLD_LATE", "PullRecord", "State", "Told"]
+__all__ = ["HISTORY_DIGITS", "TOLD_LATE", "PullRecord", "State", "Told"]
 
 TOLD_LATE: Final = "told after it had expired"
 """The reason of an adjustment to a cost that is told with a late reward."""
+
+HISTORY_DIGITS: Final = 16
+"""The number of digits of the head that tell the history of a pull from others."""
 
 
 class State(IntEnum):
@@ -66,6 +69,8 @@ class PullRecord:
         Why that was corrected the last time.
     is_overdue
         Whether its lease ended before it was told.
+    history
+        The beginning of the head of the chain with its ask.
 
     Examples
     --------
@@ -85,19 +90,22 @@ class PullRecord:
     charged: tuple[int, ...] = ()
     reason: str | None = None
     is_overdue: bool = False
+    history: str = ""
 
     def __post_init__(self) -> None:
         self.charged = (0,) * len(self.prices)
 
     @classmethod
-    def recalled(cls, entries: Sequence[Entry], place: int, learns: bool) -> "PullRecord":
+    def recalled(cls, entries: Sequence[Entry], place: int, learns: bool, history: str) -> "PullRecord":
         """Return a pull of which these are all entries, the first of them its ask."""
         asked, *later = entries
-        if asked.kind is Kind.OBSERVED and asked.arm is not None and asked.reward is not None:
-            return cls(asked.arm, asked.amounts, place, learns, None, State.OBSERVED, Told(asked.reward, asked.amounts))
-        if asked.kind not in (Kind.ASKED, Kind.DIRECTED) or asked.arm is None:
+        if asked.arm is None:
+            raise ValueError("its arm is missing")
+        record = cls(asked.arm, asked.amounts, place, learns, history=history)
+        if asked.kind is Kind.OBSERVED and asked.reward is not None:
+            record.state, record.told = State.OBSERVED, Told(asked.reward, asked.amounts)
+        elif asked.kind not in (Kind.ASKED, Kind.DIRECTED):
             raise ValueError("its ask is missing")
-        record = cls(asked.arm, asked.amounts, place, learns)
         for entry in later:
             record.note(entry)
         return record

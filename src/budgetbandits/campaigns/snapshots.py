@@ -1,22 +1,23 @@
 """What a snapshot holds besides the ledger: what the entries do not say of the pulls that were asked for before it.
 
-That is the place of each among the pulls that count, and whether its reward will be learned from. Both were decided
-when it was asked for. Neighbours mostly agree, so they are written in runs: so many pulls, by how much the place falls
-short of the number, and whether they teach. A snapshot holds the pulls since the snapshot before.
+That is the place of each among the pulls that count, whether its reward will be learned from, and its history. All were
+decided when it was asked for. Neighbours mostly agree in the first two, so they are written in runs: so many pulls, by
+how much the place falls short of the number, and whether they teach. Histories follow each other in one text. A
+snapshot holds the pulls since the snapshot before.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from budgetbandits.campaigns.journal import Journal, Kind, Snapshot
-from budgetbandits.campaigns.pulls import PullRecord
+from budgetbandits.campaigns.pulls import HISTORY_DIGITS, PullRecord
 from budgetbandits.errors import JournalDamaged
 
-__all__ = ["FORM", "Facts", "SnapshotDamaged", "is_bound", "is_of_form", "runs_of"]
+__all__ = ["FORM", "Facts", "SnapshotDamaged", "facts_of", "is_bound", "is_of_form"]
 
-FORM: Final = 4
+FORM: Final = 5
 """To be raised when the same ledger is written down in other words, so that older snapshots are told from damaged ones.
 
 They are not gone on from then, and `verify` checks their digests alone."""
@@ -27,20 +28,22 @@ class SnapshotDamaged(JournalDamaged):
 
 
 class Fact(NamedTuple):
-    """What the entries do not say of a pull: its place among those that count, and whether it teaches."""
+    """What the entries do not say of a pull: its place among those that count, whether it teaches, and its history."""
 
     place: int
     learns: bool
+    history: str
 
 
-def runs_of(first: int, records: Iterable[PullRecord]) -> list[list[int | bool]]:
-    """Return the facts of pulls, of which the first has that number.
+def facts_of(first: int, records: Sequence[PullRecord]) -> dict[str, object]:
+    """Return the facts of pulls for a snapshot; the first pull has that number.
 
-    >>> runs_of(7, [PullRecord(0, (1,), place, learns=True) for place in (5, 6, 7)])
-    [[3, 2, True]]
+    >>> facts_of(7, [PullRecord(0, (1,), place, learns=True, history="0123456789abcdef") for place in (5, 6)])
+    {'first': 7, 'runs': [[2, 2, True]], 'histories': '0123456789abcdef0123456789abcdef'}
     """
     facts = ((number - record.place, record.learns) for number, record in enumerate(records, first))
-    return [[len(list(run)), *fact] for fact, run in groupby(facts)]
+    runs = [[len(list(run)), *fact] for fact, run in groupby(facts)]
+    return {"first": first, "runs": runs, "histories": "".join(record.history for record in records)}
 
 
 class Facts:
@@ -59,6 +62,7 @@ class Facts:
             self._first: int = pulls["first"]
             self._runs: Sequence[tuple[int, int, bool]] = pulls["runs"]
             self._end: int = self._first + sum(count for count, _, _ in self._runs)
+            self._histories: str = pulls["histories"]
         except (LookupError, TypeError, ValueError) as error:
             raise self._damaged() from error
 
@@ -70,9 +74,13 @@ class Facts:
         first = self._first
         for count, lag, learns in self._runs:
             if first <= pull < first + count:
-                return Fact(pull - lag, learns)
+                return Fact(pull - lag, learns, self._history(pull))
             first += count
         raise self._damaged()
+
+    def _history(self, pull: int) -> str:
+        begin = HISTORY_DIGITS * (pull - self._first)
+        return self._histories[begin : begin + HISTORY_DIGITS]
 
     def _damaged(self) -> SnapshotDamaged:
         return SnapshotDamaged(f"the snapshot at entry {self._number} does not hold the pulls that it should")

@@ -29,7 +29,7 @@ def sent(value: Any) -> Any:
     if isinstance(value, Pull):
         costs = {name: str(cost) for name, cost in value.costs.items()}
         known = {"id": value.id, "arm": value.arm, "cost": str(value.cost), "number": value.number}
-        return known | {"costs": costs, "campaign": value.campaign}
+        return known | {"costs": costs, "campaign": value.campaign, "history": value.history}
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, str | int):

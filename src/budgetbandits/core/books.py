@@ -257,7 +257,7 @@ class Books:
             return PullState.EXPIRED
         return PullState.CANCELLED if number in self.cancelled else PullState.TOLD
 
-    def pull(self, reservation: Reservation, state: PullState = PullState.OPEN) -> Pull:
+    def pull(self, reservation: Reservation, state: PullState = PullState.OPEN, history: str | None = None) -> Pull:
         """Return a pull as it is handed out."""
         number, arm, place, prices, _ = reservation
         costs = self._costs.get(prices)
@@ -266,7 +266,7 @@ class Books:
                 account.bill.unit.decimal(price) for account, price in zip(self.accounts, prices, strict=True)
             )
         by_name = {} if self.first.name is None else dict(zip(self.resource_names, costs, strict=True))
-        pull = Pull(number, self.name(arm), costs[0], place, by_name, state, self.owner)
+        pull = Pull(number, self.name(arm), costs[0], place, by_name, state, self.owner, history)
         if number in self.outstanding:
             self._handed_out.setdefault(number, pull)
         return pull

@@ -50,6 +50,9 @@ class Pull:
         and makes no difference when pulls are compared.
     campaign
         Which campaign handed it out: its name, and the beginning of the first head of its chain. None for a learner.
+    history
+        The journal at its ask: the beginning of the head of the chain. A campaign with another history, such as that of
+        an older copy, refuses the pull. None for a learner.
     """
 
     id: int
@@ -59,6 +62,7 @@ class Pull:
     costs: Mapping[str, Decimal] = field(default_factory=dict, hash=False, repr=False)
     state: PullState = field(default=PullState.NEW, compare=False)
     campaign: str | None = field(default=None, compare=False, repr=False)
+    history: str | None = field(default=None, compare=False, repr=False)
 
 
 class Terms(NamedTuple):

@@ -102,7 +102,15 @@ def _pull(value: Any) -> int | CorePull:
     try:
         given = Pull.model_validate(value)
         costs = {name: Decimal(cost) for name, cost in given.costs.items()}
-        return CorePull(given.id, given.arm, Decimal(given.cost), given.number, costs, campaign=given.campaign)
+        return CorePull(
+            given.id,
+            given.arm,
+            Decimal(given.cost),
+            given.number,
+            costs,
+            campaign=given.campaign,
+            history=given.history,
+        )
     except (ValueError, ArithmeticError):
         raise PydanticCustomError("pull", "give the id of a pull, or the pull as it was handed out") from None
 
@@ -369,6 +377,9 @@ class Pull(BaseModel):
     number: int
     state: Literal["new", "open", "told", "cancelled", "expired"] = "open"
     campaign: str | None = Field(None, examples=["spring#5f2a90c1"])
+    history: str | None = Field(
+        None, description="The journal at its ask: it is refused by another one.", examples=["7d793037a0760186"]
+    )
 
 
 class Asked(BaseModel):

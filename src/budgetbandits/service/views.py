@@ -123,6 +123,7 @@ def pull(given: Pull) -> Data:
         "number": given.number,
         "state": str(given.state),
         "campaign": given.campaign,
+        "history": given.history,
     }
 
 

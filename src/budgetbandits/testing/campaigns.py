@@ -3,9 +3,10 @@
 import threading
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -19,6 +20,7 @@ from budgetbandits.errors import (
     CampaignClosed,
     CampaignExists,
     CampaignPaused,
+    HistoryLost,
     InvalidAmount,
     InvalidInput,
     InvalidReward,
@@ -398,6 +400,36 @@ class CampaignContract(ABC):
             for use in (lambda pull: ads.tell(pull, 0.5), ads.cancel, ads.renew):
                 with pytest.raises(UnknownPull, match=r"was handed out by the campaign 'other#.*: tell it there"):
                     use(foreign)
+
+    def test_a_pull_of_a_lost_history_is_refused(self, store: AnyStore, tmp_path: Path, clock: HandClock) -> None:
+        """A copy from before the first ask was restored; here it is the same campaign, created in another store."""
+        folder = tmp_path / "copy"
+        folder.mkdir()
+        with self.open_store(folder, clock) as copied:
+            lost, ads = new_campaign(store), new_campaign(copied)
+            pulls = lost.ask(n=3)
+            clock.advance(1)
+            others = ads.ask(n=2)
+            assert others == pulls[:2]  # but for their history
+            before = list(ads.history())
+            for pull in pulls:
+                uses: list[Callable[[], object]] = [
+                    partial(ads.tell, pull, 0.5),
+                    partial(ads.expire, pull),
+                    partial(ads.cancel, pull),
+                    partial(ads.renew, pull),
+                    partial(ads.adjust, pull, "0.01", reason="the bill"),
+                ]
+                for use in uses:
+                    with pytest.raises(
+                        HistoryLost, match=rf"pull {pull.id} was handed out in another history of the cam"
+                    ):
+                        use()
+            assert list(ads.history()) == before
+            ads.tell(others[0], 0.5)
+            ads.tell(pulls[0].id, 0.5)  # an id has no history
+            ads.cancel(ads.pending[0])
+            ads.verify()
 
     def test_a_key_gives_the_same_answer_everywhere(self, ads: BaseCampaign, tmp_path: Path, clock: HandClock) -> None:
         pull = ads.ask(key="worker-7/42")
