@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,24 @@ def test_tokens_may_be_in_a_file(tmp_path: Path) -> None:
         assert http.get(f"{path}/journal").json()["entries"][0]["actor"] == "alice"
         assert problem(http.get("/v1/tokens"))[:2] == (409, "tokens-elsewhere")
         assert problem(http.post("/v1/tokens", json={"name": "x", "scope": "read"}))[0] == 409
+
+
+def test_a_token_of_a_file_never_gets_the_answer_to_another_one(tmp_path: Path) -> None:
+    def write(*names: str) -> None:
+        row = '[[token]]\nname = "{0}"\nscope = "admin"\nsha256 = "{1}"\n'
+        file.write_text("".join(row.format(name, digest_of(name)) for name in names), encoding="utf-8")
+
+    file, key = tmp_path / "tokens.toml", {"Idempotency-Key": "nightly"}
+    write("alice", "bob")
+    every_second = FileTokens(file, count(step=2).__next__)  # each request finds what was read before too old
+    with served(tmp_path, tokens=every_second) as (_, service, _), client_of(service, "alice") as alice:
+        path = create(alice, "spring")
+        alice.post(f"{path}/pause", headers=key)
+        alice.post(f"{path}/resume")
+        write("bob")
+        with client_of(service, "bob") as bob:
+            assert bob.post(f"{path}/pause", headers=key).status_code == 200
+            assert bob.get(path).json()["is_paused"]
 
 
 def test_the_last_use_of_a_token_is_written_down_at_the_end(tmp_path: Path) -> None:

@@ -284,9 +284,11 @@ class TestOfAFile:
             {"name": "alice", "scope": "admin", "sha256": digest_of(two).upper()},
         )
         tokens: Tokens = FileTokens(path)
-        assert tokens.authenticate(one) == Token(1, "worker-7", Scope.WORK, "spring")
-        assert tokens.authenticate(two) == Token(2, "alice", Scope.ADMIN)
-        assert asyncio.run(tokens.authenticate_async(two)) == Token(2, "alice", Scope.ADMIN)
+        worker = Token(int(digest_of(one), 16), "worker-7", Scope.WORK, "spring")
+        alice = Token(int(digest_of(two), 16), "alice", Scope.ADMIN)
+        assert tokens.authenticate(one) == worker
+        assert tokens.authenticate(two) == alice
+        assert asyncio.run(tokens.authenticate_async(two)) == alice
         assert [tokens.authenticate(wrong) for wrong in ("", new_secret(), digest_of(one))] == [None] * 3
 
     def test_the_whole_digest_counts(self, path: Path) -> None:

@@ -90,7 +90,7 @@ def _tokens_in(data: Mapping[str, Any]) -> Iterable[tuple[str, Token]]:
     names, digests = set[str](), set[str]()
     for number, row in enumerate(rows, start=1):
         try:
-            digest, token = _token_in(row, number)
+            digest, token = _token_in(row)
             if token.name in names or digest in digests:
                 raise InvalidInput(f"its name {token.name!r} or its secret is that of another one: give it its own")
         except InvalidInput as error:
@@ -100,7 +100,7 @@ def _tokens_in(data: Mapping[str, Any]) -> Iterable[tuple[str, Token]]:
         yield digest, token
 
 
-def _token_in(row: Mapping[str, Any], number: int) -> tuple[str, Token]:
+def _token_in(row: Mapping[str, Any]) -> tuple[str, Token]:
     if odd := set(row) - {"name", "scope", "campaign", "sha256"}:
         raise InvalidInput(f"it has a key {min(odd)!r}: give name, scope, sha256 and perhaps campaign")
     name, campaign, digest = row.get("name"), row.get("campaign"), row.get("sha256")
@@ -110,4 +110,5 @@ def _token_in(row: Mapping[str, Any], number: int) -> tuple[str, Token]:
     digest = digest.lower() if isinstance(digest, str) else ""
     if not _DIGEST.fullmatch(digest):
         raise InvalidInput("its sha256 is none of a secret: give 64 digits and letters from a to f")
-    return digest, Token(number, str(name), Scope.of(row.get("scope")), campaign)
+    # Answers are kept by the id of a token, so it must not depend on the position in the file, which edits change.
+    return digest, Token(int(digest, 16), str(name), Scope.of(row.get("scope")), campaign)
