@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from budgetbandits.errors import KeyReused
 from budgetbandits.service.problems import Refused
+from budgetbandits.service.views import PartialAnswer
 
 __all__ = ["Repeats", "fingerprint"]
 
@@ -72,7 +73,8 @@ class Repeats:
     async def answered(self, key: Hashable, request: bytes, answer: Callable[[], Awaitable[Response]]) -> Response:
         """Return the answer to a request: that of before, if it was answered before.
 
-        An answer that says what is wrong is not remembered: nothing was changed, and it may be right by now.
+        An answer that says what is wrong, of the request or of a part, is not remembered: nothing was changed by that,
+        and it may be right by now. What was done before is not done again, as the ledger knows it.
         """
         if (kept := self._kept.get(key)) is not None:
             _check_same(kept.fingerprint, request)
@@ -80,7 +82,8 @@ class Repeats:
             return kept.answer
         with self.under_way(key, request):
             new = await answer()
-            self._keep(key, _Kept(request, new))
+            if not isinstance(new, PartialAnswer):
+                self._keep(key, _Kept(request, new))
             return new
 
     def _keep(self, key: Hashable, new: _Kept) -> None:

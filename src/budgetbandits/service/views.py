@@ -16,6 +16,7 @@ from budgetbandits.service.verifying import Verification
 
 __all__ = [
     "JsonAnswer",
+    "PartialAnswer",
     "amount",
     "campaign",
     "campaign_row",
@@ -55,6 +56,10 @@ class JsonAnswer(Response):
         self.status_code = status
         self.background = None
         self.raw_headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
+
+
+class PartialAnswer(JsonAnswer):
+    """An answer of JSON to a request of which a part failed: a repeat has to perform it again."""
 
 
 def json_text(data: Any) -> bytes:

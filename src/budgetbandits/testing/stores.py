@@ -1,9 +1,12 @@
 """What every store does that has a database: `StoreContract`, to be inherited by a test class."""
 
 import contextlib
+import http.client
+import json
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -11,15 +14,26 @@ from budgetbandits.campaigns.backend import Backend, TokenRecord, Totals
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.journal import Entry, Kind, Snapshot
 from budgetbandits.campaigns.store import Store
-from budgetbandits.errors import InvalidInput, NoSuchCampaign, NoSuchToken, StoreError, TokenExists
+from budgetbandits.errors import (
+    InvalidInput,
+    NoSuchCampaign,
+    NoSuchToken,
+    StoreError,
+    StoreUnavailable,
+    TokenExists,
+)
 from budgetbandits.testing.campaigns import CampaignContract
 from budgetbandits.testing.clock import HandClock
+from budgetbandits.testing.service import ServiceServer
 
 __all__ = ["StoreContract", "asked"]
 
 
 class StoreContract(CampaignContract):
-    """What every store does. Derive from it, define `open_backend`, and pytest finds the tests."""
+    """What every store does. Derive from it, define `open_backend`, and pytest finds the tests.
+
+    Some use a service of the store: they need ``pip install 'budgetbandits[service]'``.
+    """
 
     @abstractmethod
     def open_backend(self, folder: Path) -> Backend:
@@ -192,6 +206,34 @@ class StoreContract(CampaignContract):
         table.note_uses({tokens[0]: 50, tokens[1]: 60})
         table.note_uses({tokens[0]: 40, tokens[1]: 70, 99: 80})
         assert [record.last_used for record in table.list()] == [50, 70, None]
+
+    # A service of the store
+
+    def test_tells_that_failed_are_recorded_by_a_repeat_with_the_same_key(
+        self, ads: Campaign, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(_: int) -> Never:
+            raise StoreUnavailable("no room on the disk")
+
+        tells = [{"pull": pull.id, "reward": 0.5} for pull in ads.ask(n=3)]
+        with ServiceServer(store) as service:
+            with monkeypatch.context() as patch:
+                patch.setattr(store.backend, "writing", fail)
+                failed = post(service, "/v1/campaigns/ads/tell", {"tells": tells}, key="k")
+            assert [result["status"] for result in failed["results"]] == [503, 503, 503]
+            for _ in range(2):
+                told = post(service, "/v1/campaigns/ads/tell", {"tells": tells}, key="k")
+                assert told["results"] == 3 * [{"warnings": []}]
+        assert ads.reward_total == 1.5
+        assert [row.kind for row in ads.history()].count("told") == 3
+
+
+def post(service: ServiceServer, path: str, body: object, key: str) -> Any:
+    """Send a request with an Idempotency-Key to a service, and return its answer."""
+    headers = {"Authorization": f"Bearer {service.token}", "Idempotency-Key": key}
+    with contextlib.closing(http.client.HTTPConnection(urlsplit(service.url).netloc, timeout=60)) as connection:
+        connection.request("POST", path, json.dumps(body), headers)
+        return json.load(connection.getresponse())
 
 
 def asked(number: int) -> Entry:

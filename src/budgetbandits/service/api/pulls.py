@@ -51,7 +51,8 @@ async def tell(told: shapes.TellOrTells, call: Settling) -> Response:
     if isinstance(told, shapes.Tell):
         return views.json_answer(await _told(call.campaign, told))
     results = await asyncio.gather(*(_told_or_not(call, each) for each in told.tells))
-    return views.json_answer({"results": results})
+    answer = views.JsonAnswer if all("warnings" in result for result in results) else views.PartialAnswer
+    return answer(views.json_text({"results": results}), 200)
 
 
 async def _told(campaign: Campaign, told: shapes.Tell) -> dict[str, Any]:
