@@ -127,13 +127,18 @@ class Campaign(BaseCampaign):
 
         return self.look(seen)
 
-    def end_leases(self) -> None:
-        """Let pulls expire whose leases have ended. Every request does that first; this is for where none comes."""
+    def end_leases(self) -> bool:
+        """Let pulls expire whose leases have ended, and return whether a lease is left that can end.
+
+        Every request does that first; this is for campaigns without requests.
+        """
         if self._clerk.settings.lease is None:
-            return  # then nothing needs to be read, which a service would do for every campaign every second
+            return False  # then nothing needs to be read
         now = self._clerk.time()
-        if self.look(lambda ledger: ledger.is_due(now)):
+        is_due, is_left = self.look(lambda ledger: (ledger.is_due(now), any(ledger.leases())))
+        if is_due:
             self._clerk.act(lambda _: None)
+        return is_left
 
     def listen(self, listener: Callable[[Commit], None]) -> None:
         """Call a function after each commit of this process: in a thread that others wait for, so it must be quick.

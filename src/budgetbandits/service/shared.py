@@ -68,6 +68,7 @@ class Shared:
         self._open: dict[str, Campaign] = {}
         self._acting: dict[tuple[str, str | None], Campaign] = {}
         self._chronicles: dict[str, Chronicle] = {}
+        self._without_leases: dict[str, int] = {}  # the entries of campaigns in which no lease can end
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_ready, self._asked_at = False, -math.inf
         self.ending = asyncio.Event()
@@ -97,9 +98,11 @@ class Shared:
     def end_leases(self) -> None:
         """Let pulls expire whose leases have ended, in all campaigns: what is shown of their money is true then."""
         for row in self.store.list():
-            if row.reserved.is_finite() and row.reserved:  # it is not where the settings are damaged
-                with contextlib.suppress(BudgetBanditsError):  # whoever asks for something gets it
-                    self.opened(row.name).end_leases()
+            if self._without_leases.get(row.name, 0) == row.entries:
+                continue  # a pull adds an entry
+            with contextlib.suppress(BudgetBanditsError):  # the next request for the campaign gets it
+                if not self.opened(row.name).end_leases():
+                    self._without_leases[row.name] = row.entries
 
     def chronicle(self, campaign: Campaign, within: float | None = None) -> Chronicle:
         """Return the chronicle of a campaign. The first time that reads the whole journal, so many seconds at most."""

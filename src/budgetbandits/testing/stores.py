@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import time
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any, Never
@@ -22,7 +23,7 @@ from budgetbandits.errors import (
     StoreUnavailable,
     TokenExists,
 )
-from budgetbandits.testing.campaigns import CampaignContract
+from budgetbandits.testing.campaigns import CampaignContract, new_campaign
 from budgetbandits.testing.clock import HandClock
 from budgetbandits.testing.service import ServiceServer
 
@@ -208,6 +209,22 @@ class StoreContract(CampaignContract):
         assert [record.last_used for record in table.list()] == [50, 70, None]
 
     # A service of the store
+
+    def test_leases_end_in_an_idle_service_though_nothing_of_the_first_resource_is_reserved(
+        self, store: Store, clock: HandClock
+    ) -> None:
+        free = new_campaign(store, "free", costs={"a": 0, "b": "0.10"}, requests=100)
+        other = new_campaign(store, "other", costs={"a": {"usd": 0, "gpu_s": 2}}, budget={"usd": 1, "gpu_s": 60})
+        with ServiceServer(store):
+            for _ in range(2):  # again after all leases have ended
+                for ads in (free, other):
+                    assert ads.ask(arm="a") is not None
+                clock.advance(61)
+                for ads in (free, other):
+                    deadline = time.monotonic() + 60
+                    while (last := [row.kind for row in ads.history()][-1]) != "expired":
+                        assert time.monotonic() < deadline, last
+                        time.sleep(0.05)
 
     def test_tells_that_failed_are_recorded_by_a_repeat_with_the_same_key(
         self, ads: Campaign, store: Store, monkeypatch: pytest.MonkeyPatch
