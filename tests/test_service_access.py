@@ -152,7 +152,7 @@ def test_secrets_are_shown_once(http: httpx.Client) -> None:
 
 def test_a_cookie_is_for_pages(service: ServiceServer) -> None:
     """Other sites can let a browser send a request with its cookies, but no header of their own."""
-    cookies = {"Cookie": f'a=b; {COOKIE}="{service.token}"; c'}
+    cookies = {"Cookie": f"a=b; {COOKIE}={service.token}; c"}
     with httpx.Client(base_url=service.url, headers=cookies) as browser:
         assert browser.get("/v1/campaigns").status_code == 200
         assert problem(browser.post("/v1/campaigns/spring/pause"))[0] == 401
@@ -161,6 +161,30 @@ def test_a_cookie_is_for_pages(service: ServiceServer) -> None:
         assert browser.post("/v1/campaigns/spring/resume", headers=from_pages).status_code == 200
         wrong = {"Authorization": "Basic YTpi"}  # whoever says who they are is not taken for somebody else
         assert browser.get("/v1/campaigns", headers=wrong).status_code == 401
+
+
+def test_cookies_of_others_are_never_parsed(
+    service: ServiceServer, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's parser takes quadratic time before 3.11.10 and 3.12.6, and FastAPI calls it for each request."""
+    parsed: list[str] = []
+
+    def parse(header: str) -> dict[str, str]:
+        parsed.append(header)
+        return {}
+
+    monkeypatch.setattr("starlette.requests.cookie_parser", parse)
+    escaped = {"Cookie": f'other="{2000 * chr(92)}"; {COOKIE}={service.token}'}
+    with httpx.Client(base_url=service.url, headers=escaped) as browser:
+        assert [browser.get(path).status_code for path in ("/livez", "/sign-in", "/", "/v1/campaigns")] == 4 * [200]
+    assert parsed == []
+
+
+@pytest.mark.parametrize("path", ["/livez", "/sign-in", "/", "/v1/campaigns"])
+def test_cookies_that_are_too_long_are_refused(service: ServiceServer, path: str) -> None:
+    answer = httpx.get(f"{service.url}{path}", headers={"Cookie": f'a="{58_000 * chr(92)}"'})
+    assert problem(answer)[:2] == (431, "too-large")
+    assert "the header Cookie has 58004 bytes: send 8192 at most" in answer.text
 
 
 def test_every_answer_says_what_browsers_must_not_do(service: ServiceServer, http: httpx.Client) -> None:

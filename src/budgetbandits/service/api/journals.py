@@ -10,7 +10,6 @@ from starlette.responses import Response, StreamingResponse
 from budgetbandits.campaigns.export import csv_lines, json_lines
 from budgetbandits.errors import HistoryLost
 from budgetbandits.service import rows, shapes, views
-from budgetbandits.service.access import secret_in
 from budgetbandits.service.actions import ActionRoute
 from budgetbandits.service.api.described import CAMPAIGN, answers
 from budgetbandits.service.calls import Reading, Verifying
@@ -55,10 +54,9 @@ async def watch_journal(
     entries = await call.shared.in_thread(lambda: call.campaign.entries)
     if seen > entries:
         raise HistoryLost(f"there are {entries} entries, and none of the number {seen}: an older copy was restored")
-    secret = secret_in(request.scope)
 
     async def is_allowed() -> bool:
-        return await call.shared.access.caller(secret) == call.caller
+        return await call.shared.access.caller(request.scope["secret"]) == call.caller
 
     return call.shared.feeds.stream(call.campaign, seen, is_allowed)
 
