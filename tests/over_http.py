@@ -37,6 +37,15 @@ def client_of(service: ServiceServer, token: str) -> httpx.Client:
     return httpx.Client(base_url=service.url, headers=headers, timeout=30)
 
 
+@contextmanager
+def signed_in(service: ServiceServer, token: str) -> Iterator[httpx.Client]:
+    """Yield a client that has signed in with a token, and sends its cookie alone."""
+    with client_of(service, "") as browser:
+        answer = browser.post("/sign-in", json={"token": token}, headers={"X-Requested-With": "budgetbandits"})
+        assert answer.status_code == 204, answer.text
+        yield browser
+
+
 def create(http: httpx.Client, name: str, **given: Any) -> str:
     """Create a campaign, and return its path."""
     answer = http.post("/v1/campaigns", json={"name": name} | SPRING | given)

@@ -10,13 +10,15 @@ import httpx
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.service import sessions
 from budgetbandits.service.access import COOKIE
 from budgetbandits.service.limits import RateLimits
 from budgetbandits.service.token_file import FileTokens
 from budgetbandits.service.tokens import digest_of
 from budgetbandits.testing.service import ServiceServer
-from over_http import SPRING, ask, client_of, create, problem, served
+from over_http import SPRING, ask, client_of, create, problem, served, signed_in
 
+FROM_PAGES = {"X-Requested-With": "budgetbandits"}
 OPEN = {"/livez", "/readyz"}
 FOR_READERS = {("post", "/v1/campaigns/{campaign}/verify")}
 
@@ -152,15 +154,106 @@ def test_secrets_are_shown_once(http: httpx.Client) -> None:
 
 def test_a_cookie_is_for_pages(service: ServiceServer) -> None:
     """Other sites can let a browser send a request with its cookies, but no header of their own."""
-    cookies = {"Cookie": f"a=b; {COOKIE}={service.token}; c"}
-    with httpx.Client(base_url=service.url, headers=cookies) as browser:
+    with signed_in(service, service.token) as browser:
         assert browser.get("/v1/campaigns").status_code == 200
         assert problem(browser.post("/v1/campaigns/spring/pause"))[0] == 401
-        from_pages = {"X-Requested-With": "budgetbandits"}
-        assert browser.post("/v1/campaigns/spring/pause", headers=from_pages).status_code == 200
-        assert browser.post("/v1/campaigns/spring/resume", headers=from_pages).status_code == 200
+        assert browser.post("/v1/campaigns/spring/pause", headers=FROM_PAGES).status_code == 200
+        assert browser.post("/v1/campaigns/spring/resume", headers=FROM_PAGES).status_code == 200
         wrong = {"Authorization": "Basic YTpi"}  # whoever says who they are is not taken for somebody else
         assert browser.get("/v1/campaigns", headers=wrong).status_code == 401
+
+
+def test_a_cookie_holds_a_session_that_expires_and_never_the_token(service: ServiceServer) -> None:
+    with signed_in(service, service.token) as first, signed_in(service, service.token) as second:
+        cookies = [browser.cookies[COOKIE] for browser in (first, second)]
+        assert cookies[0] != cookies[1]
+        assert service.token not in "".join(cookies)
+    answer = httpx.post(f"{service.url}/sign-in", json={"token": service.token}, headers=FROM_PAGES)
+    said = {part.strip() for part in answer.headers["set-cookie"].split(";")}
+    assert said >= {"HttpOnly", "SameSite=strict", "Max-Age=43200"}
+    with httpx.Client(base_url=service.url, headers={"Cookie": f"{COOKIE}={service.token}"}) as browser:
+        assert browser.get("/v1/campaigns").status_code == 401
+
+
+def test_a_session_ends_by_signing_out(service: ServiceServer) -> None:
+    with signed_in(service, service.token) as browser, signed_in(service, service.token) as other:
+        stolen = {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
+        assert httpx.get(f"{service.url}/v1/campaigns", headers=stolen).status_code == 200
+        browser.post("/sign-out", headers=FROM_PAGES)
+        assert COOKIE not in browser.cookies
+        assert httpx.get(f"{service.url}/v1/campaigns", headers=stolen).status_code == 401
+        assert other.get("/v1/campaigns").status_code == 200
+
+
+def test_a_session_ends_when_its_token_is_revoked(service: ServiceServer, http: httpx.Client) -> None:
+    token = made(http, "leaves soon", "read")
+    with signed_in(service, token["token"]) as browser:
+        assert browser.get("/v1/campaigns").status_code == 200
+        http.post(f"/v1/tokens/{token['id']}/revoke")
+        assert browser.get("/v1/campaigns").status_code == 401
+        assert browser.get("/").status_code == 303
+
+
+def test_a_session_ends_after_half_a_day(service: ServiceServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    table = sessions.Sessions(lambda: now[0])
+    session = table.begin("token")
+    for seconds, token in ((0, "token"), (12 * 3600 - 1, "token"), (12 * 3600, None)):
+        now[0] = seconds
+        assert table.token(session) == token
+    monkeypatch.setattr(sessions, "LENGTH", 0)
+    with signed_in(service, service.token) as browser:
+        assert COOKIE in browser.cookies
+        assert browser.get("/v1/campaigns").status_code == 401
+
+
+def test_a_session_ends_with_the_service(tmp_path: Path) -> None:
+    with served(tmp_path) as (_, service, _), signed_in(service, service.token) as browser:
+        token, cookie = service.token, {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
+    with served(tmp_path) as (_, service, _), signed_in(service, token) as browser:
+        assert browser.get("/v1/campaigns").status_code == 200
+        assert httpx.get(f"{service.url}/v1/campaigns", headers=cookie).status_code == 401
+
+
+def test_a_token_has_a_bounded_number_of_sessions() -> None:
+    table = sessions.Sessions()
+    other, *mine = table.begin("other"), *(table.begin("mine") for _ in range(150))
+    assert [table.token(session) for session in mine] == 50 * [None] + 100 * ["mine"]
+    assert table.token(other) == "other"
+
+
+@pytest.mark.parametrize("path", ["/", "/new-campaign", "/campaigns/a%2Fb%20%C3%BC%25", "/bandits/campaigns/spring"])
+def test_signing_in_leads_to_a_page_of_the_service(service: ServiceServer, path: str) -> None:
+    answer = httpx.get(f"{service.url}/sign-in", params={"next": path})
+    assert f'data-next="{path}"' in answer.text
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "evil.example",
+        "https://evil.example",
+        "javascript:alert(1)",
+        "//evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "/\t/evil.example",
+        "\t//evil.example",
+        "/\n/evil.example",
+        "/\r/evil.example",
+        " //evil.example",
+        "/campaigns//evil.example",
+        "/campaigns/\x00",
+        "/campaigns/spring\n",
+        "/campaigns/spring?next=//evil.example",
+        "/campaigns/\xfc",
+        '/"><script>',
+    ],
+)
+def test_signing_in_leads_nowhere_else(service: ServiceServer, target: str) -> None:
+    answer = httpx.get(f"{service.url}/sign-in", params={"next": target})
+    assert 'data-next="/"' in answer.text
 
 
 def test_cookies_of_others_are_never_parsed(
@@ -174,8 +267,9 @@ def test_cookies_of_others_are_never_parsed(
         return {}
 
     monkeypatch.setattr("starlette.requests.cookie_parser", parse)
-    escaped = {"Cookie": f'other="{2000 * chr(92)}"; {COOKIE}={service.token}'}
-    with httpx.Client(base_url=service.url, headers=escaped) as browser:
+    with signed_in(service, service.token) as browser:
+        cookie = browser.cookies.pop(COOKIE)
+        browser.headers["Cookie"] = f'other="{2000 * chr(92)}"; {COOKIE}={cookie}; c'
         assert [browser.get(path).status_code for path in ("/livez", "/sign-in", "/", "/v1/campaigns")] == 4 * [200]
     assert parsed == []
 

@@ -3,18 +3,19 @@
 import ipaddress
 import math
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.types import Scope as Asked
 
 from budgetbandits.service.limits import RateLimits
 from budgetbandits.service.problems import Refused
-from budgetbandits.service.tokens import Scope, Token, Tokens
+from budgetbandits.service.sessions import Sessions
+from budgetbandits.service.tokens import Scope, Token, Tokens, digest_of
 
-__all__ = ["ANYONE", "COOKIE", "FROM_PAGES", "Access", "Caller", "take_secret"]
+__all__ = ["ANYONE", "COOKIE", "FROM_PAGES", "Access", "Caller", "Credentials", "take_credentials"]
 
-COOKIE: Final = "budgetbandits_token"
-"""In which a browser keeps a token."""
+COOKIE: Final = "budgetbandits_session"
+"""In which a browser keeps the id of its session."""
 
 FROM_PAGES: Final = "budgetbandits"
 """What our own pages send as X-Requested-With, and no other site can."""
@@ -73,6 +74,13 @@ ANYONE: Final = Caller(None, Scope.ADMIN)
 """Whoever reaches a service that wants no token."""
 
 
+class Credentials(NamedTuple):
+    """The credentials of a request: the secret of a token, or the id of a session; "" for none."""
+
+    secret: str = ""
+    session: str = ""
+
+
 class Access:
     """Finds out who makes a request.
 
@@ -97,13 +105,26 @@ class Access:
         self.tokens = tokens
         self._limits = limits
         self.is_read_only = read_only
+        self._sessions = Sessions()
         self._callers: dict[int, tuple[Token, Caller]] = {}
 
-    async def caller(self, secret: str) -> Caller | None:
-        """Return who has a secret, or None."""
+    async def sign_in(self, secret: str) -> str | None:
+        """Begin a session with the token of a secret and return its id, or None if there is no such token."""
+        if await self.caller(Credentials(secret)) is None:
+            return None
+        return self._sessions.begin(digest_of(secret))
+
+    def sign_out(self, credentials: Credentials) -> None:
+        """End the session of a browser."""
+        self._sessions.end(credentials.session)
+
+    async def caller(self, credentials: Credentials) -> Caller | None:
+        """Return the caller with these credentials, or None."""
         if self.tokens is None:
             return self._bounded(ANYONE)
-        token = await self.tokens.authenticate_async(secret) if secret else None
+        secret, session = credentials
+        digest = digest_of(secret) if secret else self._sessions.token(session) if session else None
+        token = None if digest is None else await self.tokens.of_digest(digest)
         if token is None:
             return None
         known = self._callers.get(token.id)
@@ -114,11 +135,11 @@ class Access:
     def _bounded(self, caller: Caller) -> Caller:
         return replace(caller, scope=Scope.READ) if self.is_read_only else caller
 
-    async def admitted(self, asked: Asked, secret: str) -> Caller | None:
+    async def admitted(self, asked: Asked, credentials: Credentials) -> Caller | None:
         """Return who makes a request, or None; raise if it is one too many, or if a web page elsewhere makes it."""
         if self.tokens is None:
             check_local(asked)
-        caller = await self.caller(secret)
+        caller = await self.caller(credentials)
         if caller is not None and self.tokens is not None:
             wait = self._limits.allow(caller.token)
             if wait is not None:
@@ -132,8 +153,8 @@ class Access:
         return caller
 
 
-def take_secret(asked: Asked) -> str:
-    """Return the secret that comes with a request, "" for none, and remove its cookies.
+def take_credentials(asked: Asked) -> Credentials:
+    """Return the credentials of a request, and remove its cookies.
 
     FastAPI would parse all cookies of each request, with a parser that takes quadratic time before Python 3.11.10 and
     3.12.6. A browser sends its cookie whatever page made it: those requests that change something need a header that
@@ -151,17 +172,17 @@ def take_secret(asked: Asked) -> str:
     asked["headers"] = [each for each in asked["headers"] if each[0] != b"cookie"]
     if (header := headers.get(b"authorization")) is not None:
         kind, _, secret = header.decode("latin-1").partition(" ")
-        return secret.strip() if kind.lower() == "bearer" else ""
+        return Credentials(secret=secret.strip() if kind.lower() == "bearer" else "")
     if asked["method"] not in _SAFE and headers.get(b"x-requested-with") != FROM_PAGES.encode():
-        return ""
-    return _cookie_in(cookies)
+        return Credentials()
+    return Credentials(session=_cookie_in(cookies))
 
 
 def _cookie_in(cookies: bytes) -> str:
     """Return our cookie, "" for none.
 
-    >>> _cookie_in(b"a=b; budgetbandits_token=bb_x; c")
-    'bb_x'
+    >>> _cookie_in(b"a=b; budgetbandits_session=xyz; c")
+    'xyz'
     """
     for cookie in cookies.split(b";"):
         name, _, value = cookie.strip().partition(b"=")

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from budgetbandits.errors import BudgetBanditsError
-from budgetbandits.service.access import take_secret, unauthenticated
+from budgetbandits.service.access import take_credentials, unauthenticated
 from budgetbandits.service.actions import Action
 from budgetbandits.service.bodies import limited
 from budgetbandits.service.calls import Call
@@ -99,8 +99,8 @@ class Gate:
 
     async def _pass_on(self, scope: Scope, receive: Receive, answering: "_Answering") -> None:
         path: str = scope["path"]
-        scope["secret"] = secret = take_secret(scope)
-        caller = None if path in OPEN else await self._shared.access.admitted(scope, secret)
+        scope["credentials"] = credentials = take_credentials(scope)
+        caller = None if path in OPEN else await self._shared.access.admitted(scope, credentials)
         if caller is None and path.startswith(_API):
             raise unauthenticated()
         scope["call"] = None if caller is None else Call(caller, self._shared)

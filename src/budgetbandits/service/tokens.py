@@ -163,9 +163,10 @@ class Tokens(ABC):
 
     async def authenticate_async(self, secret: str) -> Token | None:
         """Do the same in an event loop, which goes on meanwhile."""
-        if not secret:
-            return None
-        digest = digest_of(secret)
+        return await self.of_digest(digest_of(secret)) if secret else None
+
+    async def of_digest(self, digest: str) -> Token | None:
+        """Return the token whose secret has that digest, or None, in an event loop as well."""
         if self._is_stale(digest):
             await asyncio.to_thread(self._refresh, digest, self._readings)
         return self._found(digest)

@@ -56,7 +56,7 @@ async def watch_journal(
         raise HistoryLost(f"there are {entries} entries, and none of the number {seen}: an older copy was restored")
 
     async def is_allowed() -> bool:
-        return await call.shared.access.caller(request.scope["secret"]) == call.caller
+        return await call.shared.access.caller(request.scope["credentials"]) == call.caller
 
     return call.shared.feeds.stream(call.campaign, seen, is_allowed)
 

@@ -1,5 +1,6 @@
 """The routes of the dashboard. Whoever is not signed in is asked for a token; what is wrong is said on a page."""
 
+import re
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -19,6 +20,7 @@ from budgetbandits.service.calls import Call, CampaignCall, begun
 from budgetbandits.service.dashboard import contents
 from budgetbandits.service.dashboard.rendering import FOLDER, path_part, rendered
 from budgetbandits.service.problems import Refused
+from budgetbandits.service.sessions import LENGTH
 from budgetbandits.service.tokens import Scope
 
 __all__ = ["add_pages"]
@@ -26,6 +28,8 @@ __all__ = ["add_pages"]
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 _FIRST_POLICY: Final = "recommended"
+_PATH: Final = re.compile(r"(?=/)(?:/[\w.~!$&'()*+,;=:@%-]+)*/?", re.ASCII)
+"""A plain path. A browser would read // and backslashes as the beginning of a host, and skip tabs before that."""
 
 
 class _PageRoute(APIRoute):
@@ -117,24 +121,25 @@ class Secret(BaseModel):
 @router.get("/sign-in")
 async def sign_in_page(after: Annotated[str, Query(alias="next")] = "/") -> Response:
     """Ask for a token."""
-    # A path of ours, and no address of somebody else's, as //example.com would be.
-    is_ours = after.startswith("/") and not after.startswith(("//", "/\\"))
-    return rendered("sign_in.html", None, next=after if is_ours else "/")
+    return rendered("sign_in.html", None, next=after if _PATH.fullmatch(after) else "/")
 
 
 @forms.post("/sign-in")
 async def sign_in(secret: Secret, request: Request) -> Response:
-    """Keep a token in a cookie that only the browser itself can read."""
-    if await request.app.state.shared.access.caller(secret.token) is None:
+    """Begin a session, whose id the browser keeps in a cookie that no script can read."""
+    session = await request.app.state.shared.access.sign_in(secret.token)
+    if session is None:
         raise Refused("access-denied", 401, "there is no such token, or it was revoked")
     response = Response(status_code=204)
-    response.set_cookie(COOKIE, secret.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    is_secure = request.url.scheme == "https"
+    response.set_cookie(COOKIE, session, LENGTH, httponly=True, samesite="strict", secure=is_secure)
     return response
 
 
 @forms.post("/sign-out")
-async def sign_out() -> Response:
-    """Forget the token."""
+async def sign_out(request: Request) -> Response:
+    """End the session."""
+    request.app.state.shared.access.sign_out(request.scope["credentials"])
     response = Response(status_code=204)
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response
