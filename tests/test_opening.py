@@ -477,6 +477,10 @@ class TestPostgresql:
             "postgresql+psycopg://me:secret@host:port/db",
             "postgresql://h:1/db?password=secret",
             "postgresql+psycopg://h:x/db?password=secret",
+            "postgresql+psycopg://me:pass@secret@host/db",
+            "postgresql+psycopg://me:pass@secret/word@host/db",
+            "postgresql+psycopg://me:pass@secret?word@host/db",
+            "mysql://me:pass@secret@host/db",
             "mysql://h/db?password=secret",
             "sqlite:///x.db?password=secret",
             "postgresql+psycopg:password=secret",
@@ -488,6 +492,13 @@ class TestPostgresql:
         with pytest.raises((InvalidInput, StoreUnavailable)) as refusal:
             bb.open_store(url)
         assert "secret" not in str(refusal.value)
+
+    def test_an_at_sign_in_a_password_is_written_as_an_escape(self) -> None:
+        message = refused("postgresql+psycopg://me:pass@word@127.0.0.1:1/db", InvalidInput)
+        assert message == (
+            "store address 'postgresql+psycopg://...': it has more than one @; write an @ in a password as %40"
+        )
+        assert "127.0.0.1" in refused("postgresql+psycopg://me:pass%40word@127.0.0.1:1/db", StoreUnavailable)
 
     def test_the_password_is_not_shown(self) -> None:
         assert "secret" not in refused("postgresql://me:secret@127.0.0.1:1/db", StoreUnavailable)

@@ -1,5 +1,6 @@
 """Who may do what: without a token nothing, with a lesser one less, and nothing is learned about what exists."""
 
+import contextlib
 import logging
 from collections.abc import Iterator
 from itertools import count
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 import budgetbandits as bb
@@ -15,6 +17,7 @@ from budgetbandits.service.access import COOKIE
 from budgetbandits.service.limits import RateLimits
 from budgetbandits.service.token_file import FileTokens
 from budgetbandits.service.tokens import digest_of
+from budgetbandits.testing import PostgresqlServer
 from budgetbandits.testing.service import ServiceServer
 from over_http import SPRING, ask, client_of, create, problem, served, signed_in
 
@@ -312,6 +315,45 @@ def test_a_token_stands_in_no_error_and_no_log(
     assert said == ["a request failed: GET /v1/campaigns"]
     assert "never mind" in caplog.text
     assert not any(token in text for token in (secret, service.token) for text in said)
+
+
+LOOKS = ("/v1/campaigns", "/v1/campaigns/spring", "/v1/campaigns/spring/events", "/", "/campaigns/spring")
+
+
+def test_a_reader_does_not_learn_where_the_file_of_the_store_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with served(tmp_path) as (_, service, http):
+        create(http, "spring")
+        with client_of(service, made(http, "reader", "read")["token"]) as reader:
+            (tmp_path / "ads.db-wal").unlink()
+            answers = [reader.get(path) for path in LOOKS]
+            answers.append(reader.post("/v1/campaigns/spring/verify"))
+    assert {answer.status_code for answer in answers} == {503}
+    assert not any(part in answer.text for answer in answers for part in (str(tmp_path), "ads.db", "-wal"))
+    assert all("as the log of the service says" in answer.text for answer in answers)
+    assert f"{tmp_path}/ads.db-wal was removed" in caplog.text
+
+
+def test_a_reader_does_not_learn_where_the_server_of_the_store_is(
+    postgresql: PostgresqlServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = "cannot_be_reached"
+    with (
+        bb.open_store(postgresql.new_database(name)) as store,
+        ServiceServer(store, no_token=True) as service,
+        client_of(service, "") as http,
+    ):
+        create(http, "spring")
+        server = psycopg.connect(postgresql.address("postgres", "postgresql"), autocommit=True)
+        with contextlib.closing(server):
+            server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+            server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        answers = [http.get(path) for path in LOOKS] + [http.post("/v1/campaigns/spring/ask")]
+    assert {answer.status_code for answer in answers} == {503}
+    for told in ("127.0.0.1", str(postgresql.port), "postgres", name):
+        assert not any(told in answer.text for answer in answers)
+    assert f"port {postgresql.port} failed" in caplog.text
 
 
 def test_a_token_may_make_so_many_requests(tmp_path: Path) -> None:

@@ -193,5 +193,6 @@ def test_a_store_that_cannot_be_read_is_said_to_be_so(
         patch.setattr(database.SqlBackend, "check_usable", fails)
         answer = http.get(jobs)
         assert problem(answer)[:2] == (503, "store-unavailable")
+        assert "the log of the service says" in answer.text
         assert answer.headers["retry-after"] == "1"
     assert http.get(jobs).status_code == 200

@@ -76,6 +76,8 @@ def _parsed(url: str) -> "URL":
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise InvalidInput(f"store address {shown!r}: give one such as sqlite:///ads.db") from None
+    if parsed.password is not None and str(url).count("@") > 1:  # else a part of it would be taken for the host
+        raise InvalidInput(f"store address {shown!r}: it has more than one @; write an @ in a password as %40")
     # What is no query would be dropped without a word, and with it what may be a part of a file's name.
     if parsed.get_backend_name() == "sqlite" and "?" in str(url) and not parsed.query:
         raise InvalidInput(f"store address {shown!r}: what follows the ? is no option; leave it out")

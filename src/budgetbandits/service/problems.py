@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
@@ -20,14 +20,28 @@ from budgetbandits.errors import (
     KeyReused,
     NoSuchCampaign,
     NoSuchToken,
+    OutcomeUnknown,
     PolicyError,
     PullError,
     StoreUnavailable,
     TokenExists,
     UnknownPull,
+    WrongStore,
 )
 
-__all__ = ["MEDIA_TYPE", "Problem", "Refused", "in_json", "of_validation", "problem_of", "shortened", "type_of"]
+__all__ = [
+    "MEDIA_TYPE",
+    "Problem",
+    "Refused",
+    "in_json",
+    "is_for_the_log",
+    "of_validation",
+    "problem_of",
+    "shortened",
+    "type_of",
+]
+
+Found = TypeVar("Found")
 
 MEDIA_TYPE: Final = "application/problem+json"
 _RETRY_SECONDS: Final = "1"
@@ -63,6 +77,14 @@ _STATUS: Final[Mapping[type[Exception], HTTPStatus]] = {
     StoreUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 """The status of an error, or of the nearest class that it derives from."""
+
+_DETAILS: Final[Mapping[type[Exception], str]] = {
+    OutcomeUnknown: "the store failed, as the log of the service says: whether the request was done is not known. "
+    "Repeat it: with the same key, or the same pull, that is safe",
+    StoreUnavailable: "the store cannot be used now, as the log of the service says. Nothing was changed; try again",
+    WrongStore: "the store is damaged, or not of this version, as the log of the service says. Nothing was changed",
+}
+"""The details of errors whose own texts come from a database or a system, and may name hosts, users and paths."""
 
 
 @dataclass(frozen=True)
@@ -120,22 +142,26 @@ def type_of(kind: str) -> str:
 
 
 def problem_of(error: BudgetBanditsError, store: str = "") -> Problem:
-    """Return what an error of this package tells a client; where the store is at home is not its business.
+    """Return an error of this package as a problem, without the location of the store.
 
     >>> problem_of(NoSuchCampaign("there is none in sqlite:///ads.db"), "sqlite:///ads.db").to_data()["detail"]
     'there is none in the store'
     """
     if isinstance(error, Refused):
         return error.problem
-    status = _status_of(type(error))
+    status = _nearest(_STATUS, error) or HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {"Retry-After": _RETRY_SECONDS} if status is HTTPStatus.SERVICE_UNAVAILABLE else {}
-    text = str(error).replace(store, "the store") if store else str(error)
+    text = _nearest(_DETAILS, error) or (str(error).replace(store, "the store") if store else str(error))
     return Problem(_kebab(type(error).__name__), status, shortened(text), headers)
 
 
-def _status_of(error: type[BudgetBanditsError]) -> HTTPStatus:
-    known = (_STATUS[kind] for kind in error.__mro__ if kind in _STATUS)
-    return next(known, HTTPStatus.INTERNAL_SERVER_ERROR)
+def is_for_the_log(error: BudgetBanditsError) -> bool:
+    """Return True if the text of an error may say where the store is, which clients are not told."""
+    return _nearest(_DETAILS, error) is not None
+
+
+def _nearest(table: Mapping[type[Exception], Found], error: BudgetBanditsError) -> Found | None:
+    return next((table[kind] for kind in type(error).__mro__ if kind in table), None)
 
 
 def _kebab(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import math
 import threading
 import time
@@ -17,7 +18,7 @@ from budgetbandits.service.chronicle import Chronicle
 from budgetbandits.service.events import Feeds
 from budgetbandits.service.idempotency import Repeats
 from budgetbandits.service.metrics import Metrics
-from budgetbandits.service.problems import Problem, problem_of
+from budgetbandits.service.problems import Problem, is_for_the_log, problem_of
 from budgetbandits.service.threads import Threads
 from budgetbandits.service.verifying import Verifier
 
@@ -26,6 +27,8 @@ __all__ = ["Shared"]
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
 
+_LOG: Final = logging.getLogger("budgetbandits.service")
+_LOG_AGAIN: Final = 60.0  # seconds after which the log repeats an error
 _READY: Final = 1.0  # seconds for which the answer of the store is believed
 _READY_PATIENCE: Final = 5.0
 
@@ -71,6 +74,7 @@ class Shared:
         self._without_leases: dict[str, int] = {}  # the entries of campaigns in which no lease can end
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_ready, self._asked_at = False, -math.inf
+        self._logged, self._logged_at = "", -math.inf
         self.ending = asyncio.Event()
 
     async def campaign(self, name: str, actor: str | None = None) -> Campaign:
@@ -112,8 +116,16 @@ class Shared:
         return chronicle
 
     def problem_of(self, error: BudgetBanditsError) -> Problem:
-        """Return what an error tells a client."""
+        """Return an error as a problem; the log gets details that clients must not know."""
+        if is_for_the_log(error):
+            self._log(str(error))
         return problem_of(error, getattr(self.store.backend, "where", ""))
+
+    def _log(self, text: str) -> None:
+        now = time.monotonic()
+        if text != self._logged or now > self._logged_at + _LOG_AGAIN:
+            self._logged, self._logged_at = text, now
+            _LOG.error("%s", text)
 
     async def is_ready(self) -> bool:
         """Tell whether requests can be answered: store and tokens can be read, as of a second ago, and nothing ends."""

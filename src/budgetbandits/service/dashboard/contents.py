@@ -46,7 +46,7 @@ def _in_short(shared: Shared, name: str) -> Shown:
         last = next(campaign.history(summary["entries"] - 1, 1)) if summary["entries"] else None
         return summary | {"last_entry": None if last is None else views.moment(last.time)}
     except BudgetBanditsError as error:  # the others are shown, and this one says what is wrong
-        return {"name": name, "problem": str(error)}
+        return {"name": name, "problem": shared.problem_of(error).detail}
 
 
 def _summary(ads: Campaign) -> Shown:
