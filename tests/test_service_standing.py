@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.campaigns.sql import database
 from over_http import ask, create, problem, served
+from test_chain import go_back
 
 RICH = {
     "costs": {"small": {"usd": "0.02", "gpu_s": 1}, "large": {"usd": ["0.10", "0.30"], "gpu_s": [5, 20]}},
@@ -159,10 +161,28 @@ def test_a_journal_is_verified_and_it_is_shown_when(store: bb.Store, http: httpx
     assert (shown["state"], shown["at"], shown["head"]) == ("sound", found["at"], totals.head)
     lost = http.post(f"{path}/verify", json={"expect": [64 * "a"]})
     assert problem(lost)[:2] == (409, "history-lost")
-    shown = http.get(f"{path}/verification").json()
-    assert shown["state"] == "damaged"
-    assert "never had the head aaaa" in shown["detail"]
+    assert "never had the head aaaa" in problem(lost)[2]
     assert problem(http.post(f"{path}/verify", json={"expect": ["x"]}))[0] == 422
+
+
+def test_a_wrong_head_that_a_caller_expects_does_not_change_what_others_are_shown(http: httpx.Client) -> None:
+    path = create(http, "expected")
+    ask(http, path)
+    for state in ("never", "sound"):
+        assert problem(http.post(f"{path}/verify", json={"expect": [64 * "0"]}))[:2] == (409, "history-lost")
+        shown = http.get(f"{path}/verification").json()
+        assert (shown["state"], shown["detail"]) == (state, None)
+        assert http.post(f"{path}/verify").status_code == 200
+
+
+def test_a_restored_copy_is_shown_as_damaged_whatever_a_caller_expects(tmp_path: Path) -> None:
+    with served(tmp_path) as (store, _, http):
+        path = create(http, "ads")
+        ask(http, path)
+        go_back(store, lambda ads: ads.ask())
+        answer = http.post(f"{path}/verify", json={"expect": [64 * "0"]})
+        assert problem(answer)[:2] == (409, "history-lost")
+        assert http.get(f"{path}/verification").json()["state"] == "damaged"
 
 
 def test_metrics_show_money_pulls_and_how_long_requests_take(http: httpx.Client) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from budgetbandits.campaigns.backend import Totals
 from budgetbandits.campaigns.campaign import Campaign
-from budgetbandits.errors import JournalDamaged
+from budgetbandits.errors import HistoryLost, JournalDamaged
 from budgetbandits.service.threads import Threads
 
 __all__ = ["Verification", "Verifier"]
@@ -61,6 +61,8 @@ class Verifier:
     async def verify(self, campaign: Campaign, expect: Sequence[str]) -> Verification:
         """Verify a journal, which must have had these heads.
 
+        If it is sound, and a head is missing, that concerns this caller, and not what others are shown.
+
         Raises
         ------
         JournalDamaged
@@ -80,8 +82,20 @@ class Verifier:
                 totals = await self._threads.run(campaign.verify, expect)
                 before = Verification("sound", datetime.now(UTC), totals)
             except JournalDamaged as error:
-                before = Verification("damaged", datetime.now(UTC), detail=str(error))
+                if not expect or await self._threads.run(_is_damaged, campaign, error):
+                    before = Verification("damaged", datetime.now(UTC), detail=str(error))
                 raise
             finally:
                 self._last[campaign.name] = before
         return before
+
+
+def _is_damaged(campaign: Campaign, error: JournalDamaged) -> bool:
+    """Return False if a journal is sound, and only lacks a head that a caller expected."""
+    if not isinstance(error, HistoryLost):
+        return True
+    try:
+        campaign.look(lambda _: None)  # which raises if the journal lacks what this service has seen
+    except JournalDamaged:
+        return True
+    return False
