@@ -169,6 +169,15 @@ def test_a_campaign_that_cannot_be(http: httpx.Client, given: dict[str, Any], de
     assert "new" not in http.get("/v1/campaigns").text
 
 
+@pytest.mark.parametrize("name", [".", "..", "%2e", "%2E%2e"])
+def test_a_step_in_a_path_is_no_name_of_a_campaign(service: ServiceServer, http: httpx.Client, name: str) -> None:
+    body = json.dumps(SPRING).encode()
+    head = f"PUT /v1/campaigns/{name} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.token}\r\n"
+    answer = raw(service, f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    assert said(answer) == (422, "invalid-input")
+    assert not {row["name"] for row in http.get("/v1/campaigns").json()["campaigns"]} & {".", ".."}
+
+
 def test_what_is_shown_of_a_long_value_is_short(http: httpx.Client) -> None:
     for wrong in ({"arm": 100_000 * "x"}, {"n": 100_000 * "x"}, {100_000 * "x": 1}):
         status, _, detail = problem(http.post(ASK, json=wrong))

@@ -45,8 +45,7 @@ async def list_campaigns(call: AnyCall) -> Response:
 @actions.post("/campaigns", **answers(shapes.Campaign, 201, body="needed", campaign=False))
 async def create_campaign(new: shapes.NewCampaign, call: Administering) -> Response:
     """Create a campaign."""
-    if new.name in _STEPS:
-        raise InvalidInput(f"name is {new.name!r}, which is a step in a path to browsers and programs: give another")
+    _check_name(new.name)
     with noticed() as warnings:
         shown = await call.shared.in_thread(lambda: _shown(call.shared.store.create(new.name, **_given(new))))
     return _answer(shown | {"warnings": warnings}, 201)
@@ -55,6 +54,7 @@ async def create_campaign(new: shapes.NewCampaign, call: Administering) -> Respo
 @actions.put("/campaigns/{campaign}", **answers(shapes.Campaign, body="needed", campaign=False, may_create=True))
 async def open_or_create_campaign(wanted: shapes.WantedCampaign, call: Naming) -> Response:
     """Create a campaign (201), unless there is one of that name that was made of the same (200)."""
+    _check_name(call.name)
     if wanted.name not in (None, call.name):
         raise InvalidInput(f"name is {wanted.name!r}, and the path says {call.name!r}: leave it out here")
     store = call.shared.store
@@ -95,6 +95,11 @@ _LISTS: Final[Mapping[str, Callable[[Campaign, Any], Any]]] = {
     "pending": lambda ads, _: rows.pending(ads),
 }
 """What may be included."""
+
+
+def _check_name(name: str) -> None:
+    if name in _STEPS:
+        raise InvalidInput(f"name is {name!r}, which is a step in a path to browsers and programs: give another")
 
 
 def _shown(ads: Campaign) -> Shown:
