@@ -194,6 +194,18 @@ def test_a_body_that_is_too_large(service: ServiceServer, http: httpx.Client) ->
     assert said(raw(service, head + b"Transfer-Encoding: chunked\r\n\r\n" + 17 * chunk)) == (413, "too-large")
 
 
+@pytest.mark.parametrize("digits", [b"1" + 5000 * b"0", 5000 * b"0" + b"1048577", 5000 * b"0" + b"x"])
+def test_a_content_length_of_many_digits_is_refused(service: ServiceServer, digits: bytes) -> None:
+    head = f"POST {ASK} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.token}\r\nContent-Length: ".encode()
+    assert said(raw(service, head + digits + b"\r\n\r\n"))[0] in (400, 413)
+
+
+def test_a_content_length_may_have_many_zeros(service: ServiceServer) -> None:
+    head = f"POST {ASK} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.token}\r\nConnection: close\r\n".encode()
+    answer = raw(service, head + b"Content-Length: " + 5000 * b"0" + b"2\r\n\r\n{}")
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
 @pytest.mark.parametrize(
     "sent",
     [
