@@ -1,8 +1,11 @@
 """Requests that come at a rate: how many are expected, and what campaigns do with that."""
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +34,36 @@ def played(ledger: Ledger, times: range, good: str = "c") -> list[bb.Pull]:
             ledger.tell(pull, 0.9 if pull.arm == good else 0.1)
             pulls.append(pull)
     return pulls
+
+
+MANY_BLANKS = """
+import resource
+import budgetbandits as bb
+
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))  # a quadratic search takes ten times as long, and is killed
+with bb.open_store("sqlite:///a.db") as store:
+    given = {"policy": bb.kube(), "costs": [1], "budget": 9, "reward_range": (0, 1), "until": "2999-01-01T00:00:00Z"}
+    for rate in ("1 per" + 300_000 * " " + "\\n", 300_000 * " ", "1" + 300_000 * " " + "x", "1 per 1" + 300_000 * " "):
+        try:
+            store.create("spring", requests_rate=rate, **given)
+        except bb.errors.InvalidInput as error:
+            assert "give text such as '500 per day'" in str(error)
+        else:
+            raise AssertionError(rate)
+"""
+
+
+def test_a_rate_with_many_blanks_takes_linear_time(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MANY_BLANKS], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("rate", ["500 per day", " 500  per \t1 day ", "500\nper\n24 hours"])
+def test_a_rate_may_have_any_blanks(rate: str) -> None:
+    given = Arrivals.given(rate, "1970-01-11T00:00:00Z", begin=0)
+    assert (given.requests, given.period) == (500, 24 * HOUR)
 
 
 class TestTheNumberExpected:

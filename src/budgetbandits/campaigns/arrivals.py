@@ -13,6 +13,7 @@ With a refill the money comes in parts, one at the beginning of each period, in 
 then looks as far as the next refill: at the requests until there, and at the money that has come.
 """
 
+import contextlib
 import re
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, Self
@@ -24,7 +25,7 @@ from budgetbandits.errors import InvalidInput
 __all__ = ["Arrivals", "RequestRate"]
 
 _TRUST: Final = 0.1  # of the whole time: so long the declared rate counts
-_TEXT: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s+per\s+(?:(\d.*)|(.+))")
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 
 
 class RequestRate(NamedTuple):
@@ -154,12 +155,10 @@ class Arrivals(NamedTuple):
 
 def _parsed(rate: str) -> tuple[float, int]:
     """Return a rate as a number of requests in so many microseconds, or raise."""
-    match = _TEXT.fullmatch(rate) if isinstance(rate, str) else None
-    try:
-        if match is not None and 0 < float(match[1]) <= PULLS_MOST:
-            return float(match[1]), duration(match[2] or f"1 {match[3]}", "the period")
-    except InvalidInput:
-        pass
+    parts = rate.split(maxsplit=2) if isinstance(rate, str) else []
+    if len(parts) == 3 and parts[1] == "per" and _NUMBER.fullmatch(parts[0]) and 0 < float(parts[0]) <= PULLS_MOST:
+        with contextlib.suppress(InvalidInput):
+            return float(parts[0]), duration(parts[2] if parts[2][0].isdecimal() else f"1 {parts[2]}", "the period")
     raise InvalidInput(
         f"requests_rate is {rate!r}: give text such as '500 per day' or '2.5 per 10 minutes', greater than 0"
     )
