@@ -1,6 +1,7 @@
 """``budgetbandits serve``: from nothing to the first ask, and what becomes of it when it is stopped or killed."""
 
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -112,6 +113,21 @@ def test_tokens_of_a_file_and_a_store_that_is_only_read(tmp_path: Path) -> None:
         assert (refusal.status_code, "tokens.toml" in refusal.text) == (503, False)
     with serving(tmp_path, "--read-only") as (_, printed):
         assert printed[0].startswith("the store has no token, and nobody is let in: make one with")
+
+
+def test_it_is_not_ready_while_the_disk_is_full(tmp_path: Path) -> None:
+    with serving(tmp_path, "--no-token") as (process, printed), client(printed) as http:
+        path = create(http, "spring")
+        assert http.get("/readyz").status_code == 200
+        size = (tmp_path / "ads.db-wal").stat().st_size
+        for most, status in ((size, 503), (resource.RLIM_INFINITY, 200)):
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+            deadline = time.monotonic() + 60
+            while http.get("/readyz").status_code != status:  # it is found out once a second
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            assert http.get(path).status_code == 200
+        assert len(ask(http, path)) == 1
 
 
 def test_no_password_is_printed() -> None:

@@ -264,6 +264,10 @@ class Backend(ABC):
     def time(self) -> int:
         """Return the time as `Transaction.time` does."""
 
+    def check_writable(self) -> None:
+        """Raise if the database cannot be written now. By default it is only read."""
+        self.time()
+
     def backup(self, path: Path) -> None:
         """Write a copy of all campaigns to a file, as they stand at one moment, while they may be in use.
 

@@ -128,17 +128,22 @@ class Shared:
             _LOG.error("%s", text)
 
     async def is_ready(self) -> bool:
-        """Tell whether requests can be answered: store and tokens can be read, as of a second ago, and nothing ends."""
+        """Return True if requests can be answered, as of a second ago.
+
+        The store can be read and written, the tokens can be read, and the service is not about to end.
+        """
         now = time.monotonic()
         if now >= self._asked_at + _READY:
             self._asked_at = now
             try:
                 async with asyncio.timeout(_READY_PATIENCE):
-                    await self.in_thread(self.store.backend.time)
+                    backend = self.store.backend
+                    await self.in_thread(backend.time if self.access.is_read_only else backend.check_writable)
                     if self.access.tokens is not None:
                         await self.in_thread(self.access.tokens.read)
                     self._is_ready = True
-            except (StoreError, TimeoutError):
+            except (StoreError, TimeoutError) as error:
+                self._log(f"the service is not ready: {error!r}")
                 self._is_ready = False
         return self._is_ready and not self.ending.is_set()
 

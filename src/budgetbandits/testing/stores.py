@@ -114,6 +114,13 @@ class StoreContract(CampaignContract):
             assert backend.find("ads") == record
         ads.verify()
 
+    def test_a_check_whether_it_can_be_written_changes_nothing(self, ads: Campaign, store: Store) -> None:
+        ads.ask()
+        before = store.backend.find("ads")
+        store.backend.check_writable()
+        assert store.backend.find("ads") == before
+        ads.verify()
+
     def test_nothing_to_append_changes_nothing(self, ads: Campaign, tmp_path: Path) -> None:
         ads.ask()
         with contextlib.closing(self.open_backend(tmp_path)) as backend:

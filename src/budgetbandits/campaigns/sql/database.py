@@ -16,6 +16,7 @@ from budgetbandits.campaigns.journal import Entry, Journal, Snapshot
 from budgetbandits.campaigns.sql.schema import (
     NEWEST,
     RECORD,
+    UNCHANGED_VERSION,
     campaigns,
     check_version,
     entries,
@@ -234,6 +235,12 @@ class SqlBackend(Backend):
         """Return the time by the database's clock."""
         with self.reading() as connection:
             return self.time_of(connection)
+
+    @undisturbed
+    def check_writable(self) -> None:
+        """Commit a write that changes nothing."""
+        with self._committing(None) as connection:
+            connection.execute(UNCHANGED_VERSION)
 
     @undisturbed
     def close(self) -> None:

@@ -27,6 +27,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    update,
 )
 
 from budgetbandits.campaigns.backend import CampaignRecord, TokenRecord, Totals
@@ -37,6 +38,7 @@ from budgetbandits.errors import StoreUnavailable, WrongStore
 __all__ = [
     "NEWEST",
     "RECORD",
+    "UNCHANGED_VERSION",
     "VERSION_TABLE",
     "campaigns",
     "check_version",
@@ -63,6 +65,9 @@ _version = Table(  # as Alembic makes it, and beside `metadata`, as it is not ou
     Column("version_num", String(32), nullable=False),
     PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
 )
+
+UNCHANGED_VERSION: Final = update(_version).values(version_num=_version.c.version_num)
+"""A statement that writes, and changes nothing."""
 
 campaigns = Table(
     "campaigns",

@@ -18,9 +18,16 @@ async def livez() -> Response:
     return PlainTextResponse("ok\n")
 
 
-@looks.get("/readyz", response_class=PlainTextResponse, responses={503: {"description": "The store cannot be read."}})
+@looks.get(
+    "/readyz",
+    response_class=PlainTextResponse,
+    responses={503: {"description": "The store cannot be read or written."}},
+)
 async def readyz(request: Request) -> Response:
-    """Say whether requests can be answered: the store can be read, and nothing is about to end. It takes no token."""
+    """Say whether requests can be answered: the store can be read and written, and nothing is about to end.
+
+    It takes no token.
+    """
     is_ready = await request.app.state.shared.is_ready()
     return PlainTextResponse("ok\n" if is_ready else "not ready\n", 200 if is_ready else 503)
 
