@@ -69,6 +69,34 @@ def test_what_was_refused_may_be_tried_again_with_the_same_key(http: httpx.Clien
     assert http.post(f"{path}/tell", json=told, headers=key("tell")).json() == {"warnings": []}
 
 
+def test_the_key_of_an_ask_or_a_deposit_is_refused_with_another_request(tmp_path: Path) -> None:
+    with served(tmp_path) as (_, _, http):
+        path = create(http, "spring")
+        ask(http, path, key="k")
+        http.post(f"{path}/deposit", json={"amount": "1.00"}, headers=key("d"))
+    told = {"pull": 1, "reward": 1}
+    with served(tmp_path) as (_, _, http):  # the journal keeps those keys
+        for used in ("k", "d"):
+            for verb, body in (
+                ("tell", told),
+                ("tell", {"tells": [told, told]}),
+                ("cancel", {"pull": 1}),
+                ("pause", {}),
+            ):
+                answer = http.post(f"{path}/{verb}", json=body, headers=key(used))
+                assert problem(answer)[:2] == (422, "key-reused"), (verb, used)
+        assert [row["kind"] for row in http.get(f"{path}/journal").json()["entries"]] == ["asked", "deposited"]
+        assert http.post(f"{path}/tell", json=told, headers=key("t")).status_code == 200
+
+
+def test_the_key_of_a_tell_is_refused_with_an_ask(http: httpx.Client) -> None:
+    path = create(http, "told before")
+    [pull] = ask(http, path)
+    http.post(f"{path}/tell", json={"pull": pull, "reward": 1}, headers=key("told before"))
+    assert problem(http.post(f"{path}/ask", headers=key("told before")))[:2] == (422, "key-reused")
+    assert http.get(path).json()["pulls"] == 1
+
+
 def test_put_says_how_things_should_be_and_needs_no_key(http: httpx.Client) -> None:
     made = http.post("/v1/campaigns", json={"name": "put"} | SPRING, headers=key("p"))
     assert made.status_code == 201

@@ -74,6 +74,7 @@ class Campaign(BaseCampaign):
         self._clerk = (StillClerk if is_still else Clerk)(backend, record, clock)
         self._settings = self._clerk.settings
         self.actor: str | None = None
+        self._key: str | None = None
 
     def acting_as(self, actor: str) -> "Campaign":
         """Return the same campaign for somebody: entries that its requests cause carry that name in the journal.
@@ -101,6 +102,15 @@ class Campaign(BaseCampaign):
         check_text(actor, "actor")
         view = copy.copy(self)
         view.actor = actor
+        return view
+
+    def with_key(self, key: str) -> "Campaign":
+        """Return the same campaign for requests with a key that is kept elsewhere.
+
+        They fail if the journal keeps that key, for an ask or a change.
+        """
+        view = copy.copy(self)
+        view._key = key
         return view
 
     def at_once(self, view: "Callable[[Campaign], Answer]") -> Answer:
@@ -187,12 +197,22 @@ class Campaign(BaseCampaign):
     def _act(
         self, request: Callable[Concatenate[Ledger, Given], Answer], *args: Given.args, **given: Given.kwargs
     ) -> Answer:
-        return self._clerk.act(lambda ledger: request(ledger, *args, **given), self.actor)
+        return self._clerk.act(self._decision(request, *args, **given), self.actor, self._key)
 
     async def _act_async(
         self, request: Callable[Concatenate[Ledger, Given], Answer], *args: Given.args, **given: Given.kwargs
     ) -> Answer:
-        return await self._clerk.act_async(lambda ledger: request(ledger, *args, **given), self.actor)
+        return await self._clerk.act_async(self._decision(request, *args, **given), self.actor, self._key)
+
+    def _decision(
+        self, request: Callable[Concatenate[Ledger, Given], Answer], *args: Given.args, **given: Given.kwargs
+    ) -> Callable[[Ledger], Answer]:
+        def decide(ledger: Ledger) -> Answer:
+            if self._key is not None:
+                ledger.check_new_key(self._key)
+            return request(ledger, *args, **given)
+
+        return decide
 
     def _ask(self, asking: Asking) -> list[Pull]:
         return ask(self._clerk, asking, self.actor)

@@ -226,8 +226,8 @@ class Clerk:
 
     @staticmethod
     def _look_up_keys(requests: Sequence["Request[object]"], ledger: Ledger, transaction: Transaction) -> None:
-        if ledger.has_forgotten and len(keys := {each.key for each in requests if each.key is not None}) > 1:
-            transaction.look_up_keys(keys)
+        if ledger.has_forgotten and len(keys := [each.key for each in requests if each.key is not None]) > 1:
+            transaction.look_up_keys(set(keys))
 
     @staticmethod
     def _decide(requests: Sequence["Request[object]"], ledger: Ledger) -> int:

@@ -111,6 +111,11 @@ class Ledger(Fold):
                 return self._next_due(self._now) is None
         return True
 
+    def check_new_key(self, key: str) -> None:
+        """Raise if the journal keeps a key, of an ask or a change, that comes with another request now."""
+        self._recall_answer(key)
+        self._books.is_repeated(key, "another request")
+
     def is_due(self, time: int) -> bool:
         """Tell whether the lease of a pull has ended by that time."""
         return self._next_due(time) is not None

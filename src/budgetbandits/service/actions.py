@@ -5,6 +5,7 @@ dependencies and to copy bodies takes it longer than an ask itself takes a campa
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, get_type_hints
 
@@ -58,15 +59,18 @@ class Action:
         body, key = self._read(raw), _key_in(scope)
         if self._needs.keeps_key and isinstance(call, CampaignCall):
             return await self._answer_by_journal(call.with_key(key, body.key), body, scope, raw)
-        perform = partial(self._perform, call, body)
         if key is None or scope["method"] == "PUT":  # which says how things should be, and can be repeated anyway
-            return await perform()
+            return await self._perform(call, body)
+        if isinstance(call, CampaignCall):
+            call = replace(call, campaign=call.campaign.with_key(key))
+        perform = partial(self._perform, call, body)
         return await call.shared.repeats.answered((call.caller.token, key), _fingerprint(scope, raw), perform)
 
     async def _answer_by_journal(self, call: CampaignCall, body: Any, scope: Scope, raw: bytes) -> Response:
         """Answer a request whose key the journal keeps."""
         if call.key is None:
             return await self._perform(call, body)
+        call.shared.repeats.check_new((call.caller.token, call.key))
         # For how long one waits makes no other request of it.
         same = body.model_dump_json(exclude={"wait"}).encode() if isinstance(body, Ask) else raw
         with call.shared.repeats.under_way((call.campaign.name, call.key), _fingerprint(scope, same)):

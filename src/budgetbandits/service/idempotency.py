@@ -45,6 +45,11 @@ class Repeats:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._bytes = 0
 
+    def check_new(self, key: Hashable) -> None:
+        """Raise if a key came with a request whose answer is kept here."""
+        if key in self._kept:
+            raise _reused()
+
     @contextmanager
     def under_way(self, key: Hashable, request: bytes) -> Iterator[None]:
         """Refuse the same key until this is left.
@@ -101,4 +106,8 @@ def fingerprint(method: str, path: str, body: bytes) -> bytes:
 
 def _check_same(first: bytes, request: bytes) -> None:
     if first != request:
-        raise KeyReused("the Idempotency-Key was used before, for another request: give each request a key of its own")
+        raise _reused()
+
+
+def _reused() -> KeyReused:
+    return KeyReused("the Idempotency-Key was used before, for another request: give each request a key of its own")

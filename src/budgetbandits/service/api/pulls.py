@@ -11,7 +11,7 @@ from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.times import Duration, duration
 from budgetbandits.core.notices import noticed
 from budgetbandits.core.pulls import Pull
-from budgetbandits.errors import BudgetBanditsError, InvalidInput
+from budgetbandits.errors import BudgetBanditsError, InvalidInput, KeyReused
 from budgetbandits.service import shapes, views
 from budgetbandits.service.actions import ActionRoute
 from budgetbandits.service.api.described import CAMPAIGN, answers
@@ -64,6 +64,8 @@ async def _told(campaign: Campaign, told: shapes.Tell) -> dict[str, Any]:
 async def _told_or_not(call: CampaignCall, told: shapes.Tell) -> dict[str, Any]:
     try:
         return await _told(call.campaign, told)
+    except KeyReused:  # it is the key of the whole request
+        raise
     except BudgetBanditsError as error:  # the others are told
         return call.shared.problem_of(error).to_data()
 
