@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import budgetbandits as bb
 from budgetbandits.core.checks import Costs
 from budgetbandits.errors import InvalidInput, InvalidState
-from budgetbandits.policies.memories import Everything
+from budgetbandits.policies.memories import Everything, Past
 from budgetbandits.simulation.engine.dispatch import play_run
 from states import asked
 from test_play import GO_ON, NO_MARKS, assert_equal, played_live, scanned, some_budget, some_problem, world_of
@@ -81,6 +82,51 @@ def test_a_window_that_holds_everything_forgets_nothing(policy: bb.Policy) -> No
             for each in (policy, forgetful)
         ]
         assert_equal(*outcomes)
+
+
+@dataclass(frozen=True)
+class Restart(bb.memories.Window):
+    """Forgets all pulls at once, after so many of them."""
+
+    def begin(self, past: Past, arm: int, number: int) -> int:
+        """Count a pull, after forgetting all others where it begins anew."""
+        arms = past.arms
+        if number % self.pulls == 0:
+            for values in (arms.pulls, arms.told, arms.reward_sum, arms.cost_sum, past.pulls, past.rounding):
+                values.fill(0.0)
+            arms.mean.fill(past.reward_low)
+        place = number % len(past.place_arm)
+        past.place_arm[place], past.place_reward[place] = arm, math.nan
+        arms.pulls[arm] += 1.0
+        past.pulls[0] += 1.0
+        return -1
+
+
+@pytest.mark.usefixtures("in_python")
+@pytest.mark.parametrize("policy", [bb.fractional_kube(), bb.kube(0.3), bb.recommended()], ids=repr)
+def test_a_users_memory_is_simulated_as_it_is_played_live(policy: bb.Policy) -> None:
+    problem = bb.Problem([1, 1, 1, 2, 2, 2], [bb.Bernoulli(p) for p in (0.2, 0.8, 0.3, 0.1, 0.9, 0.4)])
+    forgetful = bb.Forgetful(policy, Restart(60))
+    outcome = play_run(forgetful, problem.tables, problem.price_list(300), 5, 0, NO_MARKS, GO_ON)
+    live = played_live(problem, forgetful, 300, 5, 0)
+    assert outcome.pulls.tolist() == [row.pulls for row in live.arms]
+    assert outcome.reward == live.reward_total
+
+
+def test_a_users_memory_is_read_back_as_it_was_saved() -> None:
+    learner = bb.Learner(bb.Forgetful(bb.kube(), Restart(4)), {"a": 1, "b": 2}, 20, (0, 1), seed=1)
+    for _ in range(6):
+        learner.tell(asked(learner, "a"), 0.5)
+    assert bb.Learner.from_json(learner.to_json()).arms == learner.arms
+
+
+def test_a_users_memory_keeps_its_mean_costs_when_prices_change() -> None:
+    policy = bb.Forgetful(bb.kube(), Restart(4))
+    learner = bb.Learner(policy, {"a": (1, 3), "b": 2}, 20, (0, 1), seed=1, unit="0.1")
+    for cost in (1, 1, 1, 3, 2):
+        learner.tell(asked(learner, "a"), 0.5, cost)
+    learner.reprice("a", (2, 6))
+    assert learner._player.learning.past.arms.mean_cost[0] == 50.0  # in units, of the last two pulls
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1)), max_size=60), st.integers(1, 10))

@@ -393,7 +393,8 @@ def restore_past(memory: Memory, past: Past, data: Mapping[str, Any], reward_hig
         past.place_arm[place] = arm
         past.place_reward[place] = np.nan if reward is None else reward
         past.place_cost[place] = cost
-    if not _is_sane(past, reward_high) or (isinstance(memory, Window) and not _is_window(past)):
+    # Exactly this class: a user's subclass may keep its places otherwise.
+    if not _is_sane(past, reward_high) or (type(memory) is Window and not _is_window(past)):
         raise InvalidState("the saved learner is damaged: what it remembers makes no sense")
 
 

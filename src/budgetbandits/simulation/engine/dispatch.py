@@ -17,7 +17,7 @@ from budgetbandits.policies import EpsilonFirst, Forgetful, IndexPolicy, Policy
 from budgetbandits.policies.allowance import Allowance, Further
 from budgetbandits.policies.indices import UCB1, Index
 from budgetbandits.policies.knapsack import SETS_MOST, best_counts, many_unbounded_counts
-from budgetbandits.policies.memories import Discount, Everything, Memory
+from budgetbandits.policies.memories import Everything, Memory, Window
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Oracle
 from budgetbandits.policies.promises import (
     has_ceilings,
@@ -73,6 +73,9 @@ __all__ = [
 
 
 _EVERYTHING: Final = Everything()
+# `play_ceilings` needs a memory that forgets pulls of the arm returned by `begin` only. Exactly these classes do: a
+# user's subclass may forget otherwise.
+_MEMORIES_OF_CEILINGS: Final = (Everything, Window)
 _AS_MANY_ARMS: Final = 20  # take as much time in Python as a knapsack does without any
 _ARMS_TO_COMPILE: Final = 300_000  # in all knapsacks: in Python they take a second, each time
 _ARMS_TO_FILL: Final = 100_000  # take NumPy a twentieth of a second, each time
@@ -226,14 +229,14 @@ def _lines(index: Index, epsilon: float, oracle: Oracle) -> Loop:
 def _loop_by_memory(policy: Policy, memory: Memory, world: World) -> Loop:
     if world.requested is not None:  # the best arm alone does not decide
         is_plain = world.supplies is None and not np.any(world.limits < UNLIMITED)
-        if is_mixed(policy) and isinstance(memory, Everything) and is_plain:
+        if is_mixed(policy) and type(memory) is Everything and is_plain:
             index = policy.index
             return Loop(
                 play_mixtures,
                 (policy, memory),
                 lambda worlds: ((policy, index, memory, each, each.requested) for each in worlds),
             )
-    elif is_best_first(policy) and has_ceilings(policy.index) and not isinstance(memory, Discount):
+    elif is_best_first(policy) and has_ceilings(policy.index) and type(memory) in _MEMORIES_OF_CEILINGS:
         is_blind = isinstance(policy.oracle, CostBlind)
         greedy = policy if isinstance(policy.oracle, DensityGreedy) else None
         # With random costs the greedy's set has an arm with the least mean cost, which changes: it is scanned for.
