@@ -1,6 +1,7 @@
 """Rewards that are told late: a simulated run makes the decisions of a live learner with pulls outstanding."""
 
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,15 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.core.checks import ArmName
+from budgetbandits.core.money import PriceList
+from budgetbandits.core.resources import price_lists
 from budgetbandits.errors import InvalidInput
+from budgetbandits.policies.memories import Everything
 from budgetbandits.simulation.engine.dispatch import play_runs
-from budgetbandits.simulation.engine.world import NO_ARM, world_of
+from budgetbandits.simulation.engine.late import play_late
+from budgetbandits.simulation.engine.play import play_any
+from budgetbandits.simulation.engine.world import NO_ARM, Outcome, world_of
+from test_play import assert_equal
 
 NO_MARKS = np.zeros(0)
 GO_ON = np.zeros(1, np.int64)
@@ -74,6 +81,54 @@ def test_a_run_is_that_of_a_learner_who_is_told_late(name: str, policy: bb.Polic
     assert outcome.culprit == NO_ARM
     assert outcome.pulls.tolist() == [row.pulls for row in learner.arms]
     assert outcome.reward == pytest.approx(learner.reward_total)
+
+
+REAL = bb.Beta(0.05, 0.5), bb.Beta(1, 3)
+REAL_COSTS = {
+    "one resource": bb.Problem([*REAL, 1], [bb.Bernoulli(p) for p in (0.3, 0.5, 0.7)]),
+    "several resources": bb.Problem(
+        [{"usd": REAL[0], "gpu_s": 1}, {"usd": 1, "gpu_s": REAL[1]}, {"usd": REAL[1], "gpu_s": REAL[0]}],
+        [bb.Bernoulli(p) for p in (0.3, 0.5, 0.7)],
+    ),
+}
+
+
+def amounts_left(problem: bb.Problem, budget: float, outcome: Outcome) -> list[Decimal]:
+    """Return the exact amount left of each resource."""
+    bills = price_lists(problem.bill(budget))
+    if not problem.resources:
+        return [amount_left(bills[0], outcome.left, outcome.left_rest)]
+    return [amount_left(bill, *left) for bill, left in zip(bills, supplies_left(outcome), strict=True)]
+
+
+def supplies_left(outcome: Outcome) -> list[list[float]]:
+    supplies: list[list[float]] = [] if outcome.supplies_left is None else outcome.supplies_left.tolist()
+    return supplies
+
+
+def amount_left(bill: PriceList, left: float, rest: float) -> Decimal:
+    return bill.unit.decimal(bill.unit.units(left) + bill.unit.units(rest))
+
+
+@pytest.mark.usefixtures("in_python")
+@pytest.mark.parametrize(("batch", "delay"), [(1, 1), (4, 3), (500, 0)])
+@pytest.mark.parametrize("name", REAL_COSTS)
+def test_random_costs_told_late_are_paid_without_rounding(name: str, batch: int, delay: int) -> None:
+    problem, policy = REAL_COSTS[name], bb.thompson()
+    world = world_of(problem.tables, problem.bill(50.0), 3, 0, NO_MARKS, GO_ON)
+    outcome = next(play_runs(policy, [world], batch, delay))
+    learner = told_late(policy, problem, 50.0, batch, delay, None, False)
+    monies = learner.resources.values() if problem.resources else [learner.money]
+    assert amounts_left(problem, 50.0, outcome) == [money.left for money in monies]
+
+
+@pytest.mark.parametrize("name", REAL_COSTS)
+def test_random_costs_leave_the_same_money_told_late_by_nothing_or_at_once(name: str) -> None:
+    problem, policy = REAL_COSTS[name], bb.thompson()
+    world = world_of(problem.tables, problem.bill(50.0), 3, 0, NO_MARKS, GO_ON)
+    late, at_once = play_late(policy, Everything(), world, 1, 0), play_any(policy, Everything(), world)
+    assert_equal(late, at_once)
+    assert supplies_left(late) == supplies_left(at_once)
 
 
 def test_compiled_it_is_the_same_and_says_how_late(tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ def give_back(state: RunState, arm: int, taken: Floats, resources: Resources | N
     if resources is not None:
         for resource in range(len(state.taken)):
             state.taken[resource] = taken[resource]
-            pay_from(state.supplies_left, resource, taken[resource] - resources.costs[resource, arm])
+            pay_from(state.supplies_left, resource, -resources.costs[resource, arm])
+            pay_from(state.supplies_left, resource, taken[resource])
 
 
 @kernel
@@ -189,4 +190,6 @@ def tell(policy: Policy, world: World, memory: Memory, state: RunState, outstand
         if outstanding.learns[place] == 1:
             learn_from_pull(policy, world, memory, state, arm, told[0], state.counts[0] - 1, reward, price)
             learn_of_supplies(state, arm, arms.resources)
-        money[0], money[1] = pay(money[0], money[1], price - world.prices[arm])
+        # One after the other: the difference of two prices may have more bits than a float.
+        money[0], money[1] = pay(money[0], money[1], -world.prices[arm])
+        money[0], money[1] = pay(money[0], money[1], price)
