@@ -244,6 +244,7 @@ def test_every_source_is_among_the_references_of_the_documentation(registry: Reg
         (bb.policies.two_moment_imed(), "own"),
         (bb.Forgetful(bb.recommended(), bb.memories.Window(10)), "own"),
         (bb.policies.PosteriorSampling(), "own"),
+        (bb.policies.ucb_bwk(), "own"),  # after a published one, with other constants
     ],
     ids=repr,
 )

@@ -40,7 +40,9 @@ def test_the_packages_lists_are_fair(name: str) -> None:
     assert suite.policies["recommended"] == Entrant(bb.recommended(), OWN)
     assert len({repr(entrant.policy) for entrant in suite.policies.values()}) == len(suite.policies) > 20
     for policy, entrant in suite.policies.items():
-        assert entrant.origin == bb.policies.origin_of(entrant.policy), policy
+        # It was played as a published policy before its constants were found to be others: see docs/policies.md.
+        is_stand_in = isinstance(entrant.policy, bb.policies.UCBBwK)
+        assert entrant.origin == (PUBLISHED if is_stand_in else bb.policies.origin_of(entrant.policy)), policy
 
 
 def test_there_is_no_list_of_another_name() -> None:

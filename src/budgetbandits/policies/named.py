@@ -384,13 +384,9 @@ def primal_dual_bwk(w: float = 1.0) -> PrimalDualBwK:
     return PrimalDualBwK(w)
 
 
-@POLICIES.register(
-    by=UCBBwK,
-    source="Agrawal and Devanur 2014",
-    random_costs=True,
-)
+@POLICIES.register(by=UCBBwK, random_costs=True)  # not a source: its constants are not those of the paper
 def ucb_bwk(w: float = 1.0) -> UCBBwK:
-    """UCB for bandits with knapsacks (Agrawal and Devanur 2014): an LP on upper rewards and lower costs; see `UCBBwK`.
+    """After UCB for bandits with knapsacks (Agrawal and Devanur 2014), with constants of our own; see `UCBBwK`.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def lower_cost(arm: Arm, mean: float, doubt: float, now: Now) -> float:
 
 @dataclass(frozen=True)
 class UCBBwK(Policy):
-    """UCB for bandits with knapsacks (Agrawal and Devanur 2014): an LP on upper rewards and lower costs at each pull.
+    """After UCB for bandits with knapsacks (Agrawal and Devanur 2014): an LP on upper rewards and lower costs.
 
     With n pulls of an arm, m = ΣX / (n + 1) and rad(m) = sqrt(γ m / (n + 1)) + γ / (n + 1), an arm is worth min(m + 2
     rad(m), 1) and costs its mean, found likewise, less 2 rad; γ = w ln(K T). An arm is drawn from the best mixture that
