@@ -270,6 +270,34 @@ def test_the_sensor_problem() -> None:
     assert 499.2 < float(learner.money.spent) <= 500
 
 
+class TestEquality:
+    def test_problems_made_of_the_same_are_equal(self) -> None:
+        laws = Uniform(0.2, 1), Empirical([0, 0.4, 0.2])
+        one, other = Problem({"a": 2, "b": "0.80"}, laws), Problem({"a": 2.0, "b": 0.8}, laws, (0, 1))
+        assert one == other
+        assert hash(one) == hash(other)
+        assert bb.families.Shuffled(one) == bb.families.Shuffled(other)
+        assert one != bb.paper_family("moderate", arms=2)
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"costs": {"a": 2, "c": Uniform(1, 3)}},
+            {"costs": {"a": 2, "b": 2}},
+            {"costs": {"a": 2, "b": Uniform(1.5, 2.5)}},
+            {"costs": {"a": {"usd": 2}, "b": {"usd": Uniform(1, 3)}}},
+            {"rewards": [Bernoulli(0.5), Bernoulli(0.7)]},
+            {"reward_range": (0, 2)},
+            {"limits": {"a": 9}},
+        ],
+        ids=repr,
+    )
+    def test_problems_that_differ_in_anything_are_not(self, changed: dict[str, Any]) -> None:
+        usual: dict[str, Any] = {"costs": {"a": 2, "b": Uniform(1, 3)}, "rewards": [Bernoulli(0.5), Bernoulli(0.6)]}
+        assert Problem(**usual) == Problem(**usual)
+        assert Problem(**usual) != Problem(**(usual | changed))
+
+
 class TestBadProblems:
     @pytest.mark.parametrize(
         ("costs", "rewards", "message"),

@@ -475,6 +475,23 @@ def test_a_comparison_is_paired() -> None:
     assert same.ratio == pytest.approx(1)
 
 
+def test_a_comparison_is_of_the_runs_that_both_policies_have() -> None:
+    runs = study(runs=10)
+    fewer = runs.where((runs["policy"] == "KUBE") | (runs["run"] % 2 == 1))
+    rows = bb.paired_regret(fewer, "KUBE", "eps-first")
+    assert [row.runs for row in rows] == [5, 5]
+    assert rows == bb.paired_regret(runs.where(runs["run"] % 2 == 1), "KUBE", "eps-first")
+
+
+def test_a_comparison_without_a_common_run_is_refused() -> None:
+    runs = study()
+    apart = runs.where((runs["policy"] == "KUBE") == (runs["run"] < 3))
+    with pytest.raises(InvalidInput, match="'KUBE' and 'eps-first' have no run in common with budget 500"):
+        bb.paired_regret(apart, "KUBE", "eps-first")
+    with pytest.raises(InvalidInput, match=r"policy 'eps-first' has no runs with budget 500\.0"):
+        bb.paired_regret(runs.where(runs["policy"] == "KUBE"), "KUBE", "eps-first")
+
+
 def test_the_interval_covers_the_mean_of_skewed_data_better_than_t() -> None:
     # 2,000 lognormal samples of 50. Hall's interval covers about 93%, t about 90.5%; that one of them comes out beyond
     # the limits below has a probability of less than 1e-4.
@@ -592,6 +609,18 @@ def test_runs_that_do_not_belong_together_are_not_put_together() -> None:
         study() + study(seed=4, first_run=6)
     with pytest.raises(InvalidInput, match="there is no policy 'KUB'"):
         study().of("reward", "KUB", 500)
+
+
+def test_runs_of_equal_problems_are_put_together() -> None:
+    parts = [
+        bb.simulate(
+            bb.Problem([1, cost], [bb.Bernoulli(0.3), bb.Bernoulli(0.8)]), bb.kube(), 20, runs=2, first_run=first
+        )
+        for first, cost in ((0, "2.50"), (2, 2.5), (4, 3))
+    ]
+    assert len(parts[0] + parts[1]) == 4
+    with pytest.raises(InvalidInput, match="of different problems"):
+        parts[0] + parts[2]
 
 
 def test_numbers_of_a_policy_that_is_not_imported_here_can_be_read(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ class ComparisonRow:
     Attributes
     ----------
     budget, runs
-        What it is of, and how many runs.
+        What it is of, and how many runs both policies have.
     difference, difference_low, difference_high
         The mean of the first policy's regret less the second's, with its 95% interval.
     ratio, ratio_low, ratio_high
@@ -224,6 +224,24 @@ def paired_regret(
 ) -> Table[ComparisonRow]:
     """Return the paired difference and the ratio of two policies' regrets for every budget.
 
+    Where one policy has fewer runs than the other, the runs that both have are compared.
+
+    Parameters
+    ----------
+    runs
+        What `simulate` returned, or the runs of a leaderboard's problem.
+    first, second
+        The two policies.
+    against
+        As in `regrets`.
+    interval, level
+        As in `regret`.
+
+    Raises
+    ------
+    InvalidInput
+        If the two policies have no run in common.
+
     Examples
     --------
     >>> import budgetbandits as bb
@@ -243,8 +261,7 @@ def paired_regret(
     _check_runs(runs)
     rows = []
     for budget in runs.budgets:
-        mine = regrets(runs, first, budget, against=against)
-        theirs = regrets(runs, second, budget, against=against)
+        mine, theirs = _regrets_in_common(runs, first, second, budget, against)
         low, high = mean_interval(mine - theirs, interval=interval, level=level)
         ratio = ratio_interval(mine, theirs, interval=interval, level=level)
         if is_no_regret(runs, second, budget, float(theirs.mean())):
@@ -252,6 +269,21 @@ def paired_regret(
         difference = float((mine - theirs).mean())
         rows.append(ComparisonRow(budget, len(mine), difference, low, high, *ratio))
     return Table(rows)
+
+
+def _regrets_in_common(runs: Runs, first: str, second: str, budget: float, against: Against) -> tuple[Floats, Floats]:
+    """Return the regrets of two policies in the runs that both have."""
+    numbers = runs.of("run", first, budget), runs.of("run", second, budget)
+    common, mine, theirs = np.intersect1d(numbers[0], numbers[1], return_indices=True)
+    if len(common) == 0:
+        raise InvalidInput(
+            f"policies {first!r} and {second!r} have no run in common with budget {budget}: simulate both in the same "
+            "runs to compare them"
+        )
+    return (
+        regrets(runs, first, budget, against=against)[mine],
+        regrets(runs, second, budget, against=against)[theirs],
+    )
 
 
 def _check_runs(runs: Runs) -> None:

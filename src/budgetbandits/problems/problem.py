@@ -95,6 +95,13 @@ class Problem:
     >>> problem = bb.Problem({"a": bb.Uniform(1, 3), "b": 2}, {"a": bb.Bernoulli(0.3), "b": bb.Bernoulli(0.2)})
     >>> problem.costs, round(problem.fractional_optimum(10), 6)
     (array([2., 2.]), 1.5)
+
+    Problems are equal if their arms, costs, laws, limits and reward ranges are:
+
+    >>> bb.Problem({"a": 1, "b": "2.50"}, [bb.Bernoulli(0.3), bb.Bernoulli(0.2)]) == bb.Problem(
+    ...     {"a": 1, "b": 2.5}, [bb.Bernoulli(0.3), bb.Bernoulli(0.2)]
+    ... )
+    True
     """
 
     def __init__(
@@ -166,6 +173,24 @@ class Problem:
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    def __eq__(self, other: object) -> bool:
+        # Of the same class: a user's subclass may pay otherwise.
+        if not isinstance(other, Problem) or type(other) is not type(self):
+            return NotImplemented
+        return self is other or self._facts() == other._facts()
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.names), tuple(self.costs.tolist()), self.reward_range))
+
+    def _facts(self) -> tuple[object, ...]:
+        """Return everything that a problem is made of; costs in exact units, however they were written."""
+        bills = (costs.price_list(0) for costs in self.tables.costs)
+        costs = tuple(
+            (each.name, each.laws, bill.unit, bill.prices.tolist())
+            for each, bill in zip(self.costs_in_resources, bills, strict=True)
+        )
+        return tuple(self.names), costs, self.rewards, self.reward_range, self.limits.tolist()
 
     def __repr__(self) -> str:
         costs = f"costs {self.cost_min:g} to {self.cost_max:g}"

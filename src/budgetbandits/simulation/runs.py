@@ -147,6 +147,10 @@ class Runs:
             raise InvalidInput(f"there is no policy {policy!r}: the policies are {', '.join(map(repr, self.policies))}")
         chosen = (self["policy"] == policy) & (self["budget"] == budget)
         if not chosen.any():
+            if budget in self.budgets:
+                raise InvalidInput(
+                    f"policy {policy!r} has no runs with budget {budget!r}: simulate it with that budget"
+                )
             raise InvalidInput(f"there is no budget {budget!r}: the budgets are {', '.join(map(repr, self.budgets))}")
         values: NDArray[Any] = self[column][chosen]
         return values
