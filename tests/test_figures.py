@@ -122,6 +122,33 @@ def test_bars_on_a_linear_axis_are_as_long_as_they_are() -> None:
     assert "arrowhead" not in how_drawn(lucky)
 
 
+def ticks(figure: Figure) -> dict[float, str]:
+    """Return the labels of all ticks by their places, minor ones included."""
+    axis = figure.axes[0].xaxis
+    major = dict(zip(axis.get_majorticklocs(), (label.get_text() for label in axis.get_majorticklabels()), strict=True))
+    return dict.fromkeys(axis.get_minorticklocs(), "") | major
+
+
+def test_the_ticks_stand_at_the_budgets_played() -> None:
+    budgets = [300.0, 1000.0, 2500.0, 1e6]
+    one = Curve("KUBE", budgets, [5, 6, 7, 8], [4, 5, 6, 7], [6, 7, 8, 9])
+    figure = regret_figure([Panel("a", [one, curve("eps-first")])], title="t", y_label="y")
+    assert ticks(figure) == {300: "300", 1000: "1000", 2500: "2500", 1e4: "10000", 1e5: "1e5", 1e6: "1e6"}
+
+
+def test_crowded_ticks_have_labels_at_the_round_budgets_only() -> None:
+    budgets = np.geomspace(1e3, 1e6, 31).tolist()
+    crowded = Curve("KUBE", budgets, *([[5.0] * 31] * 3))
+    labels = ticks(regret_figure([Panel("a", [crowded])] * 3, title="t", y_label="y"))
+    assert sorted(labels) == budgets
+    assert [labels[budget] for budget in budgets if labels[budget]] == ["1000", "10000", "1e5", "1e6"]
+
+
+def test_a_linear_axis_keeps_its_own_ticks() -> None:
+    figure = regret_figure([Panel("a", [curve("KUBE")])], title="t", y_label="y", x_scale="linear")
+    assert len(ticks(figure)) > len(BUDGETS)
+
+
 def test_the_background_is_white_and_opaque() -> None:
     png = drawn([curve("KUBE")]).png
     width, height, depth, color = struct.unpack(">IIBB", png[16:26])

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from budgetbandits.analysis.ticks import budget_text, spaced
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.optional import require
 from budgetbandits.core.tables import percent
@@ -65,6 +66,7 @@ _ARROWHEADS: Final = (7, 6)  # matplotlib's numbers of a caret that points down,
 _CUT_AT: Final = 1e3  # a bar on a logarithmic axis reaches no further than this many times its mean, up or down
 _TIMES_THE_BEST: Final = 100.0  # where the axis of a profile ends
 _LONGEST: Final = 40  # letters of a name in the legend
+_BESIDE_AXES: Final = 0.9  # inches of a panel's width
 _SHARES: Final = (0.01, 3.0)  # from the darkest colour of a heat map to the brightest
 _SETTINGS: Final[dict[str, Any]] = {
     "font.size": 10,
@@ -144,6 +146,8 @@ def regret_figure(
 ) -> "ShownFigure":
     """Draw regret over the budget, one panel beside the other, both axes logarithmic by default.
 
+    A logarithmic axis of budgets has its ticks at the budgets of the curves, and labels at as many as fit.
+
     Parameters
     ----------
     panels
@@ -180,6 +184,8 @@ def regret_figure(
         for axes, panel in zip(all_axes, panels, strict=True):
             _draw(axes, panel, reference, _SPREAD if x_scale == "log" and len(panel.curves) > 1 else 1.0, is_log)
             axes.set(xscale=x_scale, xlabel=x_label)
+            if x_scale == "log":
+                _set_ticks(axes, panel, width / len(panels) - _BESIDE_AXES)
         all_axes[0].set_ylabel(y_label)
         _add_title(figure, title)
         _add_legend(figure, all_axes[0], columns, has_edge, has_cut)
@@ -388,6 +394,15 @@ def _draw(
     axes.set(yscale="log" if is_log else "linear", title=_plain(panel.title))
     axes.grid(which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def _set_ticks(axes: "Axes", panel: Panel, width: float) -> None:
+    """Put a tick at every budget, and labels at those that have room beside each other on so many inches."""
+    budgets = sorted({float(budget) for curve in panel.curves for budget in curve.budgets if budget > 0})
+    labelled = spaced(budgets, width) if budgets else []
+    others = sorted(set(budgets) - set(labelled))
+    axes.set_xticks(labelled, list(map(budget_text, labelled)))
+    axes.set_xticks(others, [""] * len(others), minor=True)
 
 
 def _mark_cuts(axes: "Axes", budgets: Floats, bars: _Bars, color: str) -> None:
