@@ -1,6 +1,9 @@
 """Results for people and for other programs: figures from Python, data frames, and what a notebook shows."""
 
+import csv
 import importlib.util
+import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import budgetbandits as bb
+from budgetbandits.analysis.regret import ComparisonRow
 from budgetbandits.core.tables import Table
 from budgetbandits.errors import InvalidInput, NotInstalled
+from budgetbandits.live.views import Choice
 
 POLICIES = {"recommended": bb.recommended(), "KUBE": bb.kube()}
 
@@ -119,6 +124,68 @@ class TestTables:
         assert "&lt;Runs: 24 rows" in page
         assert page.count("<tr>") == 11
         assert "and 14 more rows" in page
+
+    def test_csv_has_all_digits_and_no_formula(self, runs: bb.Runs) -> None:
+        table = bb.regret(runs)
+        lines = list(csv.DictReader(io.StringIO(table.to_csv())))
+        assert [float(line["mean"]) for line in lines] == [row.mean for row in table]
+        assert [line["policy"] for line in lines] == [row.policy for row in table]
+        assert Table([Choice("=1+1", 1.0, math.nan)]).to_csv() == "arm,count,probability\n'=1+1,1.0,nan\n"
+        assert Table[Any]().to_csv() == ""
+
+    def test_markdown_has_four_digits_and_intervals_the_same_decimals(self) -> None:
+        table = Table([ComparisonRow(1000.0, 200, -2.78747, -4.47243, 0.508394, 0.629888, 0.522935, 1.30741)])
+        assert table.to_markdown().splitlines() == [
+            "| budget | runs | difference | difference low | difference high | ratio | ratio low | ratio high |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+            "| 1000 | 200 | -2.787 | -4.472 | 0.508 | 0.630 | 0.523 | 1.307 |",
+        ]
+        assert table.to_markdown(digits=2).splitlines()[2] == "| 1000 | 200 | -2.8 | -4.5 | 0.5 | 0.6 | 0.5 | 1.3 |"
+
+    @pytest.mark.parametrize(
+        ("number", "text"),
+        [
+            (2500.5, "2500.5"),
+            (1234567.0, "1234567"),
+            (1234567.8, "1234568"),
+            (1 / 3, "0.3333"),
+            (1.23456789e-7, "1.235e-07"),
+            (1.5e20, "1.500e+20"),
+            (0.0, "0"),
+            (-1 / 3, "-0.3333"),
+            (math.inf, "inf"),
+            (math.nan, "-"),
+        ],
+    )
+    def test_markdown_rounds_a_number_as_people_would(self, number: float, text: str) -> None:
+        assert Table([Choice("a", number, 1.0)]).to_markdown().splitlines()[2] == f"| a | {text} | 1 |"
+
+    def test_markdown_shows_signs_of_a_name_as_they_are(self) -> None:
+        line = Table([Choice(r"a|b\|*c*<d>", 1.0, 1.0)]).to_markdown().splitlines()[2]
+        assert line == r"| a\|b\\\|\*c\*\<d> | 1 | 1 |"
+
+    def test_latex_escapes_names_and_sets_numbers_to_the_right(self) -> None:
+        table = Table([Choice(r"a_b & 5%\~", -0.25, math.inf), Choice("c^2|$#{}", 1.25e-9, math.nan)])
+        assert table.to_latex().splitlines() == [
+            r"\begin{tabular}{lrr}",
+            r"\toprule",
+            r"arm & count & probability \\",
+            r"\midrule",
+            r"a\_b \& 5\%\textbackslash{}\textasciitilde{} & $-0.25$ & $\infty$ \\",
+            r"c\textasciicircum{}2\textbar{}\$\#\{\} & $1.250 \times 10^{-9}$ & - \\",
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+
+    def test_tables_without_rows_say_so(self) -> None:
+        assert Table[Any]().to_markdown() == Table[Any]().to_latex() == "(no rows)"
+
+    @pytest.mark.parametrize("digits", [0, 16, 2.5, True, "4"])
+    def test_bad_digits_are_refused(self, digits: Any) -> None:
+        table = Table([Choice("a", 1.0, 1.0)])
+        for convert in (table.to_markdown, table.to_latex):
+            with pytest.raises(InvalidInput, match=f"digits is {digits!r}: give a whole number from 1 to 15"):
+                convert(digits)
 
     @pytest.mark.parametrize("what", ["runs", "table", "leaderboard"])
     def test_without_pandas_one_line_says_what_to_install(

@@ -1,15 +1,14 @@
 """What every experiment writes: the regret table as CSV, the versions behind the numbers."""
 
-import csv
-import io
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, fields
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from budgetbandits.analysis.figures import Picture
 from budgetbandits.analysis.regret import Against, regret
+from budgetbandits.core.tables import csv_text
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.report import Document, to_html, to_markdown
@@ -17,9 +16,7 @@ from budgetbandits.studies.report import Document, to_html, to_markdown
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["csv_text", "regret_csv", "table_csv", "versions", "write_page", "write_picture"]
-
-_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
+__all__ = ["regret_csv", "table_csv", "versions", "write_page", "write_picture"]
 
 
 def regret_csv(cases: Mapping[str, Runs], against: Against) -> str:
@@ -32,27 +29,6 @@ def regret_csv(cases: Mapping[str, Runs], against: Against) -> str:
             extra = {"per_log": scaled.mean, "per_log_low": scaled.low, "per_log_high": scaled.high}
             lines.append({"case": case} | asdict(row) | extra)
     return csv_text(tuple(lines[0]), [tuple(line.values()) for line in lines])
-
-
-def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV text, numbers to the last digit. A text that a spreadsheet would compute gets an apostrophe.
-
-    >>> print(csv_text(["a", "b"], [[1 / 3, "x, y"], [-1, "=1+1"]]))
-    a,b
-    0.3333333333333333,"x, y"
-    -1,'=1+1
-    <BLANKLINE>
-    """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    for row in (names, *rows):
-        writer.writerow(map(_harmless, row))
-    return buffer.getvalue()
-
-
-def _harmless(cell: object) -> object:
-    """Return a cell that no program takes for a formula: names are anybody's, and formulas can call other programs."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
 
 
 def table_csv(row: "type[DataclassInstance]", table: Iterable["DataclassInstance"]) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from budgetbandits.analysis.figures import FIGURE_DPI
 from budgetbandits.core.optional import require
+from budgetbandits.core.tables import markdown_table
 
 __all__ = ["Code", "Document", "Heading", "Image", "Rows", "Text", "block_markdown", "to_html", "to_markdown"]
 
@@ -98,8 +99,7 @@ def block_markdown(block: Block) -> str:
         case Text(text):
             return text
         case Rows(names, cells):
-            lines = [names, ["---"] * len(names), *cells]
-            return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+            return markdown_table(names, cells)
         case Image(file, _, caption):
             return f"![{caption}]({file})\n\n*{caption}*"
         case Code(text):

@@ -7,6 +7,7 @@ from itertools import chain, groupby
 from budgetbandits.analysis.figures import Picture
 from budgetbandits.analysis.growth import Fit
 from budgetbandits.analysis.regret import regret
+from budgetbandits.core.tables import csv_text
 from budgetbandits.studies.kube_paper.claims import Claim
 from budgetbandits.studies.kube_paper.evidence import (
     Evidence,
@@ -17,7 +18,7 @@ from budgetbandits.studies.kube_paper.evidence import (
     percent_text,
 )
 from budgetbandits.studies.kube_paper.readings import Attempt
-from budgetbandits.studies.outputs import csv_text, versions
+from budgetbandits.studies.outputs import versions
 from budgetbandits.studies.report import Block, Code, Document, Heading, Image, Rows, Text
 
 __all__ = ["claims_csv", "claims_text", "document", "summary"]
