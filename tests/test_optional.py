@@ -34,9 +34,29 @@ def modules_of(extra: str) -> set[str]:
     return modules - {"numpy"}  # always installed
 
 
+IN_EXAMPLES = {"report": {"pandas"}}  # what documented examples of an extra use, and its own functions do not need
+
+
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_an_extra_installs_what_is_required_of_it(extra: str) -> None:
-    assert modules_of(extra) == set(EXTRAS[extra])
+    assert modules_of(extra) == set(EXTRAS[extra]) | IN_EXAMPLES.get(extra, set())
+
+
+STUDY_PAGES = ["docs/studies.md", "docs/reproduction.md", "docs/tutorials/study_for_a_paper.md"]
+CALLS = {
+    "simulate(": "simulate",
+    "plot": "report",
+    "to_pandas(": "pandas",
+    "_parquet(": "parquet",
+    "to_arrow(": "parquet",
+}
+
+
+def test_the_report_extra_installs_all_that_the_examples_of_studies_use() -> None:
+    pages = "".join((ROOT / page).read_text(encoding="utf-8") for page in STUDY_PAGES)
+    used = {extra for call, extra in CALLS.items() if call in pages}
+    assert used == {"simulate", "report", "pandas", "parquet"}
+    assert {module for extra in used for module in EXTRAS[extra]} <= modules_of("report")
 
 
 def test_one_extra_installs_everything() -> None:
