@@ -1,18 +1,23 @@
 """A user's own experiment from the file to the folder: outputs, going on after an interruption, and bad folders."""
 
 import csv
+import json
 import platform
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import budgetbandits as bb
+from budgetbandits.cli import main
 from budgetbandits.errors import InvalidInput, InvalidState, OutputError
 from budgetbandits.studies import study
+from budgetbandits.studies.exact_version import exact_version
 from budgetbandits.studies.own_study.run import run_study
 from budgetbandits.studies.study import Machine
 
@@ -187,6 +192,125 @@ def test_another_seed_or_order_of_policies_is_another_experiment(
     with pytest.raises(OutputError, match="order: "):
         run_study(file, out, QUIET)
     assert_same(out, whole[0])
+
+
+def test_overwriting_replaces_the_results_and_nothing_else(file: Path, tmp_path: Path, whole: tuple[Path, str]) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole[0], out)
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    run_study(file, out, QUIET, runs=4, seed=4, overwrite=True)
+    run_study(file, tmp_path / "fresh", QUIET, runs=4, seed=4)
+    assert runs_in(out).to_arrow().equals(runs_in(tmp_path / "fresh").to_arrow(), check_metadata=True)
+    assert (out / "regret.csv").read_bytes() == (tmp_path / "fresh" / "regret.csv").read_bytes()
+    assert (out / "notes.txt").read_text(encoding="utf-8") == "mine"
+    run_study(file, out, QUIET, runs=4, seed=4)  # it is that experiment now
+
+
+def test_overwriting_plays_the_same_experiment_again_also_where_a_file_is_damaged(
+    file: Path, tmp_path: Path, whole: tuple[Path, str]
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole[0], out)
+    min((out / "runs" / "study").glob("*.parquet")).write_bytes(b"damaged")
+    run_study(file, out, QUIET, overwrite=True)
+    assert_same(out, whole[0])
+
+
+def test_overwriting_a_new_folder_is_no_mistake(file: Path, tmp_path: Path, whole: tuple[Path, str]) -> None:
+    run_study(file, tmp_path / "out", QUIET, overwrite=True)
+    assert_same(tmp_path / "out", whole[0])
+
+
+def test_results_are_overwritten_only_once_new_ones_are_played(
+    file: Path, tmp_path: Path, whole: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole[0], out)
+    monkeypatch.setattr(study, "simulate", interrupted_at(1))
+    with pytest.raises(KeyboardInterrupt):
+        run_study(file, out, QUIET, seed=4, overwrite=True)
+    run_study(file, out, QUIET)  # finished already
+    assert_same(out, whole[0])
+
+
+def test_an_interrupted_overwriting_leaves_no_old_results_beside_the_new(
+    file: Path, tmp_path: Path, whole: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole[0], out)
+    with monkeypatch.context() as patched:
+        patched.setattr(study, "simulate", interrupted_at(2))
+        with pytest.raises(KeyboardInterrupt):
+            run_study(file, out, QUIET, seed=4, overwrite=True)
+    assert {path.name for path in out.iterdir()} == {"runs", "study.json"}
+    assert runs_in(out).seed == 4
+    run_study(file, out, QUIET, seed=4)
+    assert {path.name for path in out.iterdir()} == {*OUTPUTS, "runs", "study.json"}
+
+
+def test_overwriting_leaves_folders_of_other_commands_and_foreign_ones_alone(file: Path, tmp_path: Path) -> None:
+    coins = {"coins": bb.families.BernoulliFamily(3)}
+    bb.compare({"KUBE": bb.kube()}, coins, [100], runs=2, seed=1, out=tmp_path / "board", progress=False)
+    with pytest.raises(OutputError, match="holds an experiment of another command or version"):
+        run_study(file, tmp_path / "board", QUIET, overwrite=True)
+    assert (tmp_path / "board" / "leaderboard.csv").exists()
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("precious", encoding="utf-8")
+    with pytest.raises(OutputError, match="is not empty and holds no experiment"):
+        run_study(file, tmp_path / "thesis", QUIET, overwrite=True)
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["thesis.tex"]
+
+
+def test_the_refusal_of_a_folder_names_the_option_that_overwrites_it(
+    file: Path, whole: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole[0], out)
+    options = ["simulate", str(file), "--out", str(out), "--runs", "2", "--seed", "4", "--no-progress"]
+    assert main(options) != 0
+    assert "or --overwrite to replace its results; nothing was changed" in capsys.readouterr().err
+    assert main([*options, "--overwrite"]) == 0
+    assert runs_in(out).seed == 4
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", "-C", folder, *identity, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_the_exact_version_has_the_commit_of_a_checkout_and_says_if_it_was_changed(tmp_path: Path) -> None:
+    package, installed = tmp_path / "src" / "package", tmp_path / ".venv" / "package"
+    for folder in (package, installed):
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("", encoding="utf-8")
+    assert exact_version.__wrapped__(package) == bb.__version__
+    git(tmp_path, "init")
+    git(tmp_path, "add", "src")
+    git(tmp_path, "commit", "-m", "Begin")
+    commit = git(tmp_path, "rev-parse", "HEAD")[:12]
+    assert exact_version.__wrapped__(package) == f"{bb.__version__}+g{commit}"
+    assert exact_version.__wrapped__(installed) == bb.__version__  # in the checkout of something else
+    (package / "__init__.py").write_text("changed = True", encoding="utf-8")
+    assert exact_version.__wrapped__(package) == f"{bb.__version__}+g{commit}.dirty"
+
+
+def test_without_git_the_exact_version_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert exact_version.__wrapped__() == bb.__version__
+
+
+def test_report_and_folder_name_every_exact_version(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    for version in ("0.1.0+g1", "0.1.0+g2.dirty", "0.1.0+g2.dirty"):
+        for module in ("folder", "outputs"):
+            monkeypatch.setattr(f"budgetbandits.studies.{module}.exact_version", partial(str, version))
+        run_study(file, out, QUIET, runs=2)
+        assert f"budgetbandits {version}, numpy" in (out / "report.md").read_text(encoding="utf-8")
+    mark = json.loads((out / "study.json").read_text(encoding="utf-8"))
+    assert mark["played_by"] == ["0.1.0+g1", "0.1.0+g2.dirty"]
 
 
 def test_a_foreign_folder_is_left_alone(file: Path, tmp_path: Path) -> None:

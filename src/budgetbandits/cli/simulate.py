@@ -33,6 +33,9 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--skip", action="store_true", default=None, help="let requests be declined")
     parser.add_argument("--seed", type=int, metavar="N", help="in place of the file's")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the results of an experiment that the folder holds"
+    )
     add_machine_options(parser)
 
 
@@ -42,5 +45,6 @@ def _run(options: argparse.Namespace) -> int:
     from budgetbandits.studies.own_study.run import run_study
 
     out = options.out or Path(options.file).stem
-    print(run_study(options.file, out, machine_of(options), options.runs, options.seed, options.requests, options.skip))
+    changes = options.runs, options.seed, options.requests, options.skip
+    print(run_study(options.file, out, machine_of(options), *changes, overwrite=options.overwrite))
     return 0

@@ -1,18 +1,20 @@
 """The folder of an experiment: whose it is, and writing to it so that nothing is lost.
 
-A file `study.json` says that the folder belongs to an experiment, and to which one. A folder with other things in it,
-or with another experiment, is left alone.
+A file `study.json` says that the folder belongs to an experiment, to which one, and which versions of this package
+played it. A folder with other things in it is left alone, and so is one with another experiment, unless that is to be
+overwritten.
 """
 
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from budgetbandits.core.optional import require
 from budgetbandits.errors import InvalidState, OutputError
+from budgetbandits.studies.exact_version import exact_version
 
 __all__ = ["Folder"]
 
@@ -20,6 +22,7 @@ _MARK: Final = "study.json"
 _FORMAT: Final = "budgetbandits.study"
 _VERSION: Final = 1
 _LONGEST: Final = 60  # what a message shows of a setting
+_OPTIONAL: Final = {"fewer_runs", "imports"}  # keys of an identity that not every experiment of a command has
 
 
 class Folder:
@@ -31,6 +34,17 @@ class Folder:
         Where it is, or will be made.
     identity
         What decides the results, as JSON can hold it. Only the same experiment resumes in a folder.
+    outputs
+        The files that are removed with the runs of an experiment that is overwritten.
+    overwrite
+        Whether `replace_old` removes the results of an earlier experiment of this command.
+
+    Attributes
+    ----------
+    path
+        Where it is.
+    holds_old
+        Whether there are results that are to be overwritten.
 
     Raises
     ------
@@ -38,41 +52,85 @@ class Folder:
         If the folder cannot be written to, or belongs to something else.
     """
 
-    def __init__(self, path: str | Path, identity: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: str | Path, identity: Mapping[str, Any], *, outputs: Sequence[str] = (), overwrite: bool = False
+    ) -> None:
         require("report")  # for what goes into it, and before the first run is played
         self.path = Path(path)
-        identity = json.loads(json.dumps(identity))  # as it will be read back
+        self.holds_old = False
+        self._identity = json.loads(json.dumps(identity))  # as it will be read back
+        self._outputs = outputs
         try:
-            self._claim(identity)
+            self._claim(overwrite)
         except OSError as error:
             raise OutputError(f"the output folder {str(path)!r} cannot be used ({error}): give another one") from error
 
-    def _claim(self, identity: Mapping[str, Any]) -> None:
+    def _claim(self, overwrite: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"{str(self.path)!r} is a file: give a folder for the output")
         self.path.mkdir(parents=True, exist_ok=True)
         mark = self.path / _MARK
         # A write that was killed may have left a part of the mark.
         others = [entry for entry in self.path.iterdir() if entry != mark and not entry.name.startswith(f".{_MARK}.")]
+        played_by: Sequence[str] = ()
         if mark.exists() and others:
-            self._compare(_identity_in(mark), identity)
+            there = _facts_in(mark)
+            played_by = there.played_by
+            if overwrite:
+                self._check_command(there.identity)
+                self.holds_old = True
+                return
+            self._compare(there.identity)
         elif others or (mark.exists() and not _is_own(mark)):
             raise OutputError(
                 f"the folder {str(self.path)!r} is not empty and holds no experiment of budgetbandits: "
                 "give a new or an empty one; nothing was changed"
             )
         # Written again in any case, to find out now whether that is possible.
-        data = {"format": _FORMAT, "version": _VERSION, "identity": identity}
+        self._mark(played_by)
+
+    def _mark(self, played_by: Sequence[str]) -> None:
+        data = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "identity": self._identity,
+            "played_by": list(dict.fromkeys([*played_by, exact_version()])),
+        }
         self.write_text(_MARK, json.dumps(data, indent=2) + "\n")
 
-    def _compare(self, there: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    def _compare(self, there: Mapping[str, Any]) -> None:
+        wanted = self._identity
         different = [key for key in {**there, **wanted} if there.get(key) != wanted.get(key)]
         if different:
+            overwrite = ", or --overwrite to replace its results" if self._outputs else ""
             raise OutputError(
                 f"the folder {str(self.path)!r} holds an experiment with other settings "
                 f"({', '.join(_difference(key, there, wanted) for key in different)}): "
-                "give another folder, or the same settings to resume; nothing was changed"
+                f"give another folder, or the same settings to resume{overwrite}; nothing was changed"
             )
+
+    def _check_command(self, there: Mapping[str, Any]) -> None:
+        if not there.keys() ^ self._identity.keys() <= _OPTIONAL:
+            raise OutputError(
+                f"the folder {str(self.path)!r} holds an experiment of another command or version: "
+                "give another folder, or remove this one yourself; nothing was changed"
+            )
+
+    def replace_old(self) -> None:
+        """Remove the results that are to be overwritten, if there are any: call it once the new ones are at hand."""
+        if not self.holds_old:
+            return
+        try:
+            for name in self._outputs:
+                (self.path / name).unlink(missing_ok=True)
+            for file in sorted(self.path.glob("runs/*/*.parquet"), reverse=True):  # what is left can be resumed
+                file.unlink()
+        except OSError as error:
+            raise OutputError(
+                f"the results in {str(self.path)!r} cannot be replaced ({error}): give another folder"
+            ) from error
+        self.holds_old = False
+        self._mark(())
 
     def write_text(self, name: str, text: str) -> None:
         """Write a file; one that is there is replaced only once the new one is complete."""
@@ -104,18 +162,24 @@ def _is_own(mark: Path) -> bool:
     return content[: len(beginning)] == beginning[: len(content)]
 
 
-def _identity_in(mark: Path) -> Mapping[str, Any]:
+class _Facts(NamedTuple):
+    """The contents of a mark: what decides the results, and which versions of this package played them."""
+
+    identity: Mapping[str, Any]
+    played_by: Sequence[str]
+
+
+def _facts_in(mark: Path) -> _Facts:
     try:
         data = json.loads(mark.read_text(encoding="utf-8"))
         if data["format"] != _FORMAT or data["version"] != _VERSION:
             raise ValueError(f"format {data['format']!r}, version {data['version']!r}")
-        identity: Mapping[str, Any] = dict(data["identity"])
+        return _Facts(dict(data["identity"]), list(map(str, data["played_by"])))
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidState(
             f"{str(mark)!r} is damaged or of another version ({error}): put a good copy of it back, "
             "or give another folder"
         ) from error
-    return identity
 
 
 def _difference(key: str, there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

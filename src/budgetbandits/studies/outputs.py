@@ -10,6 +10,7 @@ from budgetbandits.analysis.figures import Picture
 from budgetbandits.analysis.regret import Against, regret
 from budgetbandits.core.tables import csv_text
 from budgetbandits.simulation.runs import Runs
+from budgetbandits.studies.exact_version import exact_version
 from budgetbandits.studies.folder import Folder
 from budgetbandits.studies.report import Document, to_html, to_markdown
 
@@ -49,6 +50,7 @@ def write_page(folder: Folder, document: Document) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what the numbers depend on."""
-    packages = ("budgetbandits", "numpy", "numba", "scipy", "matplotlib")
-    return {"Python": platform.python_version()} | {package: version(package) for package in packages}
+    """Return the versions of what the numbers depend on; of this package the exact one, with its commit."""
+    packages = ("numpy", "numba", "scipy", "matplotlib")
+    own = {"Python": platform.python_version(), "budgetbandits": exact_version()}
+    return own | {package: version(package) for package in packages}

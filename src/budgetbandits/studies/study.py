@@ -166,7 +166,8 @@ class Machine:
 def play(study: Study, folder: Folder, runs: int, machine: Machine | None = None) -> dict[str, Runs]:
     """Return so many runs of every case: those that the folder holds, and the missing ones, which are added to it."""
     machine = machine or Machine()
-    shelves = {name: _Shelf(folder.path / "runs" / _file_name(name)) for name in study.cases}
+    paths = {name: folder.path / "runs" / _file_name(name) for name in study.cases}
+    shelves = {name: _Shelf(path, is_empty=folder.holds_old) for name, path in paths.items()}
     missing = sum(max(0, runs - shelf.held) for shelf in shelves.values())
     with advancing(missing, machine.progress) as advance:
         step = least = worker_count(machine.workers)
@@ -175,7 +176,9 @@ def play(study: Study, folder: Folder, runs: int, machine: Machine | None = None
             start = time.monotonic()
             for name in behind:
                 shelf = shelves[name]
-                shelf.add(_simulated(study, name, shelf.held, min(step, runs - shelf.held), machine, advance))
+                played = _simulated(study, name, shelf.held, min(step, runs - shelf.held), machine, advance)
+                folder.replace_old()
+                shelf.add(played)
             step = max(least, _next_step(step, (time.monotonic() - start) / len(behind)))
     return {name: shelf.first(runs) for name, shelf in shelves.items()}
 
@@ -228,10 +231,10 @@ class _Shelf:
     one folder waste their time, but lose nothing: what overlaps is the same.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_empty: bool = False) -> None:
         self._path = path
         self._runs: Runs | None = None
-        for file in sorted(path.glob("*.parquet")):
+        for file in [] if is_empty else sorted(path.glob("*.parquet")):
             self._take(_read(file), file)
 
     @property

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AgainstFirst", "ExponentRow", "GrowthRow", "run_study"]
 
+_OUTPUTS: Final = ("regret.csv", "comparison.csv", "figure.png", "figure.svg", "report.html", "report.md")
 _OPTIMA: Final = {"optimum": "the exact optimum", "fractional": "the fractional optimum, budget times best density"}
 
 _OPTIMA_OF_REQUESTS: Final = {
@@ -116,6 +117,8 @@ def run_study(
     seed: int | None = None,
     requests: Sequence[int] | None = None,
     skip: bool | None = None,
+    *,
+    overwrite: bool = False,
 ) -> str:
     """Play the experiment that a file describes, and write figure, runs, tables and report to a folder.
 
@@ -132,6 +135,9 @@ def run_study(
         Where to play.
     runs, seed, requests, skip
         In place of those in the file; requests as one number, or one for each budget from the least on.
+    overwrite
+        Whether to replace the results of an experiment that the folder holds. They are kept until the first new runs
+        have been played; other files in the folder are left alone.
 
     Returns
     -------
@@ -157,7 +163,8 @@ def run_study(
     file = read(path).changed(runs=runs, seed=seed, requests=requests, skip=skip)
     # The order of the policies decides no row, but which of them is the first.
     imports = {"imports": dict(file.imports)} if file.imports else {}
-    folder = Folder(out, file.study.identity() | {"order": list(file.study.policies)} | imports)
+    identity = file.study.identity() | {"order": list(file.study.policies)} | imports
+    folder = Folder(out, identity, outputs=_OUTPUTS, overwrite=overwrite)
     played = play(file.study, folder, file.runs, machine)[CASE]
     results = _results(file, played)
     drawn = _picture(file, played)
