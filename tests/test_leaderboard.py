@@ -533,6 +533,28 @@ def test_observations_are_played_with_the_budgets_of_ones_own_list_and_alone_unl
     assert "some of the list's (default: all; with --csv, none)" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize(("given", "played"), [((), "random"), (("--suite", "known"), "known")])
+def test_observed_random_costs_are_played_with_the_list_for_random_costs(
+    given: tuple[str, ...],
+    played: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    chosen: list[Contest] = []
+
+    def play_contest(contest: Contest, *_: object) -> Leaderboard:
+        chosen.append(contest)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("budgetbandits.studies.leaderboard.run.play_contest", play_contest)
+    observed = tmp_path / "calls.csv"
+    observed.write_text("arm,cost,reward\na,0.1,1\na,0.3,0\nb,0.2,1\n", encoding="utf-8")
+    assert compare("--csv", observed, "--budgets", 50, "--reward-range", 0, 1, *given) == 130
+    assert list(chosen[0].study.policies) == list(read_suite(name=played).policies)
+    assert ("--suite random" in capsys.readouterr().err) == (not given)
+
+
 def test_the_command_plays_observations(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -558,7 +580,10 @@ def test_the_command_plays_observations(
         (["--reward-range", 0, 1], "--reward-range goes with --csv"),
         (["--csv", "nowhere.csv", "--budgets", 5], "nowhere.csv: the file cannot be read"),
         (["--preset", "slow"], "preset is 'slow': it must be one of quick, full"),
-        (["--problems", "moon"], "problem is 'moon'"),
+        (["--problems", "moon"], "problem is 'moon': it must be one of 'homogeneous', 'moderate', "),
+        (["--problems", "modrate"], "problem is 'modrate': did you mean 'moderate'? it must be one of 'homogeneous', "),
+        (["--workers", "0"], "workers is 0: give a whole number from 1 to 65535, or leave it out for one thread on "),
+        (["--engine", "gpu"], "engine is 'gpu': did you mean 'cuda'? give 'cuda', 'dask://host:port', "),
         (["--budgets", -5], "budgets is [-5.0]: give numbers above 0"),
     ],
 )
@@ -573,6 +598,7 @@ def test_a_mistake_is_one_line(
     assert compare(*arguments) == 2
     printed = capsys.readouterr()
     assert message in printed.err
+    assert "None" not in printed.err
     assert printed.err.count("\n") == 1
     assert printed.out == ""
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from budgetbandits.core.optional import EXTRAS, is_installed, require
-from budgetbandits.errors import BudgetBanditsError, NotInstalled
+from budgetbandits.errors import BudgetBanditsError, InvalidInput, NotInstalled
+from budgetbandits.simulation.cluster import client_of
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -90,3 +91,11 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(monkeypatch:
     assert str(caught.value) == "matplotlib is not installed: pip install 'budgetbandits[report]'"
     assert isinstance(caught.value, BudgetBanditsError)
     assert isinstance(caught.value, ImportError)
+
+
+def test_an_unknown_engine_does_not_ask_for_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InvalidInput, match="engine is 'gpu': did you mean 'cuda'"), client_of("gpu"):
+        pass
+    with pytest.raises(NotInstalled, match="distributed is not installed"), client_of("dask://host:8786"):
+        pass

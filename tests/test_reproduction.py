@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -265,6 +265,7 @@ def test_a_killed_process_loses_no_finished_step(tmp_path: Path) -> None:
         (["--arms", "0"], "arms is 0"),
         (["--seed", "-1"], "seed is -1"),
         (["--workers", "0"], "workers is 0"),
+        (["--families", "modrate"], "families have 'modrate': did you mean 'moderate'? give some of 'homogeneous', "),
     ],
 )
 def test_bad_settings_get_one_clear_error(
@@ -300,20 +301,27 @@ def test_other_settings_do_not_mix_with_what_is_there(finished: Path, capsys: py
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
 
 
-def test_a_folder_that_holds_nothing_yet_takes_other_settings(tmp_path: Path) -> None:
+def fail_at_once(*_: object, **__: object) -> NoReturn:
+    raise InvalidInput("nothing can be played")
+
+
+def test_a_folder_that_holds_nothing_yet_takes_other_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
-    assert one_panel(out, "--workers", "0") == 2
+    with monkeypatch.context() as patch:
+        patch.setattr("budgetbandits.studies.study.simulate", fail_at_once)
+        assert one_panel(out) == 2
     (out / ".study.json.abc").write_text("a write that was killed")
     assert one_panel(out, "--seed", "9") == 0
 
 
-def test_a_mark_of_our_own_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
+def test_a_mark_of_our_own_that_was_cut_off_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("budgetbandits.studies.study.simulate", fail_at_once)
     out = tmp_path / "out"
-    assert one_panel(out, "--workers", "0") == 2
+    assert one_panel(out) == 2
     mark = (out / "study.json").read_text()
     for length in (0, 1, 20, 60, len(mark)):
         (out / "study.json").write_text(mark[:length])
-        assert one_panel(out, "--workers", "0") == 2
+        assert one_panel(out) == 2
         assert (out / "study.json").read_text() == mark
 
 

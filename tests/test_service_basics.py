@@ -121,7 +121,7 @@ def test_a_campaign_is_opened_or_created(http: httpx.Client) -> None:
     assert made.json()["seed"] == again.json()["seed"]
     status, _, detail = problem(http.put("/v1/campaigns/wanted", json=body | {"budget": "11.00"}))
     assert status == 422
-    assert "was created with another value of costs, budget or unit" in detail
+    assert "budget is 10.00, not 11.00" in detail
     assert problem(http.put("/v1/campaigns/wanted", json=body | {"name": "x"}))[0] == 422
 
 

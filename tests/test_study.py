@@ -260,7 +260,9 @@ def test_a_policy_that_cannot_be_compiled_runs_all_the_same_and_says_so_once(req
         ({"seed": -1}, "seed is -1"),
         ({"workers": 0}, "workers is 0"),
         ({"trace": -1}, "trace is -1"),
-        ({"engine": "spark://here"}, "dask://host:port"),
+        ({"engine": "spark://here"}, "engine is 'spark://here': give 'cuda', 'dask://host:port', "),
+        ({"engine": "GPU"}, "engine is 'GPU': did you mean 'cuda'[?] give 'cuda', 'dask://host:port', "),
+        ({"engine": "cuda+dask"}, "did you mean 'cuda[+]dask://host:port'[?] give "),
     ],
 )
 def test_bad_options_are_refused(changes: dict[str, Any], message: str) -> None:

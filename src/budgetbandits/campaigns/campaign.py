@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
 from decimal import Decimal
 from itertools import chain, islice, repeat
 from typing import Concatenate, Final, ParamSpec, TypeVar
@@ -18,7 +17,8 @@ from budgetbandits.campaigns.snapshots import is_of_form
 from budgetbandits.campaigns.times import Clock, moment
 from budgetbandits.campaigns.waiting import ask, ask_async
 from budgetbandits.campaigns.why import Explanation, explanation
-from budgetbandits.core.checks import SKIP, ArmName, check_text
+from budgetbandits.core.checks import SKIP, ArmName, check_text, shown
+from budgetbandits.core.money import CostRange
 from budgetbandits.core.pulls import Pull
 from budgetbandits.errors import HistoryLost, InvalidInput, JournalDamaged, PullError, UnknownPull
 
@@ -28,12 +28,7 @@ Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
 Shown = TypeVar("Shown")
 
-_GIVEN_AS: Final = {
-    "names": "costs",
-    "resources": "costs, budget or unit",
-    "arrivals": "requests_rate, until or refill",
-}
-"""As what fields of the settings are given."""
+_DIFFERENCES_MOST: Final = 10  # that a message names
 
 
 class Campaign(BaseCampaign):
@@ -175,13 +170,15 @@ class Campaign(BaseCampaign):
     def check_made_of(self, settings: CampaignSettings) -> None:
         """Raise unless this is what the campaign was created with, or what it is made of now."""
         now = self._clerk.look(lambda ledger: ledger.settings)
-        if settings not in (self._settings, now):
-            names = (each.name for each in fields(settings))
-            odd = next(name for name in names if getattr(settings, name) != getattr(self._settings, name))
-            raise InvalidInput(
-                f"the campaign {self.name!r} was created with another value of {_GIVEN_AS.get(odd, odd)}: open it as "
-                "it is, and change that by a deposit or the like; or give a new campaign another name"
-            )
+        if settings in (self._settings, now):
+            return
+        differences = min((_differences(known, settings) for known in (self._settings, now)), key=len)
+        named = "; ".join(differences[:_DIFFERENCES_MOST])
+        more = f"; and {len(differences) - _DIFFERENCES_MOST} more" if len(differences) > _DIFFERENCES_MOST else ""
+        raise InvalidInput(
+            f"there is a campaign {self.name!r} with other settings: {named}{more}. Open it as it is, and change its "
+            "money and arms by deposits and the like; or give a new campaign another name"
+        )
 
     def __repr__(self) -> str:
         settings = self._clerk.settings_seen
@@ -330,6 +327,22 @@ def _name_in(entry: Entry) -> ArmName:
     if name is None:
         raise JournalDamaged(f"entry {entry.number} of the journal adds an arm without a name")
     return name
+
+
+def _differences(known: CampaignSettings, given: CampaignSettings) -> list[str]:
+    """Return in words what differs between settings, with both values."""
+    old, new = known.as_given(), given.as_given()
+    return [
+        f"{name} is {_shown_setting(old.get(name))}, not {_shown_setting(new.get(name))}"
+        for name in old | new
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _shown_setting(value: object) -> str:
+    if value is None:
+        return "none"
+    return f"{value:f}" if isinstance(value, Decimal) else str(value) if isinstance(value, CostRange) else shown(value)
 
 
 def _shown_budget(settings: CampaignSettings) -> str:

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from budgetbandits.campaigns.arrivals import Arrivals
-from budgetbandits.campaigns.times import Duration, duration, span
+from budgetbandits.campaigns.times import Duration, duration, in_words, moment, span
 from budgetbandits.core.arrays import UNLIMITED, Counts
 from budgetbandits.core.books import Books
 from budgetbandits.core.checks import (
@@ -93,6 +94,13 @@ class ResourceSettings(NamedTuple):
         """Return what stands in the settings of a campaign."""
         data = {"prices": self.prices, "decimal_places": self.unit.exponent, "budget": self.budget}
         return data if self.least is None else data | {"least": self.least}
+
+    def cost(self, arm: int) -> Decimal | CostRange:
+        """Return what a pull of an arm takes: an amount or, if that is random, the least and the greatest."""
+        greatest = self.unit.decimal(self.prices[arm])
+        if self.least is None or self.least[arm] == self.prices[arm]:
+            return greatest
+        return CostRange(self.unit.decimal(self.least[arm]), greatest)
 
     def bill(self) -> PriceList:
         """Return it as a price list."""
@@ -299,6 +307,31 @@ class CampaignSettings:
         """Return the name of an arm."""
         return SKIP if arm == len(self.names) else self.names[arm]
 
+    def as_given(self) -> dict[str, object]:
+        """Return the settings by the names under which they are given, with an entry for each arm; None for a default.
+
+        Amounts are exact and compare by their value; a unit is an amount, too.
+        """
+        rate = self.arrivals
+        given: dict[str, object] = {"policy": self.policy}
+        for resource in self.resources:
+            of = "" if resource.name is None else f" of {resource.name!r}"
+            given |= {f"cost of arm {name!r}{of}": resource.cost(arm) for arm, name in enumerate(self.names)}
+            given |= {f"budget{of}": resource.unit.decimal(resource.budget), f"unit{of}": resource.unit.decimal(1)}
+        given |= {"order of the arms": self.names, "reward_range": self.reward_range, "seed": self.seed}
+        given |= {"lease": None if self.lease is None else _in_words(self.lease), "on_expire": self.on_expire}
+        given |= {"on_overrun": self.on_overrun, "skip": self.skip}
+        given |= {f"limit of arm {self.names[arm]!r}": limit for arm, limit in enumerate(self.limits or ())}
+        if rate is None:
+            return given | {"requests": self.requests}
+        refill = None if rate.refill is None else _in_words(rate.refill)
+        period = in_words(span(rate.period))
+        return given | {
+            "requests_rate": f"{rate.requests:g} per {period}",
+            "until": f"{moment(rate.until):%Y-%m-%dT%H:%M:%SZ}",
+            "refill": refill,
+        }
+
     def as_in(self, books: Books) -> Self:
         """Return the same with the arms, prices, budgets and limits that the books have."""
         resources = tuple(ResourceSettings.of(account.bill, account.name) for account in books.accounts)
@@ -329,6 +362,11 @@ class CampaignSettings:
             skip=self.skip,
             may_overrun=self.on_overrun == "charge",
         )
+
+
+def _in_words(microseconds: int) -> str:
+    words = in_words(span(microseconds))
+    return words if words[0].isdigit() else f"1 {words}"
 
 
 def _limits(given: Limits | None, names: Sequence[ArmName], least: int = 1) -> tuple[int | None, ...] | None:

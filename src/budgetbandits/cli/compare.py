@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,7 +42,8 @@ costs, --suite requests the one with a number of requests beside the budget, and
 many other kinds, such as tiny budgets or rewards that come late. --policies takes one of your own, such as
 examples/leaderboard.toml; what it leaves out is as in the package's.
 With --csv the policies are played on your own observations: a table with the columns arm, cost and reward, one
-observation in each line. The list's problems are then played only if --problems names them.
+observation in each line. The list's problems are then played only if --problems names them. If an arm's cost differs
+between lines, its costs are random, and the policies are those of --suite random.
 
 The output folder gets the figure (PNG and SVG), the runs (Parquet), every cell (CSV) and a report (report.html and
 report.md). If it is interrupted, the same command resumes where it stopped; with more --runs it adds the missing ones.
@@ -81,7 +83,8 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--suite",
         metavar="NAME",
-        help="known, random, requests or worlds: which of the package's lists (default: known)",
+        help="known, random, requests or worlds: which of the package's lists (default: known; random for a CSV file "
+        "with random costs)",
     )
     group.add_argument("--policies", metavar="FILE.toml", help="a list of your own")
     group.add_argument(
@@ -130,13 +133,18 @@ def _run(options: argparse.Namespace) -> int:
     from budgetbandits.studies.leaderboard.run import contest, play_contest
     from budgetbandits.studies.leaderboard.suite import read_suite
 
-    suite = read_suite(options.policies, options.suite or "known")
+    added = _observed(options)
+    suite = read_suite(options.policies, options.suite or _usual_suite(options, added))
     if options.search is not None:
         return _search(options, suite)
     for option in _SEARCH_OPTIONS:
         if getattr(options, option) is not None:
             raise InvalidInput(f"--{option.replace('_', '-')} goes with --search: say how many problems to try")
-    added = _observed(options, suite)
+    if added and options.budgets is None and not suite.has_own_presets:
+        raise InvalidInput(
+            "--csv needs --budgets, or --policies with a list that has presets: "
+            "say what there is to spend, in the unit of the file's costs"
+        )
     chosen = contest(
         suite,
         options.preset,
@@ -194,7 +202,15 @@ def _search(options: argparse.Namespace, suite: "Suite") -> int:
     return 0
 
 
-def _observed(options: argparse.Namespace, suite: "Suite") -> "dict[str, Problem]":
+def _usual_suite(options: argparse.Namespace, added: "dict[str, Problem]") -> str:
+    """Return the name of the list that fits the costs of the CSV file, if there is one."""
+    if not any(problem.has_random_costs for problem in added.values()):
+        return "known"
+    print(f"costs in {options.csv} are random: it is played with the list for these, --suite random", file=sys.stderr)
+    return "random"
+
+
+def _observed(options: argparse.Namespace) -> "dict[str, Problem]":
     """Return the problem that is made of the CSV file, if there is one."""
     from budgetbandits.problems.observations import problem_from_csv
 
@@ -202,11 +218,6 @@ def _observed(options: argparse.Namespace, suite: "Suite") -> "dict[str, Problem
         if options.reward_range is not None:
             raise InvalidInput("--reward-range goes with --csv: the list's problems have their own")
         return {}
-    if options.budgets is None and not suite.has_own_presets:
-        raise InvalidInput(
-            "--csv needs --budgets, or --policies with a list that has presets: "
-            "say what there is to spend, in the unit of the file's costs"
-        )
     return {Path(options.csv).stem: problem_from_csv(options.csv, options.reward_range)}
 
 

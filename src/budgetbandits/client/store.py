@@ -74,7 +74,9 @@ def _body(name: str, given: Given) -> dict[str, Any]:
     return {
         "name": name,
         "policy": checked.policy.to_data(),
-        "costs": [[arm, _by_resource(checked, partial(_cost, arm=at))] for at, arm in enumerate(checked.names)],
+        "costs": [
+            [arm, _by_resource(checked, partial(ResourceSettings.cost, arm=at))] for at, arm in enumerate(checked.names)
+        ],
         "budget": _by_resource(checked, lambda resource: resource.unit.decimal(resource.budget)),
         "unit": _by_resource(checked, lambda resource: resource.unit.decimal(1)),
         "reward_range": checked.reward_range,
@@ -96,12 +98,6 @@ def _by_resource(settings: CampaignSettings, amount: Callable[[ResourceSettings]
     if settings.money.name is None:
         return amounts_sent(amount(settings.money))
     return amounts_sent({str(resource.name): amount(resource) for resource in settings.resources})
-
-
-def _cost(resource: ResourceSettings, arm: int) -> Any:
-    cost = resource.unit.decimal(resource.prices[arm])
-    least = cost if resource.least is None else resource.unit.decimal(resource.least[arm])
-    return cost if least == cost else (least, cost)
 
 
 def _moment(given: str | datetime | None) -> Any:

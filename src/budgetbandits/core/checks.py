@@ -1,5 +1,6 @@
 """Checks of what a user hands in, shared by learners and problems."""
 
+import difflib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +36,7 @@ __all__ = [
     "limits_of",
     "named_costs",
     "shown",
+    "suggestion",
 ]
 
 SKIP: Final = "skip"
@@ -243,6 +245,17 @@ def shown(value: object) -> str:
     except Exception:
         return f"a value of the kind {type(value).__name__} that cannot be shown"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def suggestion(given: object, known: Iterable[str]) -> str:
+    """Return the beginning of a rule, which names the known name most similar to a given one; "" if none is similar.
+
+    >>> suggestion("Exact", ["exact", "greedy"]), suggestion("best", ["exact", "greedy"])
+    ("did you mean 'exact'? ", '')
+    """
+    by_lower_case = {name.lower(): name for name in known}
+    nearest = difflib.get_close_matches(given.lower(), by_lower_case, n=1) if isinstance(given, str) else []
+    return f"did you mean {by_lower_case[nearest[0]]!r}? " if nearest else ""
 
 
 def check_text(text: object, what: str, longest: int = 255) -> None:

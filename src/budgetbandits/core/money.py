@@ -86,6 +86,9 @@ class CostRange:
     least: Amount
     greatest: Amount
 
+    def __str__(self) -> str:
+        return f"{self.least}..{self.greatest}"
+
     def __post_init__(self) -> None:
         low, high = plain_amount(self.least, "least cost"), plain_amount(self.greatest, "greatest cost")
         told = f"cost range from {self.least} to {self.greatest}"

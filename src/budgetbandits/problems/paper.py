@@ -7,7 +7,7 @@ from typing import Final, Literal
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts, Floats
-from budgetbandits.core.checks import check_whole
+from budgetbandits.core.checks import check_whole, suggestion
 from budgetbandits.core.compiled import kernel
 from budgetbandits.core.streams import COST, MEAN, uniform, uniforms_of_arms
 from budgetbandits.errors import InvalidInput
@@ -134,7 +134,9 @@ def paper_family(name: PaperCase, arms: int = 100) -> PaperFamily:
 
 def _check_paper_case(what: str, name: str, arms: int) -> None:
     if name not in PAPER_COSTS:
-        raise InvalidInput(f"{what} is {name!r}: it must be one of {', '.join(map(repr, PAPER_COSTS))}")
+        raise InvalidInput(
+            f"{what} is {name!r}: {suggestion(name, PAPER_COSTS)}it must be one of {', '.join(map(repr, PAPER_COSTS))}"
+        )
     if check_whole(arms, "arms", 32) == 0:
         raise InvalidInput("arms is 0: give at least one arm")
 

@@ -1,6 +1,7 @@
 """The lists that a campaign shows, as JSON: arms, the best set, outstanding pulls, the journal, and money over time."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from budgetbandits.campaigns.base_campaign import HistoryRow
@@ -8,6 +9,7 @@ from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.settings import CampaignSettings, ResourceSettings
 from budgetbandits.campaigns.times import moment as moment_of
 from budgetbandits.campaigns.why import Explanation
+from budgetbandits.core.money import CostRange
 from budgetbandits.service import views
 from budgetbandits.service.chronicle import Chronicle, Point
 from budgetbandits.service.intervals import mean_interval
@@ -52,10 +54,10 @@ def _cost(settings: CampaignSettings, arm: int) -> Any:
 
 
 def _amount_or_range(resource: ResourceSettings, arm: int) -> str | list[str]:
-    greatest = resource.prices[arm]
-    least = greatest if resource.least is None else resource.least[arm]
-    low, high = (views.amount(resource.unit.decimal(price)) for price in (least, greatest))
-    return high if least == greatest else [low, high]
+    cost = resource.cost(arm)
+    if not isinstance(cost, CostRange):
+        return views.amount(cost)
+    return [views.amount(Decimal(end)) for end in (cost.least, cost.greatest)]
 
 
 def best_set(ads: Campaign) -> list[Row]:

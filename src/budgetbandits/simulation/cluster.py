@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from budgetbandits.core.checks import suggestion
 from budgetbandits.core.optional import require
 from budgetbandits.errors import InvalidInput, NotInstalled
 from budgetbandits.simulation.plan import Plan
@@ -21,10 +22,16 @@ from budgetbandits.simulation.this_machine import on_gpu
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["client_of", "is_of_gpus", "on_cluster"]
+__all__ = ["check_engine", "client_of", "is_of_gpus", "on_cluster"]
 
 _ON_CORES: Final = "dask://"
 _ON_GPUS: Final = "cuda+dask://"
+_ENGINES: Final = ("cuda", "dask://host:port", "cuda+dask://host:port")
+_OTHER_NAMES: Final = {
+    "gpu": "cuda",
+    "dask": "dask://host:port",
+    "cuda+dask": "cuda+dask://host:port",
+}  # that users try
 _TASKS_PER_WORKER: Final = 4  # so that all have something to do in the end
 _RUNS_PER_TASK: Final = 16  # at most
 _RUNS_PER_CARD: Final = (4096, 65536)  # that it plays together: fewer take about as long, more do not fit
@@ -33,17 +40,15 @@ _RUNS_PER_CARD: Final = (4096, 65536)  # that it plays together: fewer take abou
 @contextlib.contextmanager
 def client_of(engine: "str | Client") -> "Generator[Client, None, None]":
     """Give the client of a cluster; one that was opened here is closed afterwards."""
+    check_engine(engine)  # before it asks for Dask
     require("cluster")
     from distributed import Client
 
     if isinstance(engine, Client):
         yield engine
         return
-    if not isinstance(engine, str) or not engine.startswith((_ON_CORES, _ON_GPUS)):
-        raise InvalidInput(
-            f"engine is {engine!r}: give 'cuda', 'dask://host:port', 'cuda+dask://host:port', a distributed.Client, "
-            "or None"
-        )
+    if not isinstance(engine, str):
+        raise _unknown(engine)
     address = engine.partition("://")[2]
     try:
         client = Client(f"tcp://{address}", timeout=10)
@@ -53,6 +58,19 @@ def client_of(engine: "str | Client") -> "Generator[Client, None, None]":
         yield client
     finally:
         client.close()
+
+
+def check_engine(engine: "str | Client | None") -> None:
+    """Raise if a text names no engine; only a cluster can tell whether anything else is a client."""
+    if isinstance(engine, str) and engine != _ENGINES[0] and not engine.startswith((_ON_CORES, _ON_GPUS)):
+        raise _unknown(engine)
+
+
+def _unknown(engine: object) -> InvalidInput:
+    """Return the error for an unknown engine."""
+    meant = suggestion(_OTHER_NAMES.get(engine.lower(), engine) if isinstance(engine, str) else engine, _ENGINES)
+    rule = f"give {', '.join(map(repr, _ENGINES))} or a distributed.Client, or leave it out for this machine's cores"
+    return InvalidInput(f"engine is {engine!r}: {meant}{rule}")
 
 
 def is_of_gpus(engine: "str | Client") -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from budgetbandits.core.checks import check_whole
+from budgetbandits.core.checks import is_whole
 from budgetbandits.core.garbage import not_collecting
 from budgetbandits.core.optional import require
 from budgetbandits.errors import InvalidInput
@@ -19,6 +19,7 @@ from budgetbandits.simulation.rows import Batch, Played, play_runs_of_plan
 
 __all__ = ["batch_most", "on_gpu", "on_threads", "worker_count"]
 
+_WORKERS_MOST: Final = 2**16 - 1
 _RUNS_PER_BATCH: Final = 1024  # of a thread, at most: progress is shown after each
 _ARMS_PER_BATCH: Final = 50_000  # in all problems of a batch, if it has more than one
 _BATCH_SECONDS: Final = 0.05  # a batch that took less is followed by one that is four times as large
@@ -28,8 +29,11 @@ def worker_count(workers: int | None) -> int:
     """Return the number of threads: so many as were asked for, or one for each core."""
     if workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if check_whole(workers, "workers", 16) == 0:
-        raise InvalidInput("workers is 0: give at least one, or None for one on each core")
+    if not is_whole(workers) or not 1 <= workers <= _WORKERS_MOST:
+        raise InvalidInput(
+            f"workers is {workers!r}: give a whole number from 1 to {_WORKERS_MOST}, or leave it out for one thread on "
+            "each core"
+        )
     return workers
 
 

@@ -1,6 +1,5 @@
 """A user's TOML file: reading it, what is allowed, and errors that name the key, the value and the way out."""
 
-import difflib
 import json
 import re
 import tomllib
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from budgetbandits.core.checks import suggestion
 from budgetbandits.errors import InvalidInput
 
 __all__ = [
@@ -115,7 +115,7 @@ allowed are policy, width
     for key, value in table.items():
         if key not in known:
             path = inside(where, key)
-            raise InvalidInput(f"{path} is {shown(value)}, but there is no such key: {_hint(key, known)}{rule}")
+            raise InvalidInput(f"{path} is {shown(value)}, but there is no such key: {suggestion(key, known)}{rule}")
     for key in required:
         if key not in table:
             raise InvalidInput(f"{inside(where, key)} is missing: it has no default; {rule}")
@@ -134,14 +134,9 @@ def choice(value: object, choices: Mapping[str, Choice], where: str) -> Choice:
     if isinstance(value, str) and value in choices:
         return choices[value]
     found = "missing" if value is None else shown(value)
-    rule = f"it must be one of {', '.join(choices)}"
-    raise InvalidInput(f"{where} is {found}: {_hint(value, choices)}{rule}")
-
-
-def _hint(name: object, known: Iterable[str]) -> str:
-    by_lower_case = {entry.lower(): entry for entry in known}
-    nearest = difflib.get_close_matches(name.lower(), by_lower_case, n=1) if isinstance(name, str) else []
-    return f"did you mean {by_lower_case[nearest[0]]!r}? " if nearest else ""
+    names = map(repr, choices) if any("," in name for name in choices) else choices
+    rule = f"it must be one of {', '.join(names)}"
+    raise InvalidInput(f"{where} is {found}: {suggestion(value, choices)}{rule}")
 
 
 def line(value: object, where: str) -> str:

@@ -23,6 +23,7 @@ from budgetbandits.problems.costs import ResourceCosts
 from budgetbandits.problems.families import Shuffled
 from budgetbandits.problems.paper import PaperFamily
 from budgetbandits.problems.problem import Family, Problem
+from budgetbandits.simulation.cluster import check_engine
 from budgetbandits.simulation.runs import Runs
 from budgetbandits.simulation.simulate import simulate
 from budgetbandits.simulation.this_machine import worker_count
@@ -161,6 +162,10 @@ class Machine:
     workers: int | None = None
     engine: "str | Client | None" = None
     progress: Progress = None
+
+    def __post_init__(self) -> None:
+        worker_count(self.workers)
+        check_engine(self.engine)
 
 
 def play(study: Study, folder: Folder, runs: int, machine: Machine | None = None) -> dict[str, Runs]:

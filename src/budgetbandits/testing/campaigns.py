@@ -360,9 +360,27 @@ class CampaignContract(ABC):
             ads.deposit(5, key="more")
             for budget in (5, 10):
                 assert again.open_or_create("ads", **given | {"budget": budget}).money.budget == 10
-            for changed in ({"budget": 7}, {"lease": "1 hour"}, {"costs": {"b": 1}}, {"seed": ads.seed + 1}):
-                with pytest.raises(InvalidInput, match="the campaign 'ads' was created with another value of"):
-                    again.open_or_create("ads", **given | changed)
+
+    def test_open_or_create_names_each_setting_that_differs_with_both_values(self, store: AnyStore) -> None:
+        given: dict[str, Any] = {"policy": kube(), "costs": {"a": 1, "b": 2}, "budget": 5, "reward_range": (0, 1)}
+        rated = given | {"budget": 90, "requests_rate": "3 per day", "until": LATER}
+        ads = store.open_or_create("ads", **given, seed=7)
+        store.open_or_create("rated", **rated)
+        ads.deposit(5, key="more")
+        for name, changed, told in (
+            ("ads", {"budget": 7}, ["budget is 5, not 7"]),
+            ("ads", {"lease": "1 hour", "seed": 8}, ["seed is 7, not 8; lease is none, not '1 hour'. Open"]),
+            ("ads", {"costs": {"a": ("0.5", 2), "c": 2}}, ["cost of arm 'a' is 1", "not 0.50000..2.00000"]),
+            ("ads", {"costs": {"a": 1, "c": 2}}, ["cost of arm 'b' is 2, not none", "cost of arm 'c' is none, not 2"]),
+            ("ads", {"limits": {"b": 3}, "unit": "0.01"}, ["limit of arm 'b' is none, not 3", "unit is 1, not 0.01"]),
+            ("ads", {"requests": 9, "policy": kube(width=0.5)}, ["requests is none, not 9", "width=0.5"]),
+            ("rated", {"requests_rate": "4 per day"}, ["requests_rate is '3 per day', not '4 per day'. Open"]),
+        ):
+            usual = given | {"seed": 7} if name == "ads" else rated
+            with pytest.raises(InvalidInput, match=f"there is a campaign '{name}' with other settings") as caught:
+                store.open_or_create(name, **usual | changed)
+            for each in told:
+                assert each in str(caught.value)
 
     def test_bad_requests_change_nothing(self, ads: BaseCampaign) -> None:
         pull, told = ads.ask(n=2, key="k")

@@ -17,6 +17,7 @@ import numpy as np
 from budgetbandits.analysis.figures import Panel, Picture, how_drawn, picture, regret_figure
 from budgetbandits.analysis.intervals import ratio_interval
 from budgetbandits.analysis.plots import curves
+from budgetbandits.core.checks import suggestion
 from budgetbandits.errors import InvalidInput, InvalidState
 from budgetbandits.policies import Policy, epsilon_first, fractional_kube, kube
 from budgetbandits.problems.paper import PAPER_COSTS, PaperCase, paper_family
@@ -185,7 +186,8 @@ def _share(epsilon: float) -> str:
 def _check_choices(what: str, given: Sequence[str], allowed: Mapping[Any, object]) -> None:
     for name in given:
         if name not in allowed:
-            raise InvalidInput(f"{what} have {name!r}: give some of {', '.join(map(repr, allowed))}")
+            rule = f"give some of {', '.join(map(repr, allowed))}"
+            raise InvalidInput(f"{what} have {name!r}: {suggestion(name, allowed)}{rule}")
     _check_unique(what, given)
 
 

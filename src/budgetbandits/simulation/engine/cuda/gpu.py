@@ -51,8 +51,8 @@ def check_gpu() -> None:
     """Raise unless there is a GPU that CUDA can use."""
     if not cuda.is_available():
         raise InvalidInput(
-            "CUDA finds no GPU here: on a machine with an NVIDIA GPU, see that its driver is installed; cores play "
-            "with engine=None, and those of a cluster with engine='dask://host:port'"
+            "CUDA finds no GPU here: on a machine with an NVIDIA GPU, see that its driver is installed; leave "
+            "the engine out to play on cores, or give 'dask://host:port' for those of a cluster"
         )
 
 
