@@ -186,6 +186,25 @@ def test_add_reprice_limit_and_retire_arms(url: str, capsys: pytest.CaptureFixtu
     assert main(["campaign", "verify", url]) == 0
 
 
+@pytest.mark.parametrize("words", [["0.05..0.40"], ["0.05 to 0.40"], ["0.05", "to", "0.40"], ["0.05", "..", "0.40"]])
+def test_a_range_of_costs_on_the_command_line(words: list[str], url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["campaign", "add-arm", url, "spring", "d", *words]) == 0
+    with bb.open_store(url) as store:
+        new_campaign(store, "jobs", costs={"a": {"usd": 1, "gpu s": "0.05"}}, budget={"usd": 10, "gpu s": 60})
+    first, *rest = words
+    assert main(["campaign", "add-arm", url, "jobs", "d", "usd=1", f"gpu s={first}", *rest]) == 0
+    with bb.open_store(url) as store:
+        added, other = store.open("spring").ask(arm="d"), store.open("jobs").ask(arm="d")
+        assert added is not None
+        assert other is not None
+        assert (added.cost, other.costs["gpu s"]) == (Decimal("0.40"), Decimal("0.40"))
+    capsys.readouterr()
+    said = refused(capsys, "add-arm", url, "spring", "e", "0.05-0.40")
+    assert (
+        "cost of arm 'e' is '0.05-0.40': give a number, or text such as '2.50', or a range such as '0.05..0.4" in said
+    )
+
+
 def test_observe(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "before.csv"
     file.write_text("arm,reward,cost\na,0.5,\nb,1,0.25\n", encoding="utf-8")

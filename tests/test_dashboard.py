@@ -311,6 +311,22 @@ def test_why_an_arm_was_chosen(page: Page, store: Store) -> None:
     expect(dialog).to_be_hidden()
 
 
+def test_why_shows_exact_costs(page: Page, store: Store) -> None:
+    costs = {"fine": {"usd": "0.0000000123456", "s": 1}, "random": {"usd": ["0.0000000001", "0.02"], "s": "1 to 2"}}
+    campaign = new_campaign(store, "exact", costs=costs, budget={"usd": 1, "s": 60})
+    pull = campaign.ask(arm="random")
+    assert pull is not None
+    campaign.tell(pull, 0.5, {"usd": "0.01", "s": 1})
+    campaign.ask()
+    campaign.reprice("fine", {"usd": "0.5", "s": 1})
+    page.goto(f"{address(campaign)}/pulls/2")
+    expect(page.get_by_role("row", name="fine")).to_contain_text("0.0000000123456 usd, 1.00 s")
+    random = page.get_by_role("row", name="random")
+    expect(random).to_contain_text("0.0000000001 to 0.02 usd, 1.00 to 2.00 s")
+    expect(random).to_contain_text("0.0100 on average")
+    expect(page.locator("#why")).not_to_contain_text("…")
+
+
 def test_a_long_journal_is_read_look_by_look(page: Page, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("budgetbandits.service.dashboard.contents._READING", 0.0)  # one entry at a time
     campaign = new_campaign(store, "very long")
@@ -416,12 +432,32 @@ def test_keyboard_alone_creates_pauses_and_closes(page: Page, store: Store) -> N
     page.keyboard.press("Space")
     expect(page.get_by_role("button", name="Resume")).to_be_focused()  # the focus stays where it was
     assert campaign.is_paused
-    press_until(page, "Close…")
+    press_until(page, "Close this campaign…")
     page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Close keyboard only for good?")).to_be_visible()
     expect(page.get_by_role("button", name="Go back")).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".state")).to_have_text("closed")
+    assert campaign.is_closed
+
+
+def test_closing_stands_apart_and_names_the_campaign(page: Page, store: Store) -> None:
+    campaign = new_campaign(store, "not by mistake")
+    page.goto(address(campaign))
+    close = page.get_by_role("button", name="Close this campaign")
+    expect(close).to_have_class("danger")
+    assert page.locator("#head").get_by_role("button").all_text_contents() == ["Pause"]
+    close.click()
+    dialog = page.get_by_role("dialog", name="Close not by mistake for good?")
+    expect(dialog.get_by_role("button", name="Close it for good")).to_have_class("danger")
+    dialog.get_by_role("button", name="Go back").click()
+    expect(close).to_be_focused()
+    assert not campaign.is_closed
+    close.click()
+    dialog.get_by_role("button", name="Close it for good").click()
+    expect(close).to_be_hidden()
+    expect(page.get_by_role("main")).to_be_focused()
     assert campaign.is_closed
 
 

@@ -52,6 +52,7 @@ def test_an_arm_that_costs_now_this_and_now_that_has_a_random_cost(file: Path) -
         ("arm,cost,reward\na,1,-0.5\n", "line 2: reward is -0.5: give a finite number of 0 or more"),
         ("arm,cost,reward\na,1,inf\n", "line 2: reward is Infinity: give a finite number of 0 or more"),
         ("arm,cost,reward\na,cheap,1\n", "line 2: cost is 'cheap': give a number"),
+        ("arm,cost,reward\na,0.05..0.40,1\n", "line 2: cost is the range 0.05..0.40: give what this pull cost"),
         ("arm,cost,reward\na,1,1\na,-2,1\n", "line 3: cost is -2: give a finite number of 0 or more"),
         ("arm,cost,reward\na,1,1\nb,1,1\n", "all arms pay 1.0 and nothing else: declare a wider reward_range"),
         (

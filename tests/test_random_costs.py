@@ -234,7 +234,9 @@ def test_there_is_no_exact_optimum_and_no_bound_of_the_paper() -> None:
     [
         ([bb.Uniform(-1, 2)], "a law must draw costs of 0 or more, and more than 0 on average"),
         ([bb.Bernoulli(0)], "a law must draw costs of 0 or more, and more than 0 on average"),
-        ([bb.CostRange(1, 2)], "a problem draws its costs; give a law or an amount"),
+        ([bb.CostRange(1, 2)], "is the range 1..2: a problem draws its costs; give a law, such as Uniform.1, 2."),
+        (["1..2"], "is the range 1..2: a problem draws its costs; give a law, such as Uniform.1, 2., or an amount"),
+        ([{"usd": "1 to 2"}], "is the range 1..2: a problem draws its costs; give a law, such as Uniform.1, 2."),
     ],
 )
 def test_laws_that_cannot_be_costs(costs: Any, message: str) -> None:

@@ -1,5 +1,6 @@
 """``budgetbandits serve``: from nothing to the first ask, and what becomes of it when it is stopped or killed."""
 
+import os
 import re
 import resource
 import signal
@@ -19,6 +20,8 @@ from budgetbandits.campaigns.store import without_secrets
 from budgetbandits.cli import main
 from budgetbandits.service.tokens import digest_of
 from over_http import SPRING, ask, create
+
+ROOT = Path(__file__).parents[1]
 
 
 @contextmanager
@@ -153,3 +156,27 @@ def test_bad_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "there is no file" in refused(capsys, f"sqlite:///{tmp_path}/x.db", "--port", "0", "--read-only")
     with pytest.raises(SystemExit):
         main(["serve", store, "--no-token", "--tokens", "x"])
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/service.md"])
+def test_the_first_steps_of_the_docs_run_as_they_stand(page: str, tmp_path: Path) -> None:
+    section = (ROOT / page).read_text(encoding="utf-8").partition("# The service")[2].partition("\n## ")[0]
+    steps = "\n".join(line for line in section.splitlines() if line.startswith("    "))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    script = steps.replace("localhost:8000", f"localhost:{port}").replace("ads.db &", f"ads.db --port {port} &")
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", f"trap 'kill %1; wait' EXIT\n{script}"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": programs},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '{"pulls":[{"id":1,' in done.stdout
+    assert '{"warnings":[]}' in done.stdout
+    with bb.open_store(f"sqlite:///{tmp_path}/ads.db", read_only=True) as store:
+        assert [row.kind for row in store.open("spring").history()] == ["asked", "told"]

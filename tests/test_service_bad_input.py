@@ -126,8 +126,11 @@ def test_what_is_told_wrongly(http: httpx.Client, told: dict[str, Any], detail: 
 @pytest.mark.parametrize(
     ("given", "detail"),
     [
-        ({"costs": {"a": 0.1}}, 'costs is {"a": 0.1}: give an amount as text'),
-        ({"costs": [["a", ["0.1", 0.2]]]}, 'costs is [["a", ["0.1", 0.2]]]: give an amount as text'),
+        (
+            {"costs": {"a": 0.1}},
+            'costs is {"a": 0.1}: give a cost as text such as "0.25", as a whole number, or as a range',
+        ),
+        ({"costs": [["a", ["0.1", 0.2]]]}, 'costs is [["a", ["0.1", 0.2]]]: give a cost as text'),
         ({"costs": {"a": {"usd": {"x": {"y": "1"}}}}}, "cost of arm 'a' is {'usd'"),
         ({"costs": {}}, "there are no arms"),
         ({"costs": {"a": "-1"}}, "cost of arm 'a' is -1"),

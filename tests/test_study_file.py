@@ -232,7 +232,7 @@ MISTAKES = {
     ),
     "family's name": (
         PLAIN + 'problem = { family = "paper", name = "modest" }\n',
-        "problem.name is 'modest': it must be one of 'homogeneous', 'moderate', 'extreme'",
+        "problem.name is 'modest': did you mean 'moderate'? it must be one of 'homogeneous', 'moderate', 'extreme'",
     ),
     "nameless problem": (PLAIN + "problem.arms = 5\n", "problem.family is missing: it must be one of paper, "),
     "nameless family": (PLAIN + 'problem.family = "paper"\n', "problem.name is missing: it has no default"),
@@ -283,6 +283,15 @@ MISTAKES = {
     "negative cost": (arms(cost='"-2.5"'), "arms['a'].cost is -2.5: a cost must be 0 or more"),
     "text cost": (arms(cost='"free"'), "arms['a'].cost is 'free': give a number, or text such as '2.50'"),
     "list cost": (arms(cost="[1]"), "arms['a'].cost is [1]: give a number, or text such as '2.50'"),
+    "range of costs": (
+        arms(cost="[0.5, 2]"),
+        "arms['a'].cost is the range 0.5..2: a study draws its costs; give a law, such as "
+        '{ law = "uniform", low = 0.5, high = 2 }, or an amount',
+    ),
+    "text range of costs": (
+        arms(cost='"0.05..0.40"'),
+        "arms['a'].cost is the range 0.05..0.40: a study draws its costs",
+    ),
     "date cost": (arms(cost="2024-05-01"), "arms['a'].cost is datetime.date(2024, 5, 1): give a number"),
     "lawless cost": (
         arms(cost="{ low = 1 }"),

@@ -1,8 +1,11 @@
 """Why an arm was pulled, a campaign at one moment, and its journal from any entry on."""
 
+import contextlib
 import warnings
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,7 @@ from budgetbandits.campaigns.base_store import Given
 from budgetbandits.campaigns.clerk import Commit
 from budgetbandits.core.notices import noticed
 from budgetbandits.errors import PullError, TightBudgetWarning, UnknownPull
+from budgetbandits.testing.service import ServiceServer
 
 
 @pytest.fixture
@@ -76,6 +80,27 @@ def test_what_is_explained_is_how_the_campaign_stood_before(store: bb.Store) -> 
     assert {arm.name: arm.probability for arm in why.arms if arm.probability} | {
         bb.SKIP: why.skip_probability
     } == chances
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_costs_are_exact_and_those_of_that_moment(store: bb.Store, is_remote: bool) -> None:
+    costs: dict[str, Any] = {"a": {"usd": "0.0000000123456", "s": 1}, "b": {"usd": "0.05..0.40", "s": ["1", "2"]}}
+    ads = store.create("exact", policy=bb.kube(), costs=costs, budget={"usd": 10, "s": 60}, reward_range=(0, 1), seed=7)
+    ads.ask()
+    ads.reprice("a", {"usd": 1, "s": 1})
+    plain = store.create(
+        "plain", policy=bb.kube(), costs={"a": "0.10", "b": ("0.05", 1)}, budget=9, reward_range=(0, 1)
+    )
+    plain.ask()
+    with contextlib.ExitStack() as stack:
+        seen: Any = store
+        if is_remote:
+            service = stack.enter_context(ServiceServer(store))
+            seen = stack.enter_context(bb.connect(service.url, token=service.token))
+        exact, first = seen.open("exact").why(1), seen.open("plain").why(1)
+    ranges = {"usd": bb.CostRange(Decimal("0.05"), Decimal("0.4")), "s": bb.CostRange(Decimal(1), Decimal(2))}
+    assert [arm.cost_exact for arm in exact.arms] == [{"usd": Decimal("0.0000000123456"), "s": Decimal(1)}, ranges]
+    assert [arm.cost_exact for arm in first.arms] == [Decimal("0.10"), bb.CostRange(Decimal("0.05"), Decimal(1))]
 
 
 def test_only_what_was_decided_here_is_explained(store: bb.Store) -> None:

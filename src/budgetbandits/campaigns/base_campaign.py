@@ -752,9 +752,9 @@ class BaseCampaign(ABC):
         >>> for reward in (0.2, 0.9, 0.8):
         ...     ads.tell(ads.ask(), reward)
         >>> print(ads.why(3).arms)
-        name  cost  pulls  mean  upper_bound  density  probability
-        0        1      1   0.2       1.6823   1.6823            1
-        1        2      1   0.9       2.3823  1.19115            0
+        name  cost  pulls  mean  upper_bound  density  probability  cost_exact
+        0        1      1   0.2       1.6823   1.6823            1           1
+        1        2      1   0.9       2.3823  1.19115            0           2
         >>> store.close(); folder.cleanup()
         """
         plain = _plain_pull(pull)

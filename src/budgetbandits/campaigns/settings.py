@@ -34,10 +34,13 @@ from budgetbandits.live.learner import new_seed
 from budgetbandits.live.player import SEED_BITS, Player
 from budgetbandits.policies import Policy
 
-__all__ = ["CampaignSettings", "OnExpire"]
+__all__ = ["CampaignSettings", "ExactCost", "OnExpire"]
 
 OnExpire = Literal["charge", "release"]
 """What becomes of the money of a pull that is not told in its lease."""
+
+ExactCost = Decimal | CostRange | Mapping[str, Decimal | CostRange]
+"""What a pull of an arm costs: an amount or a range, or one of each resource by its name."""
 
 # Settings are written in the oldest version that can say them, so that older packages read what they understand:
 _PLAIN: Final = 1
@@ -306,6 +309,12 @@ class CampaignSettings:
     def name(self, arm: int) -> ArmName:
         """Return the name of an arm."""
         return SKIP if arm == len(self.names) else self.names[arm]
+
+    def cost(self, arm: int) -> "ExactCost":
+        """Return what a pull of an arm costs, as it may be given."""
+        if self.money.name is None:
+            return self.money.cost(arm)
+        return {str(resource.name): resource.cost(arm) for resource in self.resources}
 
     def as_given(self) -> dict[str, object]:
         """Return the settings by the names under which they are given, with an entry for each arm; None for a default.

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.campaigns.ledger import Ledger
+from budgetbandits.campaigns.settings import ExactCost
 from budgetbandits.campaigns.times import moment
 from budgetbandits.core.checks import SKIP, ArmName
 from budgetbandits.core.resources import Money
@@ -22,9 +23,12 @@ class ArmThen(ArmRow):
     ----------
     probability
         The probability with which the policy would pull it.
+    cost_exact
+        What a pull cost, exactly: an amount, or a range; of several resources, each by its name.
     """
 
     probability: float
+    cost_exact: ExactCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +79,12 @@ def explanation(before: Ledger, entry: Entry, money: Money) -> Explanation:
     before.expect(entry.time, entry.wanted - entry.part)
     player, books = before.player, before.player.books
     chances = {choice.arm: choice.probability for choice in best_set_of(player)}
+    known = [(row, chances.get(row.name, 0.0)) for row in arms_of(player)]
     rows = (
-        ArmThen(row.name, row.cost, row.pulls, row.mean, row.upper_bound, row.density, chances.get(row.name, 0.0))
-        for row in arms_of(player)
+        ArmThen(
+            row.name, row.cost, row.pulls, row.mean, row.upper_bound, row.density, chance, before.settings.cost(arm)
+        )
+        for arm, (row, chance) in enumerate(known)
     )
     number, arm = books.asked + 1, books.name(entry.arm or 0)
     is_directed = entry.kind is Kind.DIRECTED

@@ -1,6 +1,7 @@
 """``budgetbandits campaign``: list, show, verify, export, back up and change campaigns."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -133,8 +134,8 @@ def _add_changes(verbs: Any) -> None:
 
 
 _ARM_COST = (
-    "what a pull costs, such as 0.10, or 0.05..0.25 if that is known afterwards; of resources with names, such as "
-    "usd=0.10 gpu_s=5..20"
+    "what a pull costs, such as 0.10, or the range 0.05..0.25 if that is known afterwards; of resources with names, "
+    "such as usd=0.10 gpu_s=5..20"
 )
 
 
@@ -204,11 +205,11 @@ def _withdraw(options: argparse.Namespace) -> int:
 
 
 def _add_arm(options: argparse.Namespace) -> int:
-    return _change(options, lambda ads: ads.add_arm(options.arm, _cost(options.cost), limit=options.limit))
+    return _change(options, lambda ads: ads.add_arm(options.arm, _amounts(options.cost), limit=options.limit))
 
 
 def _reprice(options: argparse.Namespace) -> int:
-    return _change(options, lambda ads: ads.reprice(_arm(_names(ads), options.arm), _cost(options.cost)))
+    return _change(options, lambda ads: ads.reprice(_arm(_names(ads), options.arm), _amounts(options.cost)))
 
 
 def _limit(options: argparse.Namespace) -> int:
@@ -269,25 +270,15 @@ def _arm(names: list[str | int], given: str) -> str | int:
     return int(given) if given.isdecimal() and given not in names else given
 
 
-def _cost(given: list[str]) -> Any:
-    """Return a cost, or one in each resource by its name; text such as "5..20" is a range."""
-    amounts = _amounts(given)
-    return _ends(amounts) if isinstance(amounts, str) else {name: _ends(cost) for name, cost in amounts.items()}
-
-
-def _ends(cost: str) -> str | tuple[str, str]:
-    least, dots, greatest = cost.partition("..")
-    return (least, greatest) if dots else cost
-
-
 def _amounts(given: list[str]) -> str | dict[str, str]:
-    """Return an amount, or one of each resource by its name, from words such as "usd=10"."""
+    """Return an amount or a range, or one of each resource by its name, from words such as "usd=10" and "s=5 to 20"."""
     from budgetbandits.errors import InvalidInput
 
-    if len(given) == 1 and "=" not in given[0]:
-        return given[0]
+    words = re.sub(r"\n(to|\.\.)\n", "..", "\n".join(given)).split("\n")  # 5 to 20 without quotes is three words
+    if len(words) == 1 and "=" not in words[0]:
+        return words[0]
     named = dict[str, str]()
-    for word in given:
+    for word in words:
         name, sign, amount = word.rpartition("=")
         if not sign or name in named:
             raise InvalidInput(

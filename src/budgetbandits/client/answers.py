@@ -18,6 +18,7 @@ from budgetbandits.campaigns.backend import Totals
 from budgetbandits.campaigns.base_campaign import HistoryRow, LeaseRow
 from budgetbandits.campaigns.base_store import CampaignRow
 from budgetbandits.core.checks import ArmName
+from budgetbandits.core.money import CostRange
 from budgetbandits.core.pulls import Pull, PullState
 from budgetbandits.core.resources import Money
 from budgetbandits.core.tables import Table
@@ -181,6 +182,11 @@ class _Read(NamedTuple):
     make: Callable[[Any], Any]
 
 
+def _cost_range(ends: Sequence[str]) -> CostRange:
+    least, greatest = map(Decimal, ends)
+    return CostRange(least, greatest)
+
+
 _READ: Final[Mapping[Any, _Read]] = {
     NoneType: _Read((NoneType,), lambda none: none),
     bool: _Read((bool,), bool),
@@ -192,6 +198,7 @@ _READ: Final[Mapping[Any, _Read]] = {
     datetime: _Read((str,), datetime.fromisoformat),
     timedelta: _Read((int, float), lambda seconds: timedelta(seconds=seconds)),
     PullState: _Read((str,), PullState),
+    CostRange: _Read((list,), _cost_range),
 }
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from budgetbandits.core.arrays import UNLIMITED
 from budgetbandits.core.books import Books
 from budgetbandits.core.checks import ArmName, CostOrCosts, check_limit, check_names, check_requests, cost_of, shown
-from budgetbandits.core.money import CostRange
+from budgetbandits.core.money import plain_ends
 from budgetbandits.core.pulls import Reservation, Terms
 from budgetbandits.core.resources import Account, Amounts, Bill, costs_by_resource
 from budgetbandits.errors import InvalidAmount, InvalidInput
@@ -240,10 +240,7 @@ def _costs(books: Books, name: ArmName, cost: Any) -> list[Any]:
 
 def _ends(account: Account, cost: Any, what: str) -> tuple[int, int | None]:
     """Return what a pull takes at most and, if that is random, at least."""
-    unit = account.bill.unit
-    if not isinstance(cost, CostRange):
-        return unit.units_exactly(cost, what), None
-    price, least = (unit.units_exactly(end, what) for end in (cost.greatest, cost.least))
+    least, price = (account.bill.unit.units_exactly(end, what) for end in plain_ends(cost, what))
     return price, None if least == price else least
 
 

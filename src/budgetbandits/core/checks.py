@@ -51,8 +51,13 @@ PULLS_MOST: Final = 2**53  # float64 counts so far
 ArmName = str | int
 """What an arm is called; a number where arms were given without names."""
 
-Cost = Amount | CostRange | tuple[Amount, Amount]
-"""An amount or, if it is known only afterwards, the least and the greatest that it may be."""
+Cost = Amount | CostRange | Sequence[Amount]
+"""An amount or, if it is known only afterwards, the least and the greatest that it may be.
+
+A range is a `CostRange`, a pair, or a text such as "0.05..0.40" or "0.05 to 0.40".
+"""
+
+_BETWEEN: Final = ("..", " to ")  # the ends of a range in a text
 
 CostOrCosts = Cost | Mapping[str, Cost]
 """A cost or, where the budget has several resources, one in each by its name."""
@@ -69,7 +74,7 @@ cannot infer a literal such as {"a": 1, "b": "2.5"} or [1, "2.5"] from several k
 def named_costs(costs: Any) -> tuple[Sequence[ArmName], Sequence[Any] | Floats]:
     """Split costs into names and amounts, or what else stands for them; arms without a name are numbered from 0.
 
-    A pair of amounts becomes a `CostRange`.
+    A range becomes a `CostRange`. Costs alone are amounts or ranges in text: a pair among them is a name with a cost.
 
     >>> named_costs({"a": 1, "b": "2.5"})
     (['a', 'b'], [1, '2.5'])
@@ -77,6 +82,8 @@ def named_costs(costs: Any) -> tuple[Sequence[ArmName], Sequence[Any] | Floats]:
     (range(0, 2), [1, 2])
     >>> named_costs({"a": ("0.05", "0.25")})
     (['a'], [CostRange(least='0.05', greatest='0.25')])
+    >>> named_costs([1, "0.05..0.25"])
+    (range(0, 2), [1, CostRange(least='0.05', greatest='0.25')])
     """
     is_scalar = isinstance(costs, str | bytes) or (isinstance(costs, np.ndarray) and costs.ndim == 0)
     if is_scalar or not isinstance(costs, Mapping | Iterable):
@@ -89,20 +96,33 @@ def named_costs(costs: Any) -> tuple[Sequence[ArmName], Sequence[Any] | Floats]:
         if isinstance(entry, tuple | list) and len(pairs) < len(entries):
             raise InvalidInput(f"costs hold the entry {entry!r}: give pairs (name, cost) only, or costs only")
     if not pairs:
-        return range(len(entries)), [entry for entry in entries if not isinstance(entry, tuple)]
+        return range(len(entries)), [cost_of(arm, entry) for arm, entry in enumerate(entries)]
     names = [name for name, _ in pairs]
     check_names(names)
     return names, [cost_of(name, cost) for name, cost in pairs]
 
 
 def cost_of(name: ArmName, cost: Any) -> Any:
-    """Return a cost as it is, but a pair of amounts as a range."""
-    if not (isinstance(cost, tuple | list) and len(cost) == 2):
+    """Return a cost as it is, but a range as a `CostRange`, however it was given.
+
+    >>> cost_of("a", "0.05..0.40") == cost_of("a", "0.05 to 0.40") == cost_of("a", ["0.05", "0.40"])
+    True
+    >>> cost_of("a", "0.40")
+    '0.40'
+    """
+    ends = _ends_in(cost) if isinstance(cost, str) else cost
+    if not isinstance(ends, tuple | list) or len(ends) != 2:
         return cost
     try:
-        return CostRange(*cost)
+        return CostRange(*ends)
     except InvalidAmount as error:
         raise InvalidAmount(f"cost of arm {name!r}: {error}") from error
+
+
+def _ends_in(text: str) -> list[str]:
+    """Return the ends of a range in a text, or the whole text."""
+    between = next((sign for sign in _BETWEEN if sign in text), None)
+    return [text] if between is None else [end.strip() for end in text.split(between, 1)]
 
 
 def check_names(names: Sequence[ArmName]) -> None:

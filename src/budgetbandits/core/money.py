@@ -38,6 +38,7 @@ __all__ = [
     "pay",
     "payable",
     "plain_amount",
+    "plain_ends",
     "price_list",
     "price_lists_of",
     "prices_of",
@@ -335,7 +336,8 @@ def price_list(
     if isinstance(costs, np.ndarray) and costs.ndim == 1 and costs.dtype.kind in "fiu":
         least = amounts = costs.tolist()
     else:
-        pairs = [_ends(cost, f"cost of arm {name!r}") for cost, name in zip(costs, names, strict=True)]
+        ends = plain_ends if for_tells else _ends
+        pairs = [ends(cost, f"cost of arm {name!r}") for cost, name in zip(costs, names, strict=True)]
         least, amounts = [low for low, _ in pairs], [high for _, high in pairs]
     for cost, name in zip(amounts, names, strict=True):
         # As a float, since what is too small for one would have an infinite density.
@@ -417,6 +419,18 @@ def _all_look_real(costs: NDArray[np.float64]) -> bool:
     # From 1 to 10, what has no more digits is a whole number of these: so it is seen without writing each of them.
     is_real = (first >= 1.0) & (first < 10.0) & (np.rint(first * _DECIMAL_GRAIN) / _DECIMAL_GRAIN != first)
     return all(any(map(looks_real, row.tolist())) for row in costs[~is_real])
+
+
+def plain_ends(cost: object, what: str) -> tuple[Number, Number]:
+    """Return the least and the greatest that a pull may cost, where a range is allowed, or raise.
+
+    >>> plain_ends("0.10", "cost"), plain_ends(CostRange("0.05", 1), "cost")
+    ((Decimal('0.10'), Decimal('0.10')), (Decimal('0.05'), 1))
+    """
+    try:
+        return _ends(cost, what)
+    except InvalidAmount as error:
+        raise InvalidAmount(f"{error}, or a range such as '0.05..0.40'") from error
 
 
 def _ends(cost: object, what: str) -> tuple[Number, Number]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.checks import ArmName, CostOrCosts, Costs, cost_of, is_writable, named_costs, shown
-from budgetbandits.core.money import Amount, CostRange, PriceList, plain_amount, price_list
+from budgetbandits.core.money import Amount, CostRange, PriceList, plain_amount, plain_ends, price_list
 from budgetbandits.errors import InvalidAmount, InvalidInput
 
 __all__ = [
@@ -235,9 +235,8 @@ def plain_costs(name: ArmName, cost: CostOrCosts) -> CostOrCosts:
 
 
 def _plain_cost(cost: Any, what: str) -> Amount | CostRange:
-    if not isinstance(cost, CostRange):
-        return plain_amount(cost, what)
-    return CostRange(plain_amount(cost.least, what), plain_amount(cost.greatest, what))
+    least, greatest = plain_ends(cost, what)
+    return CostRange(least, greatest) if isinstance(cost, CostRange) else greatest
 
 
 def _of_few(given: Mapping[str, Given], what: str) -> ItemsView[str, Given]:

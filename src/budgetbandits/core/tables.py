@@ -4,7 +4,7 @@ import csv
 import html
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -185,8 +185,8 @@ class Table(tuple[Row, ...]):
 def cell_text(value: object) -> str:
     r"""Return what a table shows of a value: six digits of a number, and a dash for what is not known.
 
-    >>> [cell_text(value) for value in (1 / 3, None, float("nan"), "a")]
-    ['0.333333', '-', '-', 'a']
+    >>> [cell_text(value) for value in (1 / 3, None, float("nan"), "a", {"usd": 2, "s": "5..20"})]
+    ['0.333333', '-', '-', 'a', 'usd=2, s=5..20']
 
     What a terminal would obey is shown, not sent:
 
@@ -195,6 +195,8 @@ def cell_text(value: object) -> str:
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
+    if isinstance(value, Mapping) and value:
+        return ", ".join(f"{printable(str(name))}={cell_text(each)}" for name, each in value.items())
     return printable(f"{value:.6g}" if isinstance(value, float) else str(value))
 
 

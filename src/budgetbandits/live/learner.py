@@ -51,7 +51,8 @@ class Learner:
     costs
         What a pull of each arm costs: a mapping or pairs of name and cost, or costs alone. A cost may be an int, a
         Decimal, text or a float; 0.1 means exactly one tenth. Where it is known only afterwards, give the least and
-        the greatest that it may be, as a pair or a `CostRange`: the greatest is reserved, `tell` needs the true one.
+        the greatest that it may be, as a pair, a `CostRange` or text such as "0.05..0.40": the greatest is reserved,
+        `tell` needs the true one.
         Where the budget has several resources, a mapping says what a pull takes of each of them, 0 for nothing.
     budget
         What may be spent in all: an amount, or an amount of each of several resources by its name, such as

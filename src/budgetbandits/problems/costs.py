@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
-from budgetbandits.core.checks import ArmName
+from budgetbandits.core.checks import ArmName, cost_of
 from budgetbandits.core.money import Amount, CostRange, price_list
 from budgetbandits.core.resources import costs_by_resource
 from budgetbandits.errors import InvalidAmount, InvalidInput
@@ -77,6 +77,8 @@ def costs_in_resources(given: Sequence[Any] | Floats, names: Sequence[ArmName]) 
 
 
 def _costs_in(resource: str | None, given: Sequence[Any] | Floats, names: Sequence[ArmName]) -> ResourceCosts:
+    if not isinstance(given, np.ndarray):
+        given = [cost_of(name, cost) for name, cost in zip(names, given, strict=True)]
     laws = _laws_in(given, names)
     amounts: Sequence[Amount | CostRange] | Floats = given
     if any(law is not None for law in laws):
@@ -95,7 +97,10 @@ def _laws_in(given: Sequence[Any] | Floats, names: Sequence[ArmName]) -> tuple[S
         return (None,) * len(given)
     for name, cost in zip(names, given, strict=True):
         if isinstance(cost, CostRange):
-            raise InvalidInput(f"cost of arm {name!r} is {cost!r}: a problem draws its costs; give a law or an amount")
+            raise InvalidInput(
+                f"cost of arm {name!r} is the range {cost}: a problem draws its costs; give a law, such as "
+                f"Uniform({cost.least}, {cost.greatest}), or an amount"
+            )
         if isinstance(cost, SteadyLaw) and not (cost.support[0] >= 0 and cost.true_mean > 0):
             raise InvalidAmount(
                 f"cost of arm {name!r} is {cost!r}: a law must draw costs of 0 or more, and more than 0 on average"

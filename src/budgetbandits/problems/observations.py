@@ -6,6 +6,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from budgetbandits.core.checks import cost_of
+from budgetbandits.core.money import CostRange
 from budgetbandits.errors import InvalidInput
 from budgetbandits.problems.laws import Empirical
 from budgetbandits.problems.problem import Problem
@@ -112,6 +114,11 @@ def _observation(row: Mapping[str, str | None], line: int) -> _Observation:
     reward = _number(cells["reward"], f"line {line}: reward")
     if not 0 <= reward < Decimal("inf"):
         raise InvalidInput(f"line {line}: reward is {reward}: give a finite number of 0 or more")
+    if isinstance(found := cost_of(cells["arm"], cells["cost"]), CostRange):
+        raise InvalidInput(
+            f"line {line}: cost is the range {found}: give what this pull cost; the range follows from all lines of "
+            "its arm"
+        )
     cost = _number(cells["cost"], f"line {line}: cost")
     if not 0 <= cost < Decimal("inf"):
         raise InvalidInput(f"line {line}: cost is {cost}: give a finite number of 0 or more")

@@ -1,12 +1,12 @@
 """The lists that a campaign shows, as JSON: arms, the best set, outstanding pulls, the journal, and money over time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from budgetbandits.campaigns.base_campaign import HistoryRow
 from budgetbandits.campaigns.campaign import Campaign
-from budgetbandits.campaigns.settings import CampaignSettings, ResourceSettings
+from budgetbandits.campaigns.settings import ExactCost, ResourceSettings
 from budgetbandits.campaigns.times import moment as moment_of
 from budgetbandits.campaigns.why import Explanation
 from budgetbandits.core.money import CostRange
@@ -29,7 +29,7 @@ def arms(ads: Campaign, chronicle: Chronicle) -> list[Row]:
         rows.append(
             {
                 "name": known.name,
-                "cost": _cost(settings, arm),
+                "cost": _cost(settings.cost(arm)),
                 "mean_cost": views.mean_amount(known.cost),
                 "pulls": known.pulls,
                 "told": told[arm],
@@ -46,18 +46,13 @@ def arms(ads: Campaign, chronicle: Chronicle) -> list[Row]:
     return rows
 
 
-def _cost(settings: CampaignSettings, arm: int) -> Any:
+def _cost(cost: ExactCost) -> Any:
     """Return what a pull of an arm costs, as it may be given."""
-    if settings.money.name is None:
-        return _amount_or_range(settings.money, arm)
-    return {str(resource.name): _amount_or_range(resource, arm) for resource in settings.resources}
-
-
-def _amount_or_range(resource: ResourceSettings, arm: int) -> str | list[str]:
-    cost = resource.cost(arm)
-    if not isinstance(cost, CostRange):
-        return views.amount(cost)
-    return [views.amount(Decimal(end)) for end in (cost.least, cost.greatest)]
+    if isinstance(cost, Mapping):
+        return {name: _cost(each) for name, each in cost.items()}
+    if isinstance(cost, CostRange):
+        return [views.amount(Decimal(end)) for end in (cost.least, cost.greatest)]
+    return views.amount(cost)
 
 
 def best_set(ads: Campaign) -> list[Row]:
@@ -116,6 +111,7 @@ def why(found: Explanation) -> Row:
                 "upper_bound": views.number(arm.upper_bound),
                 "density": None if arm.density is None else views.number(arm.density),
                 "probability": arm.probability,
+                "cost_exact": _cost(arm.cost_exact),
             }
             for arm in found.arms
         ],

@@ -84,8 +84,12 @@ def _costs(value: Any, depth: int = _DEPTH) -> Any:
     if isinstance(value, Mapping | Sequence) and not isinstance(value, str) and depth:
         for part in value.values() if isinstance(value, Mapping) else value:
             _costs(part, depth - 1)
-    else:
-        _amount(value)
+    elif not isinstance(value, str) and not is_whole(value):
+        raise PydanticCustomError(
+            "cost",
+            'give a cost as text such as "0.25", as a whole number, or as a range such as "0.05..0.25"; a float is not '
+            "exact",
+        )
     return value
 
 
@@ -145,10 +149,17 @@ def _observation(value: Any) -> Any:
 
 _AMOUNT: Final = {"anyOf": [{"type": "string"}, {"type": "integer"}], "examples": ["0.25"]}
 _BY_RESOURCE: Final = {"type": "object", "additionalProperties": _AMOUNT, "examples": [{"usd": "0.25"}]}
-_RANGE: Final = {"type": "array", "items": _AMOUNT, "minItems": 2, "maxItems": 2, "examples": [["0.05", "0.25"]]}
+_RANGE: Final = {
+    "type": "array",
+    "items": _AMOUNT,
+    "minItems": 2,
+    "maxItems": 2,
+    "description": "The least and the greatest cost; the text 0.05..0.25 means the same.",
+    "examples": [["0.05", "0.25"]],
+}
 _COST: Final = {
     "anyOf": [_AMOUNT, _RANGE, {"type": "object", "additionalProperties": {"anyOf": [_AMOUNT, _RANGE]}}],
-    "examples": ["0.25", ["0.05", "0.25"]],
+    "examples": ["0.25", "0.05..0.25", ["0.05", "0.25"]],
 }
 _ARM: Final = {"anyOf": [{"type": "string"}, {"type": "integer"}], "examples": ["a"]}
 _ARM_COSTS: Final = {
@@ -463,11 +474,16 @@ class CampaignList(BaseModel):
     campaigns: list[CampaignRow]
 
 
+CostShown = Annotated[
+    str | list[str] | dict[str, str | list[str]], Field(description="An amount, or the least and the greatest.")
+]
+
+
 class Arm(BaseModel):
     """What is known of an arm."""
 
     name: ArmShown
-    cost: str | list[str] | dict[str, str | list[str]] = Field(description="An amount, or the least and the greatest.")
+    cost: CostShown
     mean_cost: str = Field(description="An amount: on average so far, of the first resource.", examples=["0.1"])
     pulls: int
     told: float = Field(description="How many rewards the policy remembers.")
@@ -559,6 +575,7 @@ class ArmThen(BaseModel):
     upper_bound: Infinite
     density: Infinite | None
     probability: float
+    cost_exact: CostShown
 
 
 class Explanation(BaseModel):

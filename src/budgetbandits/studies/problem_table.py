@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from budgetbandits.core.checks import check_range
+from budgetbandits.core.checks import check_range, cost_of
+from budgetbandits.core.money import CostRange
 from budgetbandits.errors import InvalidInput
 from budgetbandits.problems.costs import costs_in_resources
 from budgetbandits.problems.families import Shuffled
@@ -133,7 +134,14 @@ def _cost(table: Mapping[str, Any], name: str, where: str, *, may_be_free: bool)
 
 
 def _amount(value: Any, where: str) -> Any:
-    return steady_law(value, where) if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return steady_law(value, where)
+    if isinstance(found := cost_of(where, value), CostRange):
+        raise InvalidInput(
+            f"{where} is the range {found}: a study draws its costs; give a law, such as "
+            f'{{ law = "uniform", low = {found.least}, high = {found.greatest} }}, or an amount'
+        )
+    return value
 
 
 def _reward(value: object, where: str) -> Law:

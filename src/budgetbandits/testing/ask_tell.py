@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from budgetbandits.core.checks import SKIP, ArmName
+from budgetbandits.core.money import CostRange
 from budgetbandits.core.pulls import Pull
 from budgetbandits.core.resources import Money
 from budgetbandits.core.tables import Table
@@ -175,6 +176,47 @@ class AskTellContract(ABC):
         assert (arms.money.spent, len(arms.ask(arm="d", n=9))) == (Decimal("0.25"), 1)
         arms.set_limit("c", None)
         assert _asked(arms, arm="c").cost == 1
+
+    @pytest.mark.parametrize(
+        "given",
+        [CostRange("0.05", "0.40"), ("0.05", "0.40"), ["0.05", "0.40"], "0.05..0.40", "0.05 to 0.40", " 0.05 .. 0.40 "],
+        ids=repr,
+    )
+    def test_a_range_of_costs_may_be_given_in_any_notation(self, given: Any) -> None:
+        arms = self.start(kube(), {"a": given, "b": 1}, 10)
+        arms.add_arm("c", given)
+        arms.reprice("b", given)
+        for name in "abc":
+            pull = _asked(arms, arm=name)
+            assert pull.cost == Decimal("0.40")
+            arms.tell(pull, 0.5, "0.05")
+        assert arms.money.spent == Decimal("0.15")
+        jobs = self.start(kube(), {"a": {"usd": given, "gpu_s": "1 to 2"}}, {"usd": 10, "gpu_s": 60})
+        assert _asked(jobs).costs == {"usd": Decimal("0.40"), "gpu_s": 2}
+
+    def test_costs_alone_are_the_costs_of_all_arms(self) -> None:
+        arms = self.start(kube(), ["1", "0.05..2"], 10)
+        assert {pull.arm: str(pull.cost.normalize()) for pull in arms.ask(n=2)} == {0: "1", 1: "2"}
+
+    @pytest.mark.parametrize(
+        ("cost", "message"),
+        [
+            (
+                "free",
+                "cost of arm 'd' is 'free': give a number, or text such as '2.50', or a range such as '0.05..0.40'",
+            ),
+            (
+                [1, 2, 3],
+                "cost of arm 'd' is .1, 2, 3.: give a number, or text such as '2.50', or a range such as '0.05",
+            ),
+            ("0.40..0.05", "cost of arm 'd': cost range from 0.40 to 0.05: give 0 <= least <= greatest"),
+            ("0.05..", "cost of arm 'd': greatest cost is '': give a number"),
+        ],
+    )
+    def test_a_cost_that_is_neither_amount_nor_range_is_refused(self, arms: AskTell, cost: Any, message: str) -> None:
+        with pytest.raises(InvalidAmount, match=message):
+            arms.add_arm("d", cost)
+        assert len(arms.arms) == 3
 
     def test_several_pulls_at_once_are_those_that_come_one_by_one(self, arms: AskTell) -> None:
         other = self.start(kube(), COSTS, 10)

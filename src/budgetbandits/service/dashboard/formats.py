@@ -11,7 +11,6 @@ from budgetbandits.core.specs import Spec
 
 __all__ = ["FILTERS", "how_long", "percent", "share"]
 
-_PLACES_MOST: Final = 8  # of an amount; what is finer is left off, and said so
 _CENTS: Final = 2  # places
 _UNITS: Final = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 _UNKNOWN: Final = "\N{EN DASH}"
@@ -21,12 +20,10 @@ def money(amount: Decimal | str) -> str:
     """Return an amount with its thousands apart, as exact as it is; zeros at its end are those of cents only.
 
     >>> money("1234567.50"), money("-0.0130"), money("1E+3"), money("295.00000"), money("0.1234567891")
-    ('1,234,567.50', '-0.013', '1,000', '295.00', '0.12345678…')
+    ('1,234,567.50', '-0.013', '1,000', '295.00', '0.1234567891')
     """
     whole, _, places = f"{Decimal(amount):,f}".partition(".")
     places = places[:_CENTS] + places[_CENTS:].rstrip("0")
-    if len(places) > _PLACES_MOST:
-        places = f"{places[:_PLACES_MOST]}…"
     return f"{whole}.{places}" if places else whole
 
 

@@ -20,8 +20,7 @@ export function start() {
 }
 
 async function act(button) {
-  const { confirm, text, yes } = button.dataset;
-  if (!confirm || (await isConfirmed(confirm, text, yes))) await perform(button, newKey());
+  if (!button.dataset.confirm || (await isConfirmed(button))) await perform(button, newKey());
 }
 
 /** Do what a button is for. If no answer comes, it may be tried again with the same key, and is done once. */
@@ -38,11 +37,13 @@ async function perform(button, key, { post, body, done, patience } = { ...button
   if (document.getElementById("live")) refresh({ atOnce: true });
 }
 
-function isConfirmed(title, text, yes) {
+function isConfirmed(button) {
   const dialog = document.getElementById("confirm");
-  document.getElementById("confirm-title").textContent = title;
-  document.getElementById("confirm-text").textContent = text;
-  document.getElementById("confirm-yes").textContent = yes;
+  const yes = document.getElementById("confirm-yes");
+  document.getElementById("confirm-title").textContent = button.dataset.confirm;
+  document.getElementById("confirm-text").textContent = button.dataset.text;
+  yes.textContent = button.dataset.yes;
+  yes.className = button.classList.contains("danger") ? "danger" : "primary";
   dialog.returnValue = "no";
   dialog.showModal();
   return new Promise((decided) => {

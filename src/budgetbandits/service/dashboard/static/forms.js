@@ -97,16 +97,13 @@ function campaignOf(form) {
 }
 
 const AMOUNT = "[-+\\d.eE]+";
-const PART = new RegExp(`^(?:(\\S+)\\s+)?(${AMOUNT})(?:\\s+to\\s+(${AMOUNT}))?$`);
+const PART = new RegExp(`^(?:(\\S+)\\s+)?(${AMOUNT}(?:(?:\\s+to\\s+|\\s*\\.\\.\\s*)${AMOUNT})?)$`);
 
-/** An amount as it is typed: "0.25", "0.05 to 0.40", or "usd 0.02, gpu_s 5 to 20". What is none of these goes as it is. */
+/** Amounts or ranges by resource, from "usd 0.02, gpu_s 5 to 20". All else goes as it is: the service reads it. */
 function amounts(text) {
   const parts = text.split(",").map((part) => part.trim().match(PART));
-  if (parts.some((part) => !part)) return text;
-  const amount = ([, , least, greatest]) => (greatest ? [least, greatest] : least);
-  if (parts.length === 1 && !parts[0][1]) return amount(parts[0]);
-  if (parts.some((part) => !part[1])) return text;
-  return Object.fromEntries(parts.map((part) => [part[1], amount(part)]));
+  if (parts.some((part) => !part?.[1])) return text;
+  return Object.fromEntries(parts.map(([, resource, amount]) => [resource, amount]));
 }
 
 /** A number, or the text where it is none: then the service says what is wrong with it. */

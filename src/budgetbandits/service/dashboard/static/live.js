@@ -59,7 +59,10 @@ function takeOver(fresh) {
     if (other) morph(section, other);
   }
   // Where the focused element is gone, such as a button of a pull that was settled, the next best gets the focus.
-  if (around && !focused.isConnected) around.querySelector("button, a, [tabindex='0']")?.focus();
+  if (around && (!focused.isConnected || around.hidden)) {
+    const next = around.hidden ? null : around.querySelector("button, a, [tabindex='0']");
+    (next ?? document.getElementById("main")).focus();
+  }
   setClock(fresh.body.dataset.now);
   tick(document);
   journal.takeOver(fresh);
