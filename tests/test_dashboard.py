@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
@@ -23,8 +24,10 @@ from budgetbandits.service.chronicle import Point
 from budgetbandits.service.dashboard.contents import forecast_of
 from budgetbandits.service.dashboard.forecast import Standing, ends
 from budgetbandits.service.dashboard.rendering import FOLDER
+from budgetbandits.testing.clock import HandClock
 from budgetbandits.testing.service import ServiceServer
 from over_http import signed_in
+from prefix_proxy import proxied
 
 SCRIPT: Final = "<script>alert(1)</script>"
 PATIENCE: Final = (
@@ -386,6 +389,65 @@ def test_several_resources_each_have_a_chart(page: Page, store: Store) -> None:
     expect(page.locator("#forecast .first")).to_contain_text("first")
 
 
+def told_all(store: Store, name: str, **given: Any) -> Campaign:
+    """Return a campaign that was asked until it handed out nothing more."""
+    campaign = new_campaign(store, name, **given)
+    while pull := campaign.ask():
+        campaign.tell(pull, 0.5)
+    return campaign
+
+
+def test_a_campaign_that_is_over_says_why_and_forecasts_nothing(service: ServiceServer, store: Store) -> None:
+    names = ("used up", "spent", "given out", "shut", "halted", "going on")
+    told_all(store, "used up", requests=8)
+    told_all(store, "spent", budget="0.30")
+    new_campaign(store, "given out", requests=1).ask()
+    new_campaign(store, "shut").close()
+    new_campaign(store, "halted").pause()
+    play(new_campaign(store, "going on"), 8)
+    with signed_in(service, service.token) as client:
+        glance = client.get("/").text
+        pages = {name: client.get(f"/campaigns/{quote(name)}").text for name in names}
+    shown = {name: re.findall(r'class="state (\w+)"', page) for name, page in pages.items()}
+    states = {"used up": "finished", "spent": "spent", "given out": "waiting", "shut": "closed", "halted": "paused"}
+    assert shown == {name: [states.get(name, "running")] for name in names}
+    for name, state in states.items():
+        assert f'class="state {state}"' in glance.split(f">{name}</a>")[1].split("</tr>")[0]
+    assert {name for name, page in pages.items() if "Money ends" in page} == {"going on"}
+    assert {name for name, page in pages.items() if "data-over" in page} == {"used up", "spent", "shut"}
+
+
+def test_an_ended_campaign_is_not_running(tmp_path: Path) -> None:
+    clock = HandClock()
+    with bb.open_store(f"sqlite:///{tmp_path}/ads.db", clock=clock) as store:
+        ads = new_campaign(store, "rated", requests_rate="9 per day", until="2026-02-01T00:00:00Z")
+        with ServiceServer(store, no_token=True) as service:
+            page = httpx.get(f"{service.url}{address(ads)}").text
+    assert re.findall(r'class="state (\w+)"', page) == ["ended"]
+
+
+NOTE_CHARTS: Final = """
+let made;
+Object.defineProperty(window, "uPlot", {
+  get: () => made,
+  set: (given) => {
+    made = new Proxy(given, { construct: (target, args) => (window.chart = new target(...args)) });
+  },
+});
+"""
+
+
+def test_the_chart_of_a_finished_campaign_ends_with_its_last_entry(window: Page, store: Store) -> None:
+    campaign = told_all(store, "to the end", requests=8)
+    page = window.context.new_page()
+    page.add_init_script(NOTE_CHARTS)
+    page.goto(address(campaign))
+    expect(page.locator(".chart canvas")).to_be_visible()
+    last = list(campaign.history())[-1].time
+    assert page.evaluate("window.chart.data[0].at(-1)") == pytest.approx(last.timestamp(), abs=0.001)
+    page.close()
+
+
 # Doing
 
 
@@ -470,8 +532,8 @@ def press_until(page: Page, label: str) -> None:
     pytest.fail(f"Tab does not lead to {label!r}")
 
 
-def fill_form(page: Page, name: str, arms: dict[str, str], budget: str) -> None:
-    page.goto("/new-campaign")
+def fill_form(page: Page, name: str, arms: dict[str, str], budget: str, root: str = "") -> None:
+    page.goto(f"{root}/new-campaign")
     page.get_by_label("Name", exact=True).fill(name)
     for place, (arm, cost) in enumerate(arms.items()):
         page.get_by_label("Name of the arm").nth(place).fill(arm)
@@ -624,6 +686,49 @@ def test_dialogs_keep_the_focus(page: Page, store: Store) -> None:
     assert len(campaign.pending) == 1
 
 
+# Behind a proxy
+
+
+def test_all_pages_work_behind_a_path_prefix(browser: Browser, store: Store, complaints: list[str]) -> None:
+    campaign = new_campaign(store, "behind a proxy")
+    play(campaign, 5)
+    with ServiceServer(store, root_path="/bandits") as service, proxied(service.url, "/bandits") as url:
+        context = browser.new_context()
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("request", lambda asked: None if asked.url.startswith(f"{url}/") else complaints.append(asked.url))
+        page.goto(f"{url}{address(campaign)}")
+        page.get_by_label("Token").fill(service.token)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("behind a proxy")
+        assert [cookie.get("path") for cookie in context.cookies()] == ["/bandits"]
+        expect(page.locator(".chart canvas")).to_be_visible()
+        expect(page.locator("#live")).to_have_text("Live")
+        play(campaign, 1)
+        expect(page.locator("#entries tr").first).to_have_id("entry-12")  # by the stream of events
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator(".state")).to_have_text("paused")
+        page.get_by_role("link", name="Pull 4: why this arm").first.click()
+        expect(page.get_by_role("dialog").locator("#why")).to_be_visible()
+        page.keyboard.press("Escape")
+        with page.expect_download() as download:
+            page.get_by_role("link", name="CSV").click()
+        assert download.value.url.startswith(url)
+        page.get_by_role("link", name="Campaigns").first.click()
+        page.get_by_role("link", name="behind a proxy").click()
+        page.get_by_role("link", name="New campaign").click()
+        fill_form(page, "made behind a proxy", {"a": "1", "b": "1 to 2"}, "9", root=url)
+        page.get_by_role("button", name="Create").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("made behind a proxy")
+        page.wait_for_load_state()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Token")).to_be_visible()
+        assert page.url == f"{url}/sign-in"
+        assert context.cookies() == []
+        context.close()
+
+
 # Without a browser
 
 
@@ -663,7 +768,15 @@ def test_what_cannot_be_forecast_is_said() -> None:
     money = {"budget": "10", "spent": "0", "reserved": "0", "left": "10", "overrun": "0"}
     shown: dict[str, Any] = {"money": money, "resources": {}, "requests_left": None, "requests_rate": None}
     begun = Point(0, 0, (10,), (0,), (0,), 0, 0.0)
-    for paused, closed in ((False, False), (True, False), (True, True)):
-        forecast = forecast_of(shown | {"is_paused": paused, "is_closed": closed}, [begun], BEGIN)
+    for state, said in (
+        ("running", "Too little has been spent"),
+        ("paused", "It is paused"),
+        ("waiting", "outstanding pull"),
+        ("finished", "All requests were handed out"),
+        ("spent", "The money left pays for no arm"),
+        ("ended", "Its end has come"),
+        ("closed", "It is closed"),
+    ):
+        forecast = forecast_of(shown, state, [begun], BEGIN)
         assert forecast["ends"] == []
-        assert ("closed" in forecast["silence"], "paused" in forecast["silence"]) == (closed, paused and not closed)
+        assert said in forecast["silence"]

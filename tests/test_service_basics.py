@@ -2,11 +2,15 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
-from over_http import SPRING, ask, create, problem, served
+import budgetbandits as bb
+from budgetbandits.cli import main
+from over_http import SPRING, ask, client_of, create, problem, served
+from prefix_proxy import proxied
 
 
 @pytest.fixture(scope="module")
@@ -165,3 +169,34 @@ def test_errors_have_types_of_their_own(http: httpx.Client) -> None:
     answer = http.delete("/v1/campaigns")
     assert problem(answer)[:2] == (405, "method-not-allowed")
     assert answer.headers["allow"] == "GET"
+
+
+def test_answers_behind_a_proxy_have_its_prefix(tmp_path: Path) -> None:
+    with (
+        served(tmp_path, root_path="/bandits/") as (store, service, _),
+        proxied(service.url, "/bandits") as url,
+        client_of(service, service.token) as direct,
+        bb.connect(url, token=service.token) as remote,
+    ):
+        made = direct.post("/v1/campaigns", json={"name": "a/b"} | SPRING)
+        assert made.headers["location"] == "/bandits/v1/campaigns/a%2Fb"
+        assert direct.get("/openapi.json").json()["servers"] == [{"url": "/bandits"}]
+        assert remote.open("a/b").money == store.open("a/b").money
+        away = httpx.get(f"{url}/campaigns/a%2Fb")
+        assert away.headers["location"] == "/bandits/sign-in?next=%2Fbandits%2Fcampaigns%2Fa%252Fb"
+        assert (
+            'data-next="/bandits/campaigns/a%2Fb"' in httpx.get(f"{url}/sign-in?next=/bandits/campaigns/a%252Fb").text
+        )
+        for elsewhere in ("/other", "//evil.example/bandits/", "/banditsx/", ""):
+            assert 'data-next="/bandits/"' in httpx.get(f"{url}/sign-in", params={"next": elsewhere}).text
+        kept = direct.get("/bandits/campaigns/a%2Fb")  # the proxy did not take the prefix off
+        assert problem(kept)[2].endswith(
+            "the proxy must take /bandits off, as 'proxy_pass http://127.0.0.1:8000/;' with a slash at its end does"
+        )
+
+
+@pytest.mark.parametrize("path", ["bandits", "//bandits", "/a/../b", "/a b", "/a?b", "https://example.com/"])
+def test_a_root_path_is_a_plain_path(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", f"sqlite:///{tmp_path}/ads.db", "--port", "0", "--root-path", path]) == 2
+    assert f"root path is {path!r}: give the path that the proxy takes off" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -39,6 +39,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("store", help="the address of the store")
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: this machine only)")
     parser.add_argument("--port", type=int, default=8000, help="the port (default: 8000; 0 for any that is free)")
+    parser.add_argument(
+        "--root-path",
+        default="",
+        metavar="PATH",
+        help="the path that a proxy in front takes off, such as /bandits (default: none)",
+    )
     parser.add_argument("--read-only", action="store_true", help="write nothing to the store")
     who = parser.add_mutually_exclusive_group()
     who.add_argument("--tokens", type=Path, metavar="FILE", help="a TOML file with tokens, in place of the store's own")
@@ -86,18 +92,21 @@ def _serve_until_stopped(options: argparse.Namespace) -> None:
     from budgetbandits.errors import InvalidInput
 
     require("service")
-    from budgetbandits.service.app import make_app
+    from budgetbandits.service.app import checked_root, make_app
     from budgetbandits.service.limits import RateLimits
     from budgetbandits.service.serving import Server, is_loopback, listening
 
     limits = RateLimits(options.rate, burst=max(2 * options.rate, 1))
+    root = checked_root(options.root_path)
     with listening(options.host, options.port) as listener:
         if options.no_token and not is_loopback(listener):
             raise InvalidInput(f"--no-token with --host {options.host}: others reach that; use tokens, or 127.0.0.1")
         with open_store(options.store, read_only=options.read_only) as store:
             tokens = None if options.no_token else _tokens(options, store)
-            server = Server(make_app(store, tokens=tokens, limits=limits, read_only=options.read_only), listener)
-            print(f"serving {without_secrets(options.store)} at {server.url}", flush=True)
+            app = make_app(store, tokens=tokens, limits=limits, read_only=options.read_only, root_path=root)
+            server = Server(app, listener)
+            behind = f", behind a proxy at {root}" if root else ""
+            print(f"serving {without_secrets(options.store)} at {server.url}{behind}", flush=True)
             _look_for_garbage_rarely()
             server.serve_until_ended()
 

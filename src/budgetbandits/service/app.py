@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
@@ -15,7 +16,7 @@ from starlette.responses import Response
 
 from budgetbandits import __version__
 from budgetbandits.campaigns.store import Store
-from budgetbandits.errors import BudgetBanditsError, StoreError
+from budgetbandits.errors import BudgetBanditsError, InvalidInput, StoreError
 from budgetbandits.service import api
 from budgetbandits.service.access import Access
 from budgetbandits.service.dashboard.pages import add_pages
@@ -25,7 +26,7 @@ from budgetbandits.service.problems import Problem, of_validation
 from budgetbandits.service.shared import Shared
 from budgetbandits.service.tokens import StoreTokens, Tokens
 
-__all__ = ["make_app"]
+__all__ = ["checked_root", "make_app"]
 
 _TITLE: Final = "budgetbandits"
 _DESCRIPTION: Final = """\
@@ -37,7 +38,12 @@ _END_LEASES: Final = 2.0  # seconds between two looks for leases that have ended
 
 
 def make_app(
-    store: Store, *, tokens: Tokens | None = None, limits: RateLimits | None = None, read_only: bool = False
+    store: Store,
+    *,
+    tokens: Tokens | None = None,
+    limits: RateLimits | None = None,
+    read_only: bool = False,
+    root_path: str = "",
 ) -> Gate:
     """Return the service of a store, as an ASGI app.
 
@@ -51,8 +57,11 @@ def make_app(
         Says how many requests a token may make.
     read_only
         Let nobody do more than look.
+    root_path
+        The path that a proxy in front takes off, such as "/bandits": links, redirects and cookies have it.
     """
-    shared = Shared(store, Access(tokens, limits or RateLimits(), read_only=read_only))
+    access = Access(tokens, limits or RateLimits(), read_only=read_only)
+    shared = Shared(store, access, checked_root(root_path))
     app = _App(
         title=_TITLE,
         version=__version__,
@@ -77,7 +86,23 @@ class _App(FastAPI):
     """Describes the API when it is first asked to, and once for all services of a process: that takes a while."""
 
     def openapi(self) -> dict[str, Any]:
-        return _description()
+        root: str = self.state.shared.root_path
+        return _description() | ({"servers": [{"url": root}]} if root else {})
+
+
+_ROOT: Final = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)*")
+
+
+def checked_root(path: str) -> str:
+    """Return a root path without a slash at its end, or raise.
+
+    >>> checked_root("/bandits/"), checked_root("/")
+    ('/bandits', '')
+    """
+    root = path.removesuffix("/")
+    if not _ROOT.fullmatch(root):
+        raise InvalidInput(f"root path is {path!r}: give the path that the proxy takes off, such as '/bandits'")
+    return root
 
 
 @cache
@@ -141,9 +166,13 @@ async def _answer_invalid(_: Request, error: Any) -> Response:
 
 async def _answer_http(request: Request, error: Any) -> Response:
     method, path, status = request.method, request.scope["path"], error.status_code
+    root: str = request.app.state.shared.root_path
+    remedy = f"see {root}/openapi.json"
+    if root and path.startswith(f"{root}/"):
+        remedy = f"the proxy must take {root} off, as 'proxy_pass http://127.0.0.1:8000/;' with a slash at its end does"
     problems = {
-        404: Problem("not-found", 404, f"there is nothing at {path}: see /openapi.json"),
-        405: Problem("method-not-allowed", 405, f"{method} is not for {path}: see /openapi.json", error.headers or {}),
+        404: Problem("not-found", 404, f"there is nothing at {path}: {remedy}"),
+        405: Problem("method-not-allowed", 405, f"{method} is not for {path}: {remedy}", error.headers or {}),
     }
     return problems.get(status, Problem("malformed-request", status, str(error.detail))).answer()
 

@@ -42,10 +42,12 @@ class Shared:
         The campaigns. Whoever opened it closes it.
     access
         Knows who may do what.
+    root_path
+        The path below which browsers and programs find the service, such as "/bandits"; "" for all paths of the host.
 
     Attributes
     ----------
-    store, access
+    store, access, root_path
         The same.
     repeats
         Knows requests that come again.
@@ -59,9 +61,10 @@ class Shared:
         Is set when the service is about to end.
     """
 
-    def __init__(self, store: Store, access: Access) -> None:
+    def __init__(self, store: Store, access: Access, root_path: str = "") -> None:
         self.store = store
         self.access = access
+        self.root_path = root_path
         self._threads = Threads()
         self.repeats = Repeats()
         self.feeds = Feeds(store.backend, self._threads)

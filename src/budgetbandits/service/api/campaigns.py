@@ -16,7 +16,7 @@ from budgetbandits.policies import POLICIES, Policy, recommended
 from budgetbandits.service import rows, shapes, views
 from budgetbandits.service.actions import ActionRoute
 from budgetbandits.service.api.described import VERSION, answers
-from budgetbandits.service.calls import Administering, AnyCall, Naming, Reading
+from budgetbandits.service.calls import Administering, AnyCall, Call, Naming, Reading
 from budgetbandits.service.problems import in_json
 from budgetbandits.service.tokens import Scope
 
@@ -48,7 +48,7 @@ async def create_campaign(new: shapes.NewCampaign, call: Administering) -> Respo
     _check_name(new.name)
     with noticed() as warnings:
         shown = await call.shared.in_thread(lambda: _shown(call.shared.store.create(new.name, **_given(new))))
-    return _answer(shown | {"warnings": warnings}, 201)
+    return _answer(call, shown | {"warnings": warnings}, 201)
 
 
 @actions.put("/campaigns/{campaign}", **answers(shapes.Campaign, body="needed", campaign=False, may_create=True))
@@ -69,7 +69,7 @@ async def open_or_create_campaign(wanted: shapes.WantedCampaign, call: Naming) -
 
     with noticed() as warnings:
         shown, status = await call.shared.in_thread(opened)
-    return _answer(shown | {"warnings": warnings}, status)
+    return _answer(call, shown | {"warnings": warnings}, status)
 
 
 @looks.get("/campaigns/{campaign}", **answers(shapes.Campaign))
@@ -106,8 +106,9 @@ def _shown(ads: Campaign) -> Shown:
     return ads.at_once(views.campaign)
 
 
-def _answer(shown: Shown, status: int) -> Response:
-    return views.json_answer(shown, status, Location=f"/v1/campaigns/{quote(shown['name'], safe='')}")
+def _answer(call: Call, shown: Shown, status: int) -> Response:
+    location = f"{call.shared.root_path}{VERSION}/campaigns/{quote(shown['name'], safe='')}"
+    return views.json_answer(shown, status, Location=location)
 
 
 def _given(new: shapes.CampaignGiven) -> Given:

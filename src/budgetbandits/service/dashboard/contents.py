@@ -1,12 +1,13 @@
 """What the pages show, made from what the API says of campaigns."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 
 from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.campaigns.times import moment
 from budgetbandits.errors import BudgetBanditsError
 from budgetbandits.service import rows, views
@@ -55,16 +56,35 @@ def _summary(ads: Campaign) -> Shown:
         "money": views.money(ads.money),
         "pulls": ads.pulls,
         "requests": ads.requests,
-        "is_closed": ads.is_closed,
-        "is_paused": ads.is_paused,
+        "state": _state(ads, datetime.now(UTC)),
         "entries": ads.entries,
     }
+
+
+def _state(ads: Campaign, now: datetime) -> str:
+    """Return in one word whether a campaign hands out pulls, and if not, why: a key of `_SILENCES`, or "running"."""
+    rate = ads.requests_rate
+    if ads.is_closed or ads.is_paused:
+        return "closed" if ads.is_closed else "paused"
+    if rate is not None and rate.until <= now:
+        return "ended"
+    if ads.look(_can_pull):
+        return "running"
+    if ads.pending or (rate is not None and ads.refill is not None):
+        return "waiting"
+    return "finished" if ads.requests_left == 0 else "spent"
+
+
+def _can_pull(ledger: Ledger) -> bool:
+    """Return whether an arm can be pulled now."""
+    books = ledger.player.books
+    return not books.is_overdrawn and any(map(books.can_pull, range(ledger.settings.arm_count)))
 
 
 def of_campaign(call: CampaignCall, now: datetime, after: int) -> Shown:
     """Return all that the page of a campaign shows, with the newest entries of its journal after one."""
     chronicle = call.shared.chronicle(call.campaign, _READING)
-    shown = call.campaign.at_once(partial(_at_one_moment, chronicle))
+    shown = call.campaign.at_once(partial(_at_one_moment, chronicle, now))
     campaign = shown["campaign"]
     reading = None if chronicle.is_complete else percent(chronicle.entries / campaign["entries"])
     journal = _newest_entries(call.campaign, campaign["entries"], after)
@@ -74,7 +94,10 @@ def of_campaign(call: CampaignCall, now: datetime, after: int) -> Shown:
         "arms_more": max(len(shown["arms"]) - _ARMS_MOST, 0),
         "pending": _pending_shown(shown["pending"], now),
         "pending_count": len(shown["pending"]),
-        "forecast": {"ends": [], "silence": ""} if reading else forecast_of(campaign, chronicle.points(), now),
+        "is_over": shown["state"] in _OVER,
+        "forecast": {"ends": [], "silence": ""}
+        if reading
+        else forecast_of(campaign, shown["state"], chronicle.points(), now),
         "reading": reading,
         "journal": journal,
         "first_shown": journal[-1]["number"] if journal else 0,
@@ -83,9 +106,10 @@ def of_campaign(call: CampaignCall, now: datetime, after: int) -> Shown:
     }
 
 
-def _at_one_moment(chronicle: Chronicle, ads: Campaign) -> Shown:
+def _at_one_moment(chronicle: Chronicle, now: datetime, ads: Campaign) -> Shown:
     return {
         "campaign": views.campaign(ads),
+        "state": _state(ads, now),
         "arms": rows.arms(ads, chronicle),
         "best_set": rows.best_set(ads),
         "pending": rows.pending(ads),
@@ -166,14 +190,23 @@ def _parameter(name: str, value: Any) -> str:
 
 
 _WORDS: Final = {"requests": "Requests end", "time": "It ends"}
+_SILENCES: Final = {
+    "closed": "It is closed.",
+    "paused": "It is paused: nothing new is spent.",
+    "waiting": "Nothing new is spent before an outstanding pull gives something back, or more of the budget comes.",
+    "finished": "All requests were handed out.",
+    "spent": "The money left pays for no arm.",
+    "ended": "Its end has come.",
+}
+"""The states in which nothing is spent, so that there is no pace to forecast from."""
+
+_OVER: Final = {"closed", "finished", "spent", "ended"}
 
 
-def forecast_of(campaign: Shown, points: Sequence[Point], now: datetime) -> Shown:
-    """Return what ends when, the earliest first, or why nobody can say."""
-    if campaign["is_closed"]:
-        return {"ends": [], "silence": "It is closed."}
-    if campaign["is_paused"]:
-        return {"ends": [], "silence": "It is paused: nothing new is spent."}
+def forecast_of(campaign: Shown, state: str, points: Sequence[Point], now: datetime) -> Shown:
+    """Return what ends when, the earliest first, or the reason why there is no forecast."""
+    if state in _SILENCES:
+        return {"ends": [], "silence": _SILENCES[state]}
     names = list(_purses(campaign))
     history = [Standing(moment(point.time), point.pulls, dict(zip(names, point.used, strict=True))) for point in points]
     left = dict(zip(names, points[-1].left, strict=True))

@@ -21,6 +21,7 @@ from budgetbandits.service.dashboard import contents
 from budgetbandits.service.dashboard.rendering import FOLDER, path_part, rendered
 from budgetbandits.service.problems import Refused
 from budgetbandits.service.sessions import LENGTH
+from budgetbandits.service.shared import Shared
 from budgetbandits.service.tokens import Scope
 
 __all__ = ["add_pages"]
@@ -46,7 +47,7 @@ class _PageRoute(APIRoute):
                 if call is None:
                     return _to_sign_in(request)
                 problem = call.shared.problem_of(error)
-                return rendered("problem.html", call.caller, problem.status, problem=problem.to_data())
+                return rendered(call.shared, "problem.html", call.caller, problem.status, problem=problem.to_data())
 
         return handled
 
@@ -55,8 +56,14 @@ def _to_sign_in(request: Request) -> Response:
     # Who follows a link on another site comes without the cookie, since that is strict. So the page is opened once
     # more, from here: then it is sent, and the browser says that it is no other site.
     if request.headers.get("sec-fetch-site") == "cross-site":
-        return rendered("again.html", None)
-    return RedirectResponse(f"/sign-in?next={path_part(request.scope['path'])}", 303)
+        return rendered(_shared(request), "again.html", None)
+    root = _shared(request).root_path
+    return RedirectResponse(f"{root}/sign-in?next={path_part(root + request.scope['path'])}", 303)
+
+
+def _shared(request: Request) -> Shared:
+    shared: Shared = request.app.state.shared
+    return shared
 
 
 async def _check_origin(x_requested_with: Annotated[str | None, Header()] = None) -> None:
@@ -119,29 +126,34 @@ class Secret(BaseModel):
 
 
 @router.get("/sign-in")
-async def sign_in_page(after: Annotated[str, Query(alias="next")] = "/") -> Response:
+async def sign_in_page(request: Request, after: Annotated[str, Query(alias="next")] = "") -> Response:
     """Ask for a token."""
-    return rendered("sign_in.html", None, next=after if _PATH.fullmatch(after) else "/")
+    shared = _shared(request)
+    first = f"{shared.root_path}/"
+    is_ours = after.startswith(first) and _PATH.fullmatch(after)
+    return rendered(shared, "sign_in.html", None, next=after if is_ours else first)
 
 
 @forms.post("/sign-in")
 async def sign_in(secret: Secret, request: Request) -> Response:
     """Begin a session, whose id the browser keeps in a cookie that no script can read."""
-    session = await request.app.state.shared.access.sign_in(secret.token)
+    shared = _shared(request)
+    session = await shared.access.sign_in(secret.token)
     if session is None:
         raise Refused("access-denied", 401, "there is no such token, or it was revoked")
     response = Response(status_code=204)
-    is_secure = request.url.scheme == "https"
-    response.set_cookie(COOKIE, session, LENGTH, httponly=True, samesite="strict", secure=is_secure)
+    is_secure, path = request.url.scheme == "https", shared.root_path or "/"
+    response.set_cookie(COOKIE, session, LENGTH, path=path, httponly=True, samesite="strict", secure=is_secure)
     return response
 
 
 @forms.post("/sign-out")
 async def sign_out(request: Request) -> Response:
     """End the session."""
-    request.app.state.shared.access.sign_out(request.scope["credentials"])
+    shared = _shared(request)
+    shared.access.sign_out(request.scope["credentials"])
     response = Response(status_code=204)
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    response.delete_cookie(COOKIE, path=shared.root_path or "/", httponly=True, samesite="strict")
     return response
 
 
@@ -152,7 +164,7 @@ async def sign_out(request: Request) -> Response:
 async def show_campaigns(call: SignedIn, page: Annotated[int, Query(ge=1, le=10**6)] = 1) -> Response:
     """Show all campaigns at a glance."""
     shown = await call.shared.in_thread(contents.glance, call.shared, call.caller.campaign, page)
-    return rendered("campaigns.html", call.caller, place="campaigns", **shown)
+    return rendered(call.shared, "campaigns.html", call.caller, place="campaigns", **shown)
 
 
 @router.get("/new-campaign")
@@ -160,14 +172,16 @@ async def new_campaign(call: SignedIn) -> Response:
     """Show the form that creates a campaign."""
     call.caller.check(Scope.ADMIN)
     names = sorted(POLICIES, key=lambda name: name != _FIRST_POLICY)
-    return rendered("new_campaign.html", call.caller, place="new", policies=[POLICIES[name] for name in names])
+    return rendered(
+        call.shared, "new_campaign.html", call.caller, place="new", policies=[POLICIES[name] for name in names]
+    )
 
 
 @router.get("/campaigns/{campaign}")
 async def show_campaign(call: Looking, after: Number = 0) -> Response:
     """Show a campaign, with the newest entries of its journal after one."""
     shown = await call.shared.in_thread(contents.of_campaign, call, datetime.now(UTC), after)
-    return rendered("campaign.html", call.caller, **shown, may=_allowed(call.caller))
+    return rendered(call.shared, "campaign.html", call.caller, **shown, may=_allowed(call.caller))
 
 
 @router.get("/campaigns/{campaign}/journal")
@@ -175,7 +189,7 @@ async def show_journal(call: Looking, before: Number) -> Response:
     """Show the entries of a journal before one."""
     journal = await call.shared.in_thread(contents.entries_before, call.campaign, before)
     name = call.campaign.name
-    return rendered("journal.html", call.caller, name=name, path=f"/campaigns/{path_part(name)}", journal=journal)
+    return rendered(call.shared, "journal.html", call.caller, name=name, journal=journal)
 
 
 @router.get("/campaigns/{campaign}/pulls/{pull}")
@@ -183,7 +197,7 @@ async def show_why(call: Looking, pull: int) -> Response:
     """Show why the arm of a pull was chosen."""
     why = await call.shared.in_thread(call.campaign.why, pull)
     name = call.campaign.name
-    return rendered("why.html", call.caller, name=name, path=f"/campaigns/{path_part(name)}", why=rows.why(why))
+    return rendered(call.shared, "why.html", call.caller, name=name, why=rows.why(why))
 
 
 def _allowed(caller: Caller) -> dict[str, bool]:

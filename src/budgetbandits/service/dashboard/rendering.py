@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 from budgetbandits.service import views
 from budgetbandits.service.access import Caller
 from budgetbandits.service.dashboard import formats
+from budgetbandits.service.shared import Shared
 from budgetbandits.service.tokens import Scope
 
 __all__ = ["FOLDER", "path_part", "rendered"]
@@ -44,11 +45,14 @@ def _environment() -> jinja2.Environment:
 _ENVIRONMENT: Final = _environment()
 
 
-def rendered(template: str, caller: Caller | None, status: int = 200, **contents: Any) -> HTMLResponse:
+def rendered(shared: Shared, template: str, caller: Caller | None, status: int = 200, **contents: Any) -> HTMLResponse:
     """Return a page for somebody, or for one who is not signed in."""
     known = {} if caller is None else {"scope": caller.scope, "may_create": _may_create(caller)}
     text = _ENVIRONMENT.get_template(template).render(
-        caller=caller, now=views.moment(datetime.now(UTC)), **{"place": "", "may_create": False, **known, **contents}
+        caller=caller,
+        root=shared.root_path,
+        now=views.moment(datetime.now(UTC)),
+        **{"place": "", "may_create": False, **known, **contents},
     )
     return HTMLResponse(text, status)
 

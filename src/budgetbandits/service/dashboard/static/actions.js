@@ -2,7 +2,7 @@
 
 import { refresh } from "./live.js";
 import { notice } from "./notices.js";
-import { Unreachable, newKey, page, send } from "./requests.js";
+import { ROOT, Unreachable, newKey, page, send } from "./requests.js";
 import { localise } from "./times.js";
 
 export function start() {
@@ -84,8 +84,8 @@ async function copy(button) {
 
 async function signOut() {
   try {
-    await send("/sign-out", {});
-    location.assign("/sign-in");
+    await send(`${ROOT}/sign-out`, {});
+    location.assign(`${ROOT}/sign-in`);
   } catch (error) {
     notice(error.message, { error: true, retry: signOut });
   }

@@ -71,9 +71,11 @@ function forecast(resource) {
   };
 }
 
-/** The columns with a line on to where the money ends; what lies further ahead than behind is cut off. */
+/** The columns up to now, or to the last entry if nothing more will be spent; and a line on to where the money ends.
+ *  What lies further ahead than behind is cut off. */
 function withForecast({ times, spent, used, budget }, end) {
-  const now = Math.max(serverTime() / 1000, times.at(-1));
+  const isOver = "over" in document.getElementById("chart-ends").dataset;
+  const now = isOver ? times.at(-1) : Math.max(serverTime() / 1000, times.at(-1));
   const furthest = now + Math.max(now - times[0], LEAST);
   const lines = [[...times, now], [...used, used.at(-1)], [...spent, spent.at(-1)], [...cornersOf(budget), budget.at(-1)]];
   const ahead = lines[0].map(() => null);

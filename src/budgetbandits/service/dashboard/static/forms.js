@@ -1,7 +1,7 @@
 // The two forms: signing in, and creating a campaign. Rules are checked by the service, whose words are shown.
 
 import { button, noticeLater } from "./notices.js";
-import { Unreachable, newKey, send } from "./requests.js";
+import { ROOT, Unreachable, newKey, send } from "./requests.js";
 
 /** Send a form's JSON; what is wrong is said in its place, with a way to try the very same request again. */
 async function submit(form, path, body, then, key = newKey()) {
@@ -31,7 +31,7 @@ export function startSignIn(form) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const token = form.elements.token.value.trim();
-    submit(form, "/sign-in", { token }, () => location.assign(form.dataset.next));
+    submit(form, `${ROOT}/sign-in`, { token }, () => location.assign(form.dataset.next));
   });
 }
 
@@ -62,7 +62,7 @@ export function startCreate(form) {
     }
     submit(form, form.dataset.post, body, (made) => {
       noticeLater(made.warnings ?? []);
-      location.assign(`/campaigns/${encodeURIComponent(body.name)}`);
+      location.assign(`${ROOT}/campaigns/${encodeURIComponent(body.name)}`);
     });
   });
 }

@@ -2,6 +2,9 @@
 
 const PATIENCE = 30; // seconds that an answer may take
 
+/** The path below which the service is found; a proxy in front may have one. */
+export const ROOT = document.body.dataset.root;
+
 /** What the service refused, in its own words. */
 export class Problem extends Error {
   constructor(status, detail) {
@@ -60,8 +63,8 @@ export async function read(path) {
 /** Fetch a page of ours; without a token any more, go and ask for one. */
 export async function page(path) {
   const response = await answer(path, { headers: { Accept: "text/html" } });
-  if (new URL(response.url).pathname === "/sign-in") {
-    location.assign(`/sign-in?next=${encodeURIComponent(location.pathname)}`);
+  if (new URL(response.url).pathname === `${ROOT}/sign-in`) {
+    location.assign(`${ROOT}/sign-in?next=${encodeURIComponent(location.pathname)}`);
     throw new Unreachable();
   }
   return parsed(await response.text());
