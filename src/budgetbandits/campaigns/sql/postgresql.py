@@ -8,7 +8,6 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.campaigns.sql.schema import VERSION_TABLE, campaigns, migrate
-from budgetbandits.campaigns.times import timestamp
 from budgetbandits.core.optional import require
 from budgetbandits.errors import InvalidInput, StoreError, StoreUnavailable, WrongStore
 
@@ -16,8 +15,12 @@ __all__ = ["PostgresqlBackend"]
 
 SCHEMA: Final = "budgetbandits"  # keeps its tables apart from those of other programs
 _CREATION: Final = 0x62756462  # an advisory lock: one process at a time sets the database up
-_SETTINGS: Final = {
+_SETTINGS: Final = {  # whatever server, database, role or environment say
     "search_path": SCHEMA,
+    "extra_float_digits": "3",  # rewards are read to the last bit
+    "default_transaction_isolation": r"read\ committed",  # a transaction sees all that was there when it got its lock
+    "standard_conforming_strings": "on",
+    "statement_timeout": "0",  # waiting for a lock has a limit of its own, below
     "idle_in_transaction_session_timeout": "60s",  # nor a worker that was stopped in a transaction, or cut off
     "lock_timeout": "30s",  # a worker that hangs in a transaction must not block all others for ever
     "synchronous_commit": "on",  # whatever the server's default: what was handed out must be durable
@@ -31,6 +34,8 @@ _NETWORK: Final = {  # do not wait for ever for a server that is gone; in second
     "tcp_user_timeout": 60_000,
 }
 
+# A number of microseconds: the text of a moment depends on DateStyle and TimeZone, which the environment may set.
+_TIME: Final = text("SELECT CAST(round(extract(epoch FROM clock_timestamp()) * 1000000) AS bigint)")
 _INCOMPLETE: Final = ("42P01", "42703")  # there is no such table, or no such column
 _FORBIDDEN: Final = "42501"
 
@@ -52,7 +57,8 @@ class PostgresqlBackend(SqlBackend):
         require("postgresql")
         engine = create_engine(
             url.set(drivername="postgresql+psycopg"),
-            connect_args={"options": options} | {name: url.query.get(name, value) for name, value in _NETWORK.items()},
+            connect_args={"options": options, "client_encoding": "UTF8"}
+            | {name: url.query.get(name, value) for name, value in _NETWORK.items()},
             paramstyle="format",
             use_native_hstore=False,  # which would be looked up by every store that is opened, and none uses it
             pool_pre_ping=True,  # after a restart of the server, the next request reconnects
@@ -86,7 +92,7 @@ class PostgresqlBackend(SqlBackend):
 
     def time_of(self, connection: Connection) -> int:
         """Return the time of the server, which is the same for all machines."""
-        return timestamp(connection.execute(select(func.clock_timestamp())).scalar_one())
+        return int(connection.execute(_TIME).scalar_one())
 
     def is_outcome_unknown(self, error: DBAPIError) -> bool:
         """Tell whether the connection broke."""
