@@ -29,7 +29,7 @@ from budgetbandits.core.changes import (
     check_new_name,
     observed_digest,
 )
-from budgetbandits.core.checks import check_limit, check_text
+from budgetbandits.core.checks import check_limit
 from budgetbandits.core.pulls import Pull, PullState, Reservation, Terms
 from budgetbandits.errors import (
     BudgetBanditsError,
@@ -150,8 +150,6 @@ class Fold:
         try:
             if odd := entry.odd_fields():
                 raise JournalDamaged(f"such an entry has nothing to say under {', '.join(odd)}")
-            if entry.actor is not None:
-                check_text(entry.actor, "its actor")
             self._fold(entry)
         except StoreUnavailable:  # what it says about could not be looked up now
             raise

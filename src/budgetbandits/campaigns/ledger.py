@@ -129,8 +129,10 @@ class Ledger(Fold):
 
     def ask_some(self, wanted: int, key: str | None, arm: ArmName | None, begun: int = 0) -> "Answered":
         """Do the same as far as there is time; so many pulls of it were handed out to this client before."""
-        number = None if arm is None else self._books.number_of(arm)
         books = self._books
+        number = None if arm is None else books.number_of(arm)
+        if key is not None:
+            check_text(key, "key")
         self._recall_answer(key)
         answer = books.repeated(key, wanted, number)
         if answer is None or len(answer) == begun > 0:
@@ -302,6 +304,7 @@ class Ledger(Fold):
         if reason is not None:
             _check_reason(reason)
         units = money_given(self._books, amount, FUNDING[kind])
+        check_text(key, "key")
         self._recall_answer(key)
         if self._books.is_repeated(key, self._said_of_funding(kind, units)):
             return
@@ -358,6 +361,7 @@ class Ledger(Fold):
     def observe(self, observations: Iterable[Any], key: str) -> None:
         """Learn from pulls that were made elsewhere. The same again, with the same key, changes nothing."""
         seen = seen_elsewhere(self._books, observations, self.player.learning.checked_reward)
+        check_text(key, "key")
         self._recall_answer(key)
         if self._books.is_repeated(key, said_of_observations(self._books, seen)):
             return

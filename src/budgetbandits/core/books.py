@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from budgetbandits.core.arrays import UNLIMITED, Counts
-from budgetbandits.core.checks import SKIP, ArmName, check_text, is_whole, shown
+from budgetbandits.core.checks import SKIP, ArmName, is_whole, shown
 from budgetbandits.core.fallback import Fallback, fallback_of
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.notices import notice
@@ -542,7 +542,6 @@ class Books:
         """Return the answer that a key had before, or None if it is new; raise if it was to another request."""
         if key is None:
             return None
-        check_text(key, "key")
         if key in self.changes:
             raise KeyReused(
                 f"the key {key!r} was used for {self.changes[key]}, and now to ask: use a new key for each new request"
@@ -562,7 +561,6 @@ class Books:
 
     def is_repeated(self, key: str, change: str) -> bool:
         """Tell whether a change, said in words, was made before with the same key; raise if the key had another use."""
-        check_text(key, "key")
         before = "to ask" if key in self.answers else self.changes.get(key)
         if before is not None and before != change:
             raise KeyReused(

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -31,6 +32,7 @@ __all__ = [
     "check_text",
     "check_whole",
     "cost_of",
+    "is_printable",
     "is_whole",
     "is_writable",
     "limits_of",
@@ -148,6 +150,15 @@ def is_writable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_printable(text: str) -> bool:
+    r"""Return True if a text has printable characters only, or some that are newer than this Python's Unicode tables.
+
+    >>> is_printable("Älice ☃"), is_printable("a\nb"), is_printable("\u0378")
+    (True, False, True)
+    """
+    return text.isprintable() or all(sign.isprintable() or unicodedata.category(sign) == "Cn" for sign in text)
 
 
 Limits = Mapping[Any, int | None] | Sequence[int | None] | Counts
@@ -279,8 +290,8 @@ def suggestion(given: object, known: Iterable[str]) -> str:
 
 
 def check_text(text: object, what: str, longest: int = 255) -> None:
-    """Raise unless this is a printable text: what no database can hold, or find again, is refused."""
-    if not isinstance(text, str) or not 1 <= len(text) <= longest or not text.isprintable():
+    """Raise unless a caller gave a printable text. Stored text is not checked: it was when it was given."""
+    if not isinstance(text, str) or not 1 <= len(text) <= longest or not is_printable(text):
         raise InvalidInput(f"{what} is {shown(text)}: give a printable text of 1 to {longest} characters")
 
 

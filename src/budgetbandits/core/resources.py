@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
-from budgetbandits.core.checks import ArmName, CostOrCosts, Costs, cost_of, is_writable, named_costs, shown
+from budgetbandits.core.checks import ArmName, CostOrCosts, Costs, cost_of, is_printable, named_costs, shown
 from budgetbandits.core.money import Amount, CostRange, PriceList, plain_amount, plain_ends, price_list
 from budgetbandits.errors import InvalidAmount, InvalidInput
 
@@ -311,7 +311,7 @@ def _check_resources(budget: Mapping[Any, Any], unit: object) -> None:
     if not budget:
         raise InvalidAmount("the budget has no resources: give at least one, such as {'usd': 10}, or a plain number")
     for resource, amount in budget.items():
-        if not isinstance(resource, str) or not resource.isprintable() or not resource or not is_writable(resource):
+        if not isinstance(resource, str) or not resource or not is_printable(resource):
             raise InvalidInput(f"a resource is named {resource!r}: give it a printable name, such as 'usd'")
         if isinstance(amount, Mapping):
             raise InvalidAmount(f"budget of {resource!r} is {amount!r}: give a number, or text such as '2.50'")

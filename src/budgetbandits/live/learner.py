@@ -26,7 +26,16 @@ from budgetbandits.core.changes import (
     seen_elsewhere,
     to_retire,
 )
-from budgetbandits.core.checks import ArmName, CostOrCosts, Costs, Limits, OnOverrun, check_on_overrun, limits_of
+from budgetbandits.core.checks import (
+    ArmName,
+    CostOrCosts,
+    Costs,
+    Limits,
+    OnOverrun,
+    check_on_overrun,
+    check_text,
+    limits_of,
+)
 from budgetbandits.core.pulls import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
@@ -266,6 +275,7 @@ class Learner:
         """Return the answer to an ask; `found` gets what was reserved for it."""
         books = self._player.books
         number = None if arm is None else books.number_of(arm)
+        _check_key(key)
         if key is not None and (answer := books.repeated(key, wanted, number)) is not None:
             return [books.pull(one, books.state_of(one.number)) for one in answer]
         asked = books.asked
@@ -446,6 +456,7 @@ class Learner:
             books, what = self._player.books, "deposit" if sign > 0 else "withdrawal"
             units = money_given(books, amount, what)
             said = f"a {what} of {books.shown(units)}"
+            _check_key(key)
             if key is not None and books.is_repeated(key, said):
                 return
             with Uninterrupted():
@@ -486,6 +497,7 @@ class Learner:
             player, books = self._player, self._player.books
             seen = seen_elsewhere(books, observations, player.learning.checked_reward)
             said = said_of_observations(books, seen)
+            _check_key(key)
             if key is not None and books.is_repeated(key, said):
                 return
             player.check_lessons(seen)
@@ -675,3 +687,8 @@ def _warn_if_tight(said: str | None) -> None:
 def new_seed() -> int:
     """Return a seed that was not used before."""
     return secrets.randbits(SEED_BITS)
+
+
+def _check_key(key: str | None) -> None:
+    if key is not None:
+        check_text(key, "key")
