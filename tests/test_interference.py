@@ -18,7 +18,7 @@ import pytest
 import budgetbandits as bb
 from budgetbandits.campaigns.clerk import Request
 from budgetbandits.campaigns.undisturbed import undisturbed
-from budgetbandits.errors import InvalidInput, InvalidReward, PolicyError, StoreUnavailable, UnknownPull
+from budgetbandits.errors import InvalidInput, InvalidReward, PolicyError, UnknownPull
 from budgetbandits.testing import PostgresqlServer, new_campaign
 
 
@@ -222,7 +222,7 @@ class TestOddArguments:
             act(ads)
         clerk, requests = ads._clerk, [Request(decide) for decide in (lambda _: act(OnLedger(_)), lambda _: 7)]
         clerk.perform(requests)
-        with pytest.raises(InvalidInput):
+        with pytest.raises((InvalidInput, UnknownPull)):
             requests[0].answer()
         assert requests[1].answer() == 7
         ads.tell(pull, 0.5)
@@ -288,7 +288,7 @@ def test_nor_must_a_clock(url: str) -> None:
         assert THERE[0].ask() is not None
 
 
-def test_a_clock_that_fails_has_changed_nothing_and_the_error_says_so(url: str) -> None:
+def test_the_error_of_a_clock_that_fails_is_raised_as_it_is(url: str) -> None:
     has_stopped = threading.Event()
 
     def clock() -> datetime:
@@ -299,10 +299,10 @@ def test_a_clock_that_fails_has_changed_nothing_and_the_error_says_so(url: str) 
     with bb.open_store(url, clock=clock) as store:
         ads = new_campaign(store)
         has_stopped.set()
-        with pytest.raises(StoreUnavailable, match=r"no battery.*Nothing was changed; try again") as caught:
+        with pytest.raises(OSError, match="no battery"):
             ads.ask()
-        assert type(caught.value) is StoreUnavailable
         has_stopped.clear()
+        assert ads.verify().entries == 0
         assert ads.ask() is not None
 
 

@@ -19,7 +19,6 @@ from budgetbandits.campaigns.ledger import Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.times import duration, moment, timestamp
 from budgetbandits.errors import (
-    BudgetBanditsError,
     CampaignClosed,
     InvalidAmount,
     InvalidInput,
@@ -27,7 +26,6 @@ from budgetbandits.errors import (
     InvalidState,
     JournalDamaged,
     KeyReused,
-    KnapsackTooHard,
     PolicyError,
     PullAlreadySettled,
     PullError,
@@ -281,27 +279,6 @@ class TestDecisions:
         ledger.tell(second, 0.25)
         ledger.tell(first, 0.75)
         assert state(replay(ledger.settings, ledger.unsaved)) == state(ledger)
-
-    def test_what_a_failing_policy_chose_before_stands(self) -> None:
-        ledger = new_ledger(policy=Fixed(2), budget="2.50")
-        assert len(ledger.ask(5, key="k")) == 2
-        with pytest.raises(PolicyError):
-            ledger.ask()
-
-    @pytest.mark.parametrize("error", [KnapsackTooHard, InvalidInput, ZeroDivisionError])
-    def test_whatever_it_raises(self, error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-        def choose(*_: object) -> int:
-            if ledger.player.books.pulls == 2:
-                raise error("enough")
-            return 0
-
-        monkeypatch.setattr(Fixed, "choose", choose)
-        ledger = new_ledger(policy=Fixed(0))
-        assert [pull.id for pull in ledger.ask(5, key="k")] == [1, 2]
-        assert len(ledger.unsaved) == 2
-        with pytest.raises(BudgetBanditsError, match="enough"):
-            ledger.ask(5)
-        assert len(ledger.unsaved) == 2
 
 
 class TestRepeatedTells:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from time import monotonic
-from typing import Final, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from budgetbandits.campaigns.backend import Backend, CampaignRecord, Totals, Transaction, check_process, entries_after
 from budgetbandits.campaigns.group import Group
 from budgetbandits.campaigns.journal import Journal, Kind
-from budgetbandits.campaigns.ledger import Ledger, TornLedger, replay
+from budgetbandits.campaigns.ledger import Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.snapshots import SnapshotDamaged, is_bound
 from budgetbandits.campaigns.times import Clock, SteadyCheck, in_words, moment, timestamp
@@ -21,7 +21,6 @@ from budgetbandits.core.resources import Account
 from budgetbandits.errors import (
     BudgetBanditsError,
     HistoryLost,
-    InvalidInput,
     JournalDamaged,
     OutcomeUnknown,
     PolicyError,
@@ -163,10 +162,13 @@ class Clerk:
 
     def perform(self, requests: Sequence["Request[object]"]) -> None:
         """Perform requests in order, if possible in one transaction; each has its answer, or its error, after that."""
-        waiting = requests
+        waiting = list(requests)
         try:
             while waiting:
-                waiting = waiting[self._alone(partial(self._transact_with_or_without_snapshots, waiting)) :]
+                try:
+                    del waiting[: self._alone(partial(self._transact_with_or_without_snapshots, waiting))]
+                except _SpoiledError as error:  # nothing was written: the others are decided anew, without it
+                    waiting.remove(error.request)
         except BaseException as error:  # of any kind: every caller that waits must get an answer
             for request in waiting:
                 request.fail(error)
@@ -212,9 +214,12 @@ class Clerk:
         except BaseException as error:
             if has_begun:  # else the ledger is as it was: a long journal need not be read again
                 self._ledger = None  # it is ahead of the journal now, or may be
-            if is_decided or isinstance(error, BudgetBanditsError):
-                raise
-            raise StoreUnavailable(f"the request failed ({error!r}). Nothing was changed; try again") from error
+            if is_decided and not isinstance(error, BudgetBanditsError):
+                raise OutcomeUnknown(
+                    f"the transaction was broken off ({error!r}): whether it was done is not known. "
+                    "Repeat it: with the same key, or the same pull, that is safe"
+                ) from error
+            raise
 
     def _tell_listeners(self, commit: "Commit") -> None:
         """Tell of a commit; what a listener fails at changes no answer, since all is durable by now."""
@@ -382,13 +387,21 @@ def _shown(account: Account) -> str:
     return f"{account.spent - account.overrun}+{account.reserved}{overrun}"
 
 
+class _SpoiledError(Exception):
+    """A decision failed when it had changed the ledger, or may have: the ledger and the transaction are discarded."""
+
+    def __init__(self, request: "Request[Any]") -> None:
+        super().__init__()
+        self.request = request
+
+
 class Request(Generic[Answer]):
     """A decision to be made, and what came of it.
 
     Parameters
     ----------
     decision
-        Decides on the ledger; it raises an error of this package only if it has changed nothing.
+        Decides on the ledger.
     actor
         Who wants it; None if nobody says.
     key
@@ -403,33 +416,35 @@ class Request(Generic[Answer]):
         self._error: BaseException | None = None
 
     def decide(self, ledger: Ledger) -> None:
-        """Make the decision; if it is refused, only this request fails."""
+        """Make the decision; if it fails, only this request does, and the error is raised as it is."""
         self._error, ledger.actor = None, self._actor
+        unsaved = len(ledger.unsaved)
         try:
             self._answer = self._decision(ledger)
         except HistoryLost as error:  # of a pull that this request names: the journal is as it should be
             self._error = error
-        except (JournalDamaged, StoreUnavailable, TornLedger):  # what was looked up may be half there
+        except (SnapshotDamaged, StoreUnavailable):  # no affair of this request
             raise
-        except BudgetBanditsError as error:
+        except Exception as error:
             self._error = error
-        except Exception as error:  # an argument like no other, such as a number too long to be shown
-            self._error = InvalidInput(f"the request cannot be understood ({error!r}). Nothing was changed")
-            self._error.__cause__ = error
+            is_refused = isinstance(error, BudgetBanditsError) and not isinstance(error, (JournalDamaged, PolicyError))
+            if not is_refused or len(ledger.unsaved) > unsaved:
+                raise _SpoiledError(self) from error
         finally:
             ledger.actor = None
 
     def fail(self, error: BaseException) -> None:
         """Take note that the whole transaction failed."""
-        # A copy for each thread: a traceback belongs to one.
-        if isinstance(error, BudgetBanditsError):
+        if isinstance(error, BudgetBanditsError):  # a copy for each thread: a traceback belongs to one
             self._error = type(error)(*error.args)
-        else:
-            self._error = OutcomeUnknown(
-                f"the transaction was broken off ({error!r}): whether it was done is not known. "
-                "Repeat it: with the same key, or the same pull, that is safe"
+            self._error.__cause__ = error
+        elif isinstance(error, Exception):
+            self._error = error
+        else:  # it ends a program, or its main thread, and not the threads that wait
+            self._error = StoreUnavailable(
+                f"the transaction was broken off ({error!r}). Nothing was changed; try again"
             )
-        self._error.__cause__ = error
+            self._error.__cause__ = error
 
     def answer(self) -> Answer:
         """Return the answer, or raise."""

@@ -27,7 +27,6 @@ from budgetbandits.core.checks import ArmName, CostOrCosts, check_text, is_whole
 from budgetbandits.core.pulls import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import (
-    BudgetBanditsError,
     CampaignClosed,
     CampaignPaused,
     HistoryLost,
@@ -39,15 +38,11 @@ from budgetbandits.errors import (
     UnknownPull,
 )
 
-__all__ = ["Answered", "Ledger", "TornLedger", "replay"]
+__all__ = ["Answered", "Ledger", "replay"]
 
 _LONGEST_REASON: Final = 1000
 SNAPSHOT_EVERY: Final = 4_000  # entries: to read so many takes less than a tenth of a second
 _SNAPSHOT_BYTES: Final = 100  # for each entry at most
-
-
-class TornLedger(Exception):
-    """A decision failed unexpectedly while its entry was folded in: the ledger must be discarded."""
 
 
 class Answered(NamedTuple):
@@ -148,26 +143,20 @@ class Ledger(Fold):
         if self.is_paused:
             raise CampaignPaused("the campaign is paused: resume it, or wait; pulls that are outstanding can be told")
         pulls: list[Reservation] = []
-        try:
-            while (part := begun + len(pulls)) < wanted and (not pulls or self.has_time()):
-                if (chosen := self._next_arm(arm, wanted - part)) is None:
-                    break
-                self._write(
-                    Kind.ASKED if arm is None else Kind.DIRECTED,
-                    pull=self._books.asked + 1,
-                    arm=chosen,
-                    **written(self._books.prices(chosen)),
-                    until=self._lease_end(self._now),
-                    key=key,
-                    part=part,
-                    wanted=wanted,
-                )
-                pulls.append(self._books.outstanding[self._books.asked])
-        except JournalDamaged:
-            raise
-        except BudgetBanditsError:  # what the policy chose before it failed stands, and is the answer
-            if not pulls:
-                raise
+        while (part := begun + len(pulls)) < wanted and (not pulls or self.has_time()):
+            if (chosen := self._next_arm(arm, wanted - part)) is None:
+                break
+            self._write(
+                Kind.ASKED if arm is None else Kind.DIRECTED,
+                pull=self._books.asked + 1,
+                arm=chosen,
+                **written(self._books.prices(chosen)),
+                until=self._lease_end(self._now),
+                key=key,
+                part=part,
+                wanted=wanted,
+            )
+            pulls.append(self._books.outstanding[self._books.asked])
         return pulls
 
     def may_pay_later(self) -> bool:
@@ -393,12 +382,7 @@ class Ledger(Fold):
 
     def _write(self, kind: Kind, **contents: Any) -> None:
         entry = Entry(self.entries + 1, self._now, kind, **contents, actor=self.actor)
-        try:
-            self._fold(entry)
-        except BudgetBanditsError:  # refused: nothing has changed
-            raise
-        except Exception as error:
-            raise TornLedger(repr(error)) from error
+        self._fold(entry)
         self.unsaved.append(entry)
 
     def _check_repeated(self, number: int, told: Told, reward: float, cost: Amounts | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from budgetbandits.core.checks import shown
 from budgetbandits.errors import InvalidInput
 
 __all__ = [
@@ -135,7 +136,7 @@ def duration(value: Duration, what: str) -> int:
     length = _as_timedelta(value)
     if length is None or not timedelta(microseconds=1) <= length <= _LONGEST:
         raise InvalidInput(
-            f"{what} is {value!r}: give text such as '10 minutes', or a number of seconds, "
+            f"{what} is {shown(value)}: give text such as '10 minutes', or a number of seconds, "
             "longer than nothing and shorter than a hundred years"
         )
     return length // timedelta(microseconds=1)

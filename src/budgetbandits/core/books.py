@@ -526,7 +526,7 @@ class Books:
             by = "a learner" if pull.campaign is None else f"the campaign {pull.campaign!r}"
             here = "a learner" if self.owner is None else f"{self.owner!r}"
             return UnknownPull(f"{pull!r} was handed out by {by}, and this is {here}: tell it there")
-        return UnknownPull(f"{pull!r} is no pull that was handed out here: give what an ask returned, or its id")
+        return UnknownPull(f"{shown(pull)} is no pull that was handed out here: give what an ask returned, or its id")
 
     def _how_settled(self, number: int) -> str:
         if number in self.expired:

@@ -39,7 +39,7 @@ from budgetbandits.core.checks import (
 from budgetbandits.core.pulls import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import BudgetBanditsError, InvalidInput, RoundedCostWarning, TightBudgetWarning
+from budgetbandits.errors import InvalidInput, RoundedCostWarning, TightBudgetWarning
 from budgetbandits.live.interrupts import Uninterrupted
 from budgetbandits.live.player import SEED_BITS, Player
 from budgetbandits.live.saving import from_json, to_json
@@ -282,12 +282,10 @@ class Learner:
         try:
             while len(found) < wanted and (reservation := self._player.ask(number)) is not None:
                 found.append(reservation)
-        except BaseException as error:
+        except BaseException:
             # Ctrl-C may have waited until one more was reserved.
             found[:] = [one for id_, one in books.outstanding.items() if id_ > asked]
-            # What the policy chose before it failed stands, and is the answer.
-            if not found or not isinstance(error, BudgetBanditsError):
-                raise
+            raise
         if key is not None:
             for one in found:
                 books.note_answer(key, wanted, one)

@@ -8,6 +8,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Flags, Floats
 from budgetbandits.core.books import Books
+from budgetbandits.core.checks import shown
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.pulls import Reservation
 from budgetbandits.errors import InvalidReward, PolicyError
@@ -222,7 +223,7 @@ class Learning:
     def told_reward(self, reward: float, arm: int) -> float:
         """Return a reward that is told now, or raise; a journal of before may have told one for a declined request."""
         if arm == self._books.skip_arm and plain_reward(reward) != 0:
-            raise InvalidReward(f"reward of a declined request is {reward!r}: it earns nothing; tell 0")
+            raise InvalidReward(f"reward of a declined request is {shown(reward)}: it earns nothing; tell 0")
         return self.checked_reward(reward, arm)
 
     def checked_reward(self, reward: float, arm: int) -> float:
@@ -231,7 +232,7 @@ class Learning:
         is_nothing = amount == 0 and arm == self._books.skip_arm  # what a declined request is worth
         if not self.reward_low <= amount <= self._reward_high and not is_nothing:
             raise InvalidReward(
-                f"reward of arm {self._books.name(arm)!r} is {reward!r}: it must be a number in the reward range "
+                f"reward of arm {self._books.name(arm)!r} is {shown(reward)}: it must be a number in the reward range "
                 f"({self.reward_low:g}, {self._reward_high:g}) that was declared"
             )
         return amount + 0.0  # without the sign of a zero, which SQLite does not keep: it would verify as another
