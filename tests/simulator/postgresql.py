@@ -60,7 +60,7 @@ class PostgresqlHouse(House):
         execute, executemany, commit = dialect.do_execute, dialect.do_executemany, dialect.do_commit
         dialect.do_execute = self._watched(client, execute, lambda cursor, *_: cursor.connection)
         dialect.do_executemany = self._watched(client, executemany, lambda cursor, *_: cursor.connection)
-        dialect.do_commit = self._watched(client, commit, lambda connection: connection, "commit")
+        dialect.do_commit = self._watched(client, commit, lambda connection: connection.driver_connection, "commit")
         return store
 
     def _watched(
