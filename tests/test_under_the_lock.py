@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import text
 
 import budgetbandits as bb
+from budgetbandits.campaigns import times
 from budgetbandits.campaigns.backend import Transaction
 from budgetbandits.campaigns.clerk import Request
 from budgetbandits.campaigns.journal import Entry
@@ -25,7 +26,8 @@ from budgetbandits.cli import main
 from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidReward, StoreUnavailable, UnknownPull
 from budgetbandits.testing import HandClock, PostgresqlServer, new_campaign
 
-HOUR = 3_600_000_000
+SECOND = 1_000_000
+HOUR = 3600 * SECOND
 
 
 @pytest.fixture
@@ -320,28 +322,116 @@ def test_a_worker_that_hangs_in_a_transaction_is_cut_off_by_the_server(
 # Clocks
 
 
-def test_a_clock_that_jumps_ahead_ends_no_leases(store: bb.Store, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ads = new_campaign(store)
-    assert isinstance(store.backend, SqlBackend)
-    pulls, read = ads.ask(n=2), type(store.backend).time_of
-    monkeypatch.setattr(type(store.backend), "time_of", lambda *args: read(*args) + 24 * HOUR)
-    for act in (ads.ask, lambda: ads.tell(pulls[0], 0.5), lambda: ads.renew(pulls[0])):
-        with pytest.raises(StoreUnavailable, match=r"it jumped ahead by .* while this program ran\. Nothing was"):
-            act()
-    assert len(ads.pending) == 2
-    monkeypatch.undo()
-    ads.tell(pulls[0], 0.5)
-    assert len(ads.pending) == 1
-    assert ads.money.spent == pulls[0].cost
+class Clocks:
+    """The clock of a database and a steady one, both set by hand."""
 
-    monkeypatch.setattr(type(store.backend), "time_of", lambda *args: read(*args) - 24 * HOUR)  # it was set back,
+    def __init__(self, store: bb.Store, patch: pytest.MonkeyPatch) -> None:
+        self.now = 1_800_000_000 * SECOND
+        self.steady = 5 * SECOND
+        patch.setattr(type(store.backend), "time_of", lambda *_: self.now)
+        patch.setattr("budgetbandits.campaigns.times.steady_clock", lambda: self.steady)
+
+    def pass_by(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += round(seconds * SECOND)
+        self.steady += round(seconds * SECOND)
+
+
+@pytest.fixture
+def clocks(store: bb.Store, monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    return Clocks(store, monkeypatch)
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if (record.name, record.levelname) == ("budgetbandits.campaigns", "WARNING")
+    ]
+
+
+@pytest.mark.parametrize("jump", [24 * HOUR, 4 * 60 * SECOND, -4 * 60 * SECOND, -24 * HOUR])
+def test_when_a_clock_jumps_requests_go_on_and_leases_end_by_the_time_that_has_elapsed(
+    store: bb.Store, clocks: Clocks, jump: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    ads = new_campaign(store)
+    told, _ = ads.ask(n=2)  # with a lease of a minute
+    clocks.pass_by(20)
+    clocks.now += jump
+    assert ads.ask() is not None
+    ads.tell(told, 0.5)
+    clocks.pass_by(39)
+    ads.end_leases()
+    assert [pull.id for pull in ads.pending] == [2, 3]
+    assert warnings_of(caplog) == [
+        f"the clock jumped by {jump // SECOND:+} seconds while this program ran: leases of the campaign 'ads' end by "
+        "the time that has elapsed; open the store again to go by the clock"
+    ]
+    clocks.pass_by(2)
+    ads.end_leases()
+    assert [pull.id for pull in ads.pending] == [3]
+    clocks.pass_by(20)
+    ads.end_leases()
+    assert len(ads.pending) == 0
+    assert len(warnings_of(caplog)) == 1
+    ads.verify()
+
+
+def test_a_clock_that_jumps_again_and_again_ends_no_lease_early(store: bb.Store, clocks: Clocks) -> None:
+    ads = new_campaign(store)
     ads.ask()
-    monkeypatch.undo()
-    ads.ask()  # and forth again
-    monkeypatch.setattr(type(store.backend), "time_of", lambda *args: read(*args) + HOUR)
-    with bb.open_store(url) as again:  # a program that begins then has to believe it
+    for _ in range(58):
+        clocks.pass_by(1)
+        clocks.now += 50 * SECOND
+        ads.end_leases()
+        assert len(ads.pending) == 1
+    clocks.pass_by(2)
+    ads.end_leases()
+    assert len(ads.pending) == 0
+
+
+def test_the_time_follows_the_clock_slowly(store: bb.Store, clocks: Clocks) -> None:
+    ads = new_campaign(store)
+    ads.ask()
+    clocks.now += 36 * SECOND
+    ads.ask()
+    clocks.pass_by(3600)
+    ads.ask()
+    first, second, *_, third = [row.time for row in ads.history()]
+    assert (second - first).total_seconds() == 0
+    assert (third - first).total_seconds() == 3636
+
+
+def test_a_machine_that_slept_is_no_jump(store: bb.Store, clocks: Clocks, caplog: pytest.LogCaptureFixture) -> None:
+    ads = new_campaign(store)
+    ads.ask()
+    clocks.pass_by(8 * 3600)
+    assert ads.ask() is not None
+    assert [pull.id for pull in ads.pending] == [2]
+    assert warnings_of(caplog) == []
+
+
+@pytest.mark.parametrize(("missing", "used"), [((), "CLOCK_BOOTTIME"), (("CLOCK_BOOTTIME",), "CLOCK_MONOTONIC")])
+def test_the_steady_clock_counts_the_time_of_sleep(
+    missing: Sequence[str], used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On macOS, without CLOCK_BOOTTIME, CLOCK_MONOTONIC counts it, and time.monotonic() does not."""
+    monkeypatch.setattr(time, "CLOCK_BOOTTIME", 7, raising=False)
+    monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: clock * 1000)
+    wanted = getattr(time, used)
+    for name in missing:
+        monkeypatch.delattr(time, name)
+    assert times.steady_clock() == wanted
+
+
+def test_a_program_that_begins_believes_the_clock(store: bb.Store, url: str, clocks: Clocks) -> None:
+    ads = new_campaign(store)
+    ads.ask()
+    clocks.now += HOUR
+    ads.ask()
+    with bb.open_store(url) as again:
         again.open("ads").ask()
-        assert len(again.open("ads").pending) == 1
+        assert [pull.id for pull in again.open("ads").pending] == [3]
 
 
 def test_a_clock_of_the_users_own_may_jump(tmp_path: Path) -> None:

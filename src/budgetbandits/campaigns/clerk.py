@@ -16,7 +16,7 @@ from budgetbandits.campaigns.journal import Journal, Kind
 from budgetbandits.campaigns.ledger import Ledger, replay
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.snapshots import SnapshotDamaged, is_bound
-from budgetbandits.campaigns.times import Clock, SteadyCheck, in_words, moment, timestamp
+from budgetbandits.campaigns.times import Clock, SteadyTime, timestamp
 from budgetbandits.core.resources import Account
 from budgetbandits.errors import (
     BudgetBanditsError,
@@ -33,6 +33,7 @@ Answer = TypeVar("Answer")
 
 _LOG: Final = logging.getLogger("budgetbandits.campaigns")
 _LONGEST: Final = 0.25  # seconds after which a transaction takes no more on: other processes wait for it
+_JUMP: Final = 60_000_000  # microseconds
 _NEAR: Final = 1_000  # entries of others that are read in a transaction: that takes about 0.05 s
 
 
@@ -69,7 +70,8 @@ class Clerk:
         self.record = record
         self._seen = Mark(0, record.origin)
         self._clock = clock
-        self._steady = SteadyCheck()
+        self._steady = SteadyTime()
+        self._has_jumped = False  # the clock, and that was logged
         self._ledger: Ledger | None = None
         self._is_far_behind = False  # others have written more than can be read while they wait
         self._has_snapshots = True  # until one of them turns out to be damaged
@@ -158,7 +160,7 @@ class Clerk:
 
     def time(self) -> int:
         """Return the time, in microseconds since 1970."""
-        return self._backend.time() if self._clock is None else timestamp(self._clock())
+        return self._time_by(self._backend)
 
     def perform(self, requests: Sequence["Request[object]"]) -> None:
         """Perform requests in order, if possible in one transaction; each has its answer, or its error, after that."""
@@ -198,8 +200,7 @@ class Clerk:
                 ledger = self._caught_up(transaction, transaction.totals)
                 ledger.has_time = lambda: monotonic() < deadline
                 self._look_up_keys(requests, ledger, transaction)
-                now = self._believed(transaction.time()) if self._clock is None else timestamp(self._clock())
-                decided = self._decide(requests, ledger) if ledger.advance(now) else 0
+                decided = self._decide(requests, ledger) if ledger.advance(self._time_by(transaction)) else 0
                 snapshot = ledger.take_snapshot() if ledger.unsaved and ledger.is_snapshot_due() else None
                 if ledger.unsaved:
                     transaction.append(ledger.unsaved, totals_of(ledger), snapshot)
@@ -242,15 +243,20 @@ class Clerk:
                 return decided
         return len(requests)
 
-    def _believed(self, time: int) -> int:
-        """Return a time that can be; raise if the clock jumped ahead, since leases must not end by that."""
-        if (jump := self._steady.jump(time)) is None:
-            return time
-        raise StoreUnavailable(
-            f"the clock says {moment(time):%Y-%m-%d %H:%M:%S} UTC: it jumped ahead by {in_words(jump)} while this "
-            "program ran. Nothing was changed, and no lease has ended; set the clock, or open the store again if it is "
-            "right"
-        )
+    def _time_by(self, database: Backend | Transaction) -> int:
+        """Return the time by the user's clock or, without its jumps, by that of the database."""
+        if self._clock is not None:
+            return timestamp(self._clock())
+        time, has_jumped = self._steady.time(database.time()), self._has_jumped
+        self._has_jumped = abs(self._steady.jump) > _JUMP
+        if self._has_jumped and not has_jumped:
+            _LOG.warning(
+                "the clock jumped by %+.0f seconds while this program ran: leases of the campaign %r end by the time "
+                "that has elapsed; open the store again to go by the clock",
+                self._steady.jump / 1_000_000,
+                self.record.name,
+            )
+        return time
 
     def _caught_up(self, journal: Journal, totals: Totals) -> Ledger:
         """Return the ledger as the journal stands with these totals; raise if they do not agree with each other.

@@ -1,7 +1,6 @@
 """Moments and durations as whole microseconds, which databases, sums and comparisons keep exactly."""
 
 import re
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,7 @@ from budgetbandits.errors import InvalidInput
 __all__ = [
     "Clock",
     "Duration",
-    "SteadyCheck",
+    "SteadyTime",
     "duration",
     "in_words",
     "instant",
@@ -33,8 +32,7 @@ Duration = str | float | timedelta
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _TEXT: Final = re.compile(rf"\s*(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})s?\s*")
-_BELIEVED: Final = 300_000_000  # microseconds by which a clock may be ahead of what is usual
-_DRIFT: Final = 100  # at most one part in so many of the time that passes is drift
+_FOLLOWING: Final = 0.01  # of the time that elapses
 _LONGEST: Final = timedelta(days=36525)
 _LAST: Final = (datetime(9000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
@@ -45,41 +43,48 @@ def system_clock() -> datetime:
 
 
 def steady_clock() -> int:
-    """Return microseconds that nobody sets; those in which the machine sleeps count where it can tell."""
-    if sys.platform == "linux":
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
-    return time.monotonic_ns() // 1000
+    """Return microseconds that nobody sets, those in which the machine sleeps included."""
+    # On Windows monotonic() counts them, too; on macOS it stops in sleep, and CLOCK_MONOTONIC does not.
+    clock = getattr(time, "CLOCK_BOOTTIME", None) or getattr(time, "CLOCK_MONOTONIC", None)
+    return (time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)) // 1000
 
 
-class SteadyCheck:
-    """Notices if a clock jumps ahead: beyond what it said before and a steady clock says has passed since.
+class SteadyTime:
+    """The time by a clock that may jump, without its jumps.
 
-    A clock that is set back, and forth again, is believed. Clocks drift, so what is usual follows them slowly: several
-    small jumps are as little believed as a large one.
+    It advances with the steady clock, and follows the other one by at most 1% of what has elapsed. So no lease ends
+    early, however a clock is set, and drift is corrected.
+
+    Attributes
+    ----------
+    jump
+        By how many microseconds the clock is ahead of the time that was returned last; less than 0 if it is behind.
 
     Examples
     --------
-    >>> check = SteadyCheck()
-    >>> now = timestamp(system_clock())
-    >>> check.jump(now), check.jump(now + 290_000_000)
-    (None, None)
-    >>> check.jump(now + 580_000_000) > timedelta(minutes=9)
+    >>> clock, steady = timestamp(system_clock()), SteadyTime()
+    >>> steady.time(clock) == clock
     True
+    >>> steady.time(clock + 3_600_000_000) < clock + 60_000_000, round(steady.jump, -9)
+    (True, 4000000000)
     """
 
     def __init__(self) -> None:
-        self._usual: float | None = None  # by how much the clock is ahead of the steady one
-        self._at = 0  # when that was looked at, by the steady clock
+        self.jump = 0
+        self._last: tuple[int, float] | None = None  # the steady clock, and by how much the time is ahead of it
 
-    def jump(self, when: int) -> timedelta | None:
-        """Return by how much a clock is ahead that says so many microseconds since 1970; None if it may be right."""
-        steady = steady_clock()
-        ahead = when - steady
-        usual = float(ahead)
-        if self._usual is not None:
-            usual = min(max(usual, self._usual), self._usual + (steady - self._at) / _DRIFT)
-        self._usual, self._at = usual, steady
-        return None if ahead <= usual + _BELIEVED else timedelta(seconds=(ahead - usual) // 1_000_000)
+    def time(self, clock: int) -> int:
+        """Return the time, in microseconds since 1970, while the clock says so many."""
+        now = steady_clock()
+        ahead = float(clock - now)
+        if self._last is not None:
+            then, before = self._last
+            most = (now - then) * _FOLLOWING
+            ahead = min(max(ahead, before - most), before + most)
+        self._last = now, ahead
+        time = now + round(ahead)
+        self.jump = clock - time
+        return time
 
 
 def timestamp(when: datetime) -> int:
