@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import threading
 import time
 from collections import deque
@@ -9,11 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Generic, TypeVar
 
 from budgetbandits.campaigns.undisturbed import could_start, undisturbed
+from budgetbandits.errors import OutcomeUnknown, StoreUnavailable
 
 __all__ = ["Group"]
 
 Request = TypeVar("Request")
 
+_LOG: Final = logging.getLogger("budgetbandits.campaigns")
 _LONGEST_WAIT: Final = 0.005  # seconds for more requests to come
 _IDLE: Final = 10.0  # seconds without requests after which the thread ends
 
@@ -23,7 +26,8 @@ class Group(Generic[Request]):
 
     A thread of the group's own performs them. Ctrl-C is raised in the main thread of a program and nowhere else, so it
     can end a wait, but never leave the others without someone who performs. The thread begins with the first request
-    and ends when there have been none for a while.
+    and ends when there have been none for a while. If the thread itself fails, all requests that wait get an error,
+    and the next one starts another thread.
 
     After some were performed, it waits for as many to come again, beside those that came meanwhile, but no longer than
     half of what that took: threads whose requests were performed a moment ago are about to come back, and sharing their
@@ -96,7 +100,7 @@ class Group(Generic[Request]):
             if self._thread is None:
                 thread = threading.Thread(target=self._work, name="budgetbandits-commits", daemon=True)
                 if not undisturbed(could_start)(thread.start):  # the start of a thread must not be broken off, either
-                    self._perform_together(self._taken())  # there is no thread for it but this one
+                    self._perform_here()  # there is no thread for it but this one
                     return
                 self._thread = thread  # not before: Ctrl-C in between must not leave one here that never started
 
@@ -104,14 +108,48 @@ class Group(Generic[Request]):
         with self._mutex:
             if self._thread is not threading.current_thread():
                 return  # Ctrl-C came before it was the group's thread
-        while self._has_requests():
-            places = self._taken()
-            begin = time.perf_counter()
-            expected = self._perform_together(places)
-            self._gather(expected, min((time.perf_counter() - begin) / 2, _LONGEST_WAIT))
+        places: list[_Place[Request]] = []
+        try:
+            while self._has_requests():
+                self._take(places)
+                begin = time.perf_counter()
+                expected = self._perform_together(places)
+                places.clear()
+                self._gather(expected, min((time.perf_counter() - begin) / 2, _LONGEST_WAIT))
+        except BaseException as error:
+            with self._mutex:
+                self._thread = None  # a request from here on starts another one
+            self._fail(places, error)
 
-    def _taken(self) -> list["_Place[Request]"]:
-        return [self._line.popleft() for _ in range(len(self._line))]
+    def _perform_here(self) -> None:
+        places: list[_Place[Request]] = []
+        try:
+            self._take(places)
+            self._perform_together(places)
+        except BaseException as error:
+            self._fail(places, error)
+
+    def _take(self, places: list["_Place[Request]"]) -> None:
+        """Take all that wait out of the queue."""
+        with contextlib.suppress(IndexError):  # there are no more
+            while True:
+                places.append(self._line.popleft())
+
+    def _fail(self, begun: list["_Place[Request]"], error: BaseException) -> None:
+        """Let all requests fail that were begun or wait, since the thread has failed that performs them."""
+        _LOG.error("the thread that commits has failed", exc_info=error)
+        waiting: list[_Place[Request]] = []
+        self._take(waiting)
+        for place in begun:
+            place.error = OutcomeUnknown(
+                f"the thread that commits has failed ({error!r}): whether the request was performed is not known. "
+                "Repeat it: with the same key, or the same pull, that is safe"
+            )
+        for place in waiting:
+            place.error = StoreUnavailable(
+                f"the thread that commits has failed ({error!r}). Nothing was changed; try again"
+            )
+        _let_go_on([*begun, *waiting])
 
     def _has_requests(self) -> bool:
         """Wait until somebody waits; return False if the thread is to end."""
@@ -151,7 +189,8 @@ def _let_go_on(places: Iterable["_Place[Request]"]) -> None:
     tasks: dict[asyncio.AbstractEventLoop, list[Callable[[], object]]] = {}
     for place in places:
         if place.loop is None:
-            place.finish()
+            with contextlib.suppress(RuntimeError):  # it goes on already
+                place.finish()
         else:
             tasks.setdefault(place.loop, []).append(place.finish)
     for loop, finishes in tasks.items():

@@ -14,7 +14,9 @@ import pytest
 
 from budgetbandits.campaigns.base_campaign import BaseCampaign
 from budgetbandits.campaigns.base_store import BaseStore
+from budgetbandits.campaigns.group import Group
 from budgetbandits.core.checks import SKIP
+from budgetbandits.core.pulls import Pull
 from budgetbandits.core.resources import Money
 from budgetbandits.errors import (
     CampaignClosed,
@@ -27,6 +29,7 @@ from budgetbandits.errors import (
     KeyReused,
     NoSuchCampaign,
     PullAlreadySettled,
+    StoreUnavailable,
     TightBudgetWarning,
     UnknownPull,
 )
@@ -999,6 +1002,45 @@ class CampaignContract(ABC):
         assert amounts(ads) == ("60", "0", "0")
         assert ads.reward_total == sum(told)
         ads.verify()
+
+    @pytest.mark.parametrize("step", ["_has_requests", "_take", "_perform_together", "_gather"])
+    def test_requests_go_on_after_the_thread_that_commits_has_failed(
+        self, ads: BaseCampaign, step: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Those that wait fail, and can be repeated; none waits for ever."""
+        faults = [MemoryError("planted")]
+        work: Any = getattr(Group, step)
+
+        def failing(*given: Any) -> Any:
+            if faults:
+                raise faults.pop()
+            return work(*given)
+
+        pulls: dict[str, Pull | None] = {}
+        refusals: list[str] = []
+
+        def ask(key: str) -> None:
+            while key not in pulls and len(refusals) < 10:
+                try:
+                    pulls[key] = ads.ask(key=key)
+                except StoreUnavailable as error:
+                    refusals.append(str(error))
+
+        def ask_together(*keys: str) -> None:
+            threads = [threading.Thread(target=ask, args=(key,), daemon=True) for key in keys]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(20)
+            assert not any(thread.is_alive() for thread in threads)
+
+        ask_together("first")
+        monkeypatch.setattr(Group, step, failing)
+        ask_together(*map(str, range(4)))
+        ask_together("last")
+        assert all("the thread that commits has failed (MemoryError('planted'))" in said for said in refusals)
+        assert (faults, sorted(pull.id for pull in pulls.values() if pull)) == ([], [1, 2, 3, 4, 5, 6])
+        assert ads.verify().entries == 6
 
     def test_campaigns_of_one_store_do_not_mind_each_other(self, store: AnyStore) -> None:
         campaigns = [new_campaign(store, str(number), seed=number) for number in range(3)]
