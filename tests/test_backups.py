@@ -1,5 +1,7 @@
 """A backup is consistent while the store is in use, and whoever was connected notices that one was restored."""
 
+import contextlib
+import os
 import pickle
 import shutil
 import threading
@@ -47,6 +49,24 @@ def test_a_backup_of_a_store_in_use_verifies_and_goes_on(url: str, tmp_path: Pat
                 assert saved.ask() is not None
             assert ads.verify(head).entries > 0
     assert list(tmp_path.glob("*.part")) == []
+
+
+def test_the_name_of_a_backup_is_durable_when_it_returns(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[Path, bool]] = []
+    sync, copy = os.fsync, tmp_path / "copy" / "copy.db"
+    copy.parent.mkdir()
+
+    def noted(file: int) -> None:
+        sync(file)
+        synced.append((Path(f"/proc/self/fd/{file}").readlink().parent, copy.exists()))
+
+    with bb.open_store(url) as store:
+        new_campaign(store)
+        monkeypatch.setattr(os, "fsync", noted)
+        store.backup(copy)
+    assert synced == [(copy.parent, False), (tmp_path, True)]  # the file, and after it got its name the folder
 
 
 def test_a_restored_backup_is_noticed_by_everyone_who_is_connected(url: str, tmp_path: Path, journal: str) -> None:
@@ -133,6 +153,23 @@ def test_so_is_a_shorter_one_whose_end_the_log_still_has(url: str, tmp_path: Pat
         for _ in range(2):
             with pytest.raises((HistoryLost, StoreUnavailable), match="an older copy was"):
                 ads.ask()
+
+
+def test_a_vacuum_by_another_program_is_none_and_all_go_on(url: str, tmp_path: Path) -> None:
+    with bb.open_store(url) as store, bb.open_store(url) as other:
+        ads, again = new_campaign(store, budget=1000), other.open("ads")
+        backend: Any = store.backend
+        with contextlib.closing(backend._driver.connect(tmp_path / "a.db", isolation_level=None)) as stranger:
+            sizes = []
+            for change in ("CREATE TABLE large AS SELECT zeroblob(1000000)", "DROP TABLE large", "VACUUM"):
+                stranger.execute(change)
+                stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+                work(ads, 3)
+                work(again, 3)
+                sizes.append((tmp_path / "a.db").stat().st_size)
+        assert sizes[0] == sizes[1] > 10 * sizes[2]
+        assert ads.pulls == 18
+        assert ads.verify() == again.verify()
 
 
 def work(ads: bb.Campaign, pulls: int) -> None:

@@ -1,7 +1,9 @@
 """Files that are there when they are complete."""
 
+import errno
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +33,22 @@ def appearing(path: Path, *, force: bool) -> Iterator[Path]:
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error}") from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name durable."""
+    if sys.platform == "win32":  # a folder cannot be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that syncs no folders, as some in a network
+            raise
+    finally:
+        os.close(descriptor)

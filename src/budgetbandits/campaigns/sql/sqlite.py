@@ -5,6 +5,7 @@ import functools
 import os
 import random
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,15 +13,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy import URL, Connection, create_engine, event, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from budgetbandits.campaigns.backend import PAGE, CampaignRecord
+from budgetbandits.campaigns.chain import linked
 from budgetbandits.campaigns.files import appearing
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.campaigns.sql.library import has_log, is_safe_with_log, newest_driver, turn_log_off
 from budgetbandits.campaigns.sql.line import Line
 from budgetbandits.campaigns.sql.names import check_locks, hold_name, release_name
-from budgetbandits.campaigns.sql.schema import migrate
+from budgetbandits.campaigns.sql.schema import RECORD, entry_of, migrate, record_of
 from budgetbandits.campaigns.times import system_clock, timestamp
 from budgetbandits.campaigns.undisturbed import undisturbed
 from budgetbandits.errors import InvalidInput, StoreError, StoreUnavailable, WrongStore
@@ -78,6 +81,7 @@ class SqliteBackend(SqlBackend):
         self._anchor: Any = None
         self._log_files: dict[Path, tuple[int, int] | None] = {}
         self._written = _Written(0, 0, 0)
+        self._written_lock = threading.Lock()
         self._writes = 0  # to the file, as far as they were noticed
         self._is_cut = self._is_replaced = False
         self.set_up()
@@ -186,20 +190,21 @@ class SqliteBackend(SqlBackend):
     def _check_written(self) -> None:
         """Let nobody believe pages from before a write to the file: an older copy may have been put into it.
 
-        SQLite writes to the file itself now and then, at a checkpoint, and notices nothing of others. Raises if the
-        file got shorter, which it never does by itself, whatever can be read of it; or if the log did, and something
-        is missing now.
+        SQLite writes to the file itself now and then, at a checkpoint, and notices nothing of others. The file gets
+        shorter by VACUUM alone: raises if it did, and is not intact; or if the log did, and something is missing now.
         """
-        before, now = self._written, _written(self._path)
-        self._is_replaced |= now.size < before.size
-        is_shorter = self._is_replaced or now.log_size < before.log_size
-        if is_shorter or now.time != before.time:
-            self._writes += 1
-        self._written = now
-        if is_shorter or self._is_cut:
-            self._is_cut = self._is_replaced or not self._is_all_there()
-        if self._is_cut:
-            raise _lost(f"{self.where} or its log was cut, or an older copy was put into it, while it was open")
+        with self._written_lock:
+            before, now = self._written, _written(self._path)
+            is_shorter, is_log_shorter = now.size < before.size, now.log_size < before.log_size
+            if is_shorter or is_log_shorter or now.time != before.time:
+                self._writes += 1
+            self._written = now
+            if is_shorter:
+                self._is_replaced |= not self._is_intact()
+            if is_log_shorter or self._is_cut:
+                self._is_cut = not self._is_all_there()
+            if self._is_replaced or self._is_cut:
+                raise _lost(f"{self.where} or its log was cut, or an older copy was put into it, while it was open")
 
     def _forget_old_pages(self, connection: Any, record: Any, _: object) -> None:
         if record.info.setdefault("writes", self._writes) != self._writes:
@@ -213,6 +218,26 @@ class SqliteBackend(SqlBackend):
                 return bool(connection.exec_driver_sql(_ARE_AS_MANY).scalar_one())
         except SQLAlchemyError:
             return False
+
+    def _is_intact(self) -> bool:
+        """Return True if the file is sound, and the chain of each journal leads to the head that its campaign has."""
+        try:
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("BEGIN").close()  # of all reads: others may write meanwhile
+                is_sound = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one() == "ok"
+                records = [record_of(row) for row in connection.execute(select(*RECORD))]
+                return is_sound and all(self._head(connection, record) == record.totals.head for record in records)
+        except (SQLAlchemyError, ValueError, TypeError):
+            return False
+
+    def _head(self, connection: Connection, record: CampaignRecord) -> str:
+        """Return the head to which the chain of a journal leads."""
+        head, after = record.origin, 0
+        while rows := self.run(connection, self.page_statement, (record.id, after, PAGE)).rows:
+            for row in rows:
+                head = linked(head, entry_of(row))
+            after = rows[-1][0]
+        return head
 
     @undisturbed
     def backup(self, path: Path) -> None:
