@@ -339,6 +339,7 @@ class TestReadOnly:
         url = f"sqlite:///{tmp_path}/a.db"
         with bb.open_store(url) as store:
             new_campaign(store).ask()
+        (tmp_path / "a.db").chmod(0o644)
         before = contents(tmp_path)
         tmp_path.chmod(0o555)
         for parent in tmp_path.parents:  # pytest keeps its folders to itself

@@ -98,7 +98,7 @@ class LockFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
         self._close_file = weakref.finalize(self, os.close, self._file)
         self._close_file.atexit = False
         self._change = threading.Condition()

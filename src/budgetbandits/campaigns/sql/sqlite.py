@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from budgetbandits.campaigns.backend import PAGE, CampaignRecord
 from budgetbandits.campaigns.chain import linked
-from budgetbandits.campaigns.files import appearing
+from budgetbandits.campaigns.files import appearing, create_queue, create_store
 from budgetbandits.campaigns.sql.database import SqlBackend
 from budgetbandits.campaigns.sql.library import has_log, is_safe_with_log, newest_driver, turn_log_off
 from budgetbandits.campaigns.sql.line import Line
@@ -56,6 +56,8 @@ class SqliteBackend(SqlBackend):
         try:
             path = _path(url, read_only)
             _check_inheritance(path)
+            if not read_only:
+                create_store(path)
             _check_file(driver, path)
         except OSError as error:
             raise StoreUnavailable(f"{url} cannot be opened: {error}") from error
@@ -74,6 +76,8 @@ class SqliteBackend(SqlBackend):
         super().__init__(engine, str(url), read_only=read_only)
         event.listen(engine, "connect", _set_up_to_read if read_only else _set_up)
         event.listen(engine, "checkout", self._forget_old_pages)
+        if not read_only:
+            create_queue(_queue_of(path), path)
         self._line = Line(None if read_only else _queue_of(path))
         self._path = path
         self._file: tuple[int, int] | None = None
