@@ -103,13 +103,13 @@ def live_work(policy: bb.Policy, arms: int, pairs: int, requests: int | None = N
     learner = bb.Learner(policy, rng.uniform(1, 10, arms), budget, (0, 40), seed=1, requests=requests)
     for arm in range(arms):
         pull = learner.ask(arm=arm)
-        assert pull is not None
+        assert pull
         learner.tell(pull, rng.uniform(10, 20))
 
     def work() -> None:
         for _ in range(pairs):
             pull = learner.ask()
-            assert pull is not None
+            assert pull
             learner.tell(pull, 15.0)
 
     work()  # compile, or load what was compiled
@@ -138,7 +138,7 @@ def first_pairs(arms: int, is_equal: bool, pairs: int = 1000) -> float:
         def work(places: range) -> None:
             for place in places:
                 pull = learner.ask()
-                assert pull is not None
+                assert pull
                 learner.tell(pull, float(luck[place] < chances[int(pull.arm)]))
 
         work(range(1))  # compile, or load what was compiled, and sort the arms
@@ -268,7 +268,7 @@ def campaign_pairs(policy: bb.Policy, arms: int, requests: int, places: Sequence
     def play(learner: bb.Learner, pairs: int) -> None:
         for _ in range(pairs):
             pull = learner.ask()
-            assert pull is not None
+            assert pull
             learner.tell(pull, means[int(pull.arm)] + noise[pull.id % requests])
 
     found = []

@@ -41,7 +41,7 @@ class Worker:
             begin = time.perf_counter()
             pull = campaign.ask(key=f"{self.name}/{len(self.times)}")
             between = time.perf_counter()
-            assert pull is not None
+            assert pull
             campaign.tell(pull, 0.5)
             self.times += [between - begin, time.perf_counter() - between]
 

@@ -189,7 +189,7 @@ def ours(policy: bb.Policy, table: Table) -> Plays:
         start = time.process_time()
         for prompt in prompts:
             pull = learner.ask()
-            if pull is None:
+            if not pull:
                 break
             arm = number[pull.arm]
             rewards.append(table.rewards[prompt][arm])

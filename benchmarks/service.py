@@ -138,7 +138,7 @@ def in_process(url: str, name: str) -> Measured:
             while (begun := time.perf_counter()) < end:
                 pull = ads.ask(key=f"{name}/{thread}/{len(own)}")
                 between = time.perf_counter()
-                assert pull is not None
+                assert pull
                 ads.tell(pull, 0.5)
                 own += [between - begun, time.perf_counter() - between]
             times.extend(own)

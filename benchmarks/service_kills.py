@@ -72,13 +72,13 @@ class Client:
     def _ask(self) -> bb.Pull:
         if self._chance.random() < 0.3:
             pull = self._ads.ask()
-            assert pull is not None
+            assert pull
             assert pull.state is PullState.NEW
             self.without_key.append(pull)
             return pull
         key = f"{self._name}/{len(self.asked)}"
         pull = self._ads.ask(key=key)
-        assert pull is not None
+        assert pull
         assert pull.state in _NOT_SETTLED
         self.asked[key] = pull
         if self._chance.random() < 0.1:

@@ -21,7 +21,7 @@ def hire(policy: bb.Policy, seed: int) -> bb.Learner:
     """Spend the budget, as one would live."""
     learner = bb.Learner(policy, COSTS, BUDGET, reward_range=(0, 1), seed=seed, limits=HOURS)
     done = dict.fromkeys(COSTS, 0)
-    while pull := learner.ask():  # None: no arm below its limit is affordable any more
+    while pull := learner.ask():  # false once no arm below its limit is affordable
         name = str(pull.arm)
         learner.tell(pull, PROBLEM.reward(name, done[name], seed=seed))
         done[name] += 1

@@ -10,7 +10,8 @@ most right answers for it. What is right when a call fails depends on whether it
   that comes after all is told late: it is learned from, and moves no money;
 - a call that takes long but is alive: renew its lease;
 - the program itself was stopped: the journal knows what is open, and a key gives the same pull again, which says what
-  became of it. What was settled is not called again, and what is open is called under the same number.
+  became of it. What was settled is not called again, and what is open is called under the same number;
+- no pull: its reason says whether to wait, since calls under way hold the money, or to stop.
 """
 
 import random
@@ -87,6 +88,12 @@ class Models:
             self._pass(TIMEOUT)
         return answer
 
+    def wait(self) -> None:
+        """Let a second pass; in real life, ask with wait="10 seconds" instead."""
+        time.sleep(0.001)
+        with self._lock:
+            self.now += timedelta(seconds=1)
+
     def _pass(self, seconds: float) -> None:
         time.sleep(seconds / 10_000)
         with self._lock:
@@ -118,8 +125,12 @@ def work(router: bb.Campaign, models: Models, todo: SimpleQueue[tuple[int, int]]
         except Empty:
             return
         pull = router.ask(key=f"{question}/{refused}")
-        if pull is None:
-            return  # the money is spent
+        if not pull:
+            todo.put((question, refused))
+            if pull.is_final:
+                return  # waiting brings no money
+            models.wait()  # other calls hold it: some comes back when they are settled
+            continue
         if pull.state not in ("new", "open"):
             continue  # it was settled before the program was started again
         try:

@@ -58,9 +58,12 @@ class Campaign {
     await call("POST", "/campaigns", { name, ...settings });
     return new Campaign(name);
   }
-  /** The next pull, its cost reserved, or undefined if the budget left pays for no arm. */
+  /** The next pull, its cost reserved; undefined once waiting brings none. Other pulls may give money back meanwhile. */
   async ask(key = crypto.randomUUID()) {
-    return (await call("POST", `${this.path}/ask`, { key })).pulls[0];
+    for (;;) {
+      const { pulls, is_final: isFinal } = await call("POST", `${this.path}/ask`, { key, wait: "20 seconds" });
+      if (pulls.length || isFinal) return pulls[0];
+    }
   }
   tell(pull, reward, cost) {
     return call("POST", `${this.path}/tell`, { pull, reward, cost });

@@ -39,7 +39,7 @@ def new_learner(budget: str) -> bb.Learner:
 
 def next_pulls(learner: bb.Learner, count: int) -> list[bb.Pull]:
     """Ask that often before anything is told."""
-    return [pull for pull in (learner.ask() for _ in range(count)) if pull is not None]
+    return learner.ask(n=count)
 
 
 def show_by_hand() -> None:

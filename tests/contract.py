@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import budgetbandits as bb
-from budgetbandits import Learner, Policy, Pull
+from budgetbandits import Learner, NoPull, Policy, Pull
 from budgetbandits.errors import KnapsackTooHard, TightBudgetWarning
 from budgetbandits.live.views import Choice
 from reference import Account, Given, GivenCost, Index, ReferenceLearner, Twin, forgetful, is_real, open_account
@@ -287,10 +287,10 @@ steps = st.integers(0, len(VERBS) * len(SHARES) * (MOST_PULLS + 1) - 1).map(step
 stories = st.lists(steps, max_size=3 * MOST_PULLS)
 
 
-def follow(learner: Learner, situation: Situation, story: list[Step]) -> Iterator[tuple[Step, Pull | None]]:
+def follow(learner: Learner, situation: Situation, story: list[Step]) -> Iterator[tuple[Step, Pull | NoPull]]:
     """Take the steps, and then go on asking and telling until no arm is affordable any more.
 
-    Yield each step with its pull: the one that was asked for (None: there was none), told or cancelled.
+    Yield each step with its pull: the one that was asked for (a `NoPull`: there was none), told or cancelled.
     """
     for step in story:
         pending = learner.pending
@@ -315,7 +315,7 @@ def follow(learner: Learner, situation: Situation, story: list[Step]) -> Iterato
         share = (number % 7 + 1) / 7
         learner.tell(asked, situation.reward(share, asked.arm), situation.told_cost(asked.arm, share)[0])
         yield Step("tell", 0, share), asked
-    yield Step("ask", 0, 0.0), None
+    yield Step("ask", 0, 0.0), asked
 
 
 def unless_too_hard(test: Callable[..., None]) -> Callable[..., None]:
@@ -386,17 +386,17 @@ class PolicyContract:
             if step.verb == "ask":
                 left = budget - sum(cost for _, cost in held.values())
                 payable = situation.payable((arm for arm, _ in held.values()), left)
-                if pull is None:
+                if not pull:
                     assert payable == []
                 else:
                     assert isinstance(pull.arm, int)
                     assert pull.arm in payable
                     held[pull.id] = (pull.arm, costs[pull.arm])
             elif step.verb == "cancel":
-                assert pull is not None
+                assert pull
                 del held[pull.id]
             else:
-                assert pull is not None
+                assert pull
                 held[pull.id] = (held[pull.id][0], situation.told_cost(pull.arm, step.share)[1])
             assert sum(cost for _, cost in held.values()) <= budget
         left = budget - sum(cost for _, cost in held.values())
@@ -409,7 +409,7 @@ class PolicyContract:
         learner, reference = situation.learner(case.policy), situation.reference(case.twin)
         permitted = reference.permitted()
         for step, pull in follow(learner, situation, story):
-            if pull is None:
+            if not pull:
                 assert permitted == set()
             elif step.verb == "ask":
                 assert pull.arm in permitted
@@ -482,8 +482,8 @@ class PolicyContract:
         best_set = learner.best_set()
         for step, pull in follow(learner, situation, story):
             if step.verb == "ask":
-                assert (pull is None) == (len(best_set) == 0)
-            if step.verb == "ask" and pull is not None:
+                assert (not pull) == (len(best_set) == 0)
+            if step.verb == "ask" and pull:
                 assert sum(choice.probability for choice in best_set) == pytest.approx(1)
                 assert all(choice.probability > 0 for choice in best_set)
                 assert pull.arm in [choice.arm for choice in best_set]
@@ -498,14 +498,14 @@ class PolicyContract:
             return  # by rounding
         learner = poor.learner(case.policy)
         before = learner.to_json()
-        assert learner.ask() is None
+        assert not learner.ask()
         assert learner.best_set() == ()
         assert learner.to_json() == before
 
     def test_asks_in_a_row_do_not_all_go_to_one_arm(self, case: Case) -> None:
         learner = Learner(case.policy, {"a": 1, "b": "1.5", "c": 2}, 100, (0, 1), seed=3)
         asked = [learner.ask() for _ in range(case.asks)]
-        assert len({pull.arm for pull in asked if pull is not None}) > 1
+        assert len({pull.arm for pull in asked if pull}) > 1
 
     def test_a_cost_of_a_tenth_and_a_budget_of_1_make_ten_pulls(self, case: Case) -> None:
         learner = Learner(case.policy, {"a": 0.1}, 1, (0, 1), seed=3)
@@ -541,12 +541,12 @@ class RequestsContract:
         held: dict[int, tuple[str | int, Fraction]] = {}  # of every pull that counts: its arm, and what it holds
         best_set: Sequence[Choice] | None = learner.best_set()
         text, begun = learner.to_json(), 0
-        taken: list[tuple[Step, Pull | None]] = []
+        taken: list[tuple[Step, Pull | NoPull]] = []
         for step, pull in follow(learner, situation, story):
             taken.append((step, pull))
             left = budget - sum(cost for _, cost in held.values())
             if step.verb == "ask":
-                if pull is None:
+                if not pull:
                     assert not best_set
                     arms = (int(arm) for arm, _ in held.values() if arm != bb.SKIP)
                     assert len(held) == requests or (not situation.skip and situation.payable(arms, left) == [])
@@ -559,10 +559,10 @@ class RequestsContract:
                         assert sum(choice.probability for choice in best_set) == pytest.approx(1)
                     held[pull.id] = (pull.arm, costs[pull.arm])
             elif step.verb == "cancel":
-                assert pull is not None
+                assert pull
                 del held[pull.id]
             else:
-                assert pull is not None
+                assert pull
                 held[pull.id] = (pull.arm, situation.told_cost(pull.arm, step.share)[1])
             assert (learner.pulls, learner.requests_left) == (len(held), requests - len(held))
             best_set = learner.best_set() if len(taken) % 4 == 0 else None  # that of Thompson sampling is slow

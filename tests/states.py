@@ -48,7 +48,7 @@ def now_of(
 def asked(learner: Learner, arm: ArmName | None = None) -> Pull:
     """Return the next pull, which must be there."""
     pull = learner.ask(arm=arm)
-    assert pull is not None
+    assert pull
     return pull
 
 

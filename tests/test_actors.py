@@ -70,7 +70,7 @@ def test_requests_of_many_actors_share_their_commits(ads: bb.Campaign) -> None:
         view = ads.acting_as(actor)
         for number in range(5):
             pull = view.ask(key=f"{actor}/{number}")
-            assert pull is not None
+            assert pull
             with pytest.raises(bb.errors.InvalidReward):
                 view.tell(pull, 2)
             ads.tell(pull, 0.5)
@@ -91,15 +91,15 @@ def test_requests_of_many_actors_share_their_commits(ads: bb.Campaign) -> None:
 def test_waiting_blocks_and_event_loops_carry_it_too(ads: bb.Campaign) -> None:
     worker = ads.acting_as("worker-7")
     with worker.pull(wait=1) as pull:
-        assert pull is not None
+        assert pull
         pull.tell(0.5)
 
     async def loop() -> None:
         pull = await worker.ask_async()
-        assert pull is not None
+        assert pull
         await worker.tell_async(pull, 0.5)
         async with worker.pull(on_error="cancel") as held:
-            assert held is not None
+            assert held
             held.cancel()
 
     asyncio.run(loop())

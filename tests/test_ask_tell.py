@@ -45,7 +45,7 @@ class TestCampaign(AskTellContract):
         arms = self.start(bb.kube(), {"a": 1, "b": 2}, 10)
         assert isinstance(arms, bb.Campaign)
         for pull in (arms.ask(arm="b"), arms.ask(), arms.ask(arm="b", key="k")):
-            assert pull is not None
+            assert pull
             arms.tell(pull, 0.5)
         assert [row.kind for row in arms.history()] == ["directed", "asked", "directed", "told", "told", "told"]
         assert arms.verify().spent == 5

@@ -46,7 +46,7 @@ def test_a_backup_of_a_store_in_use_verifies_and_goes_on(url: str, tmp_path: Pat
                 saved = copy.open("ads")
                 head = saved.head
                 assert saved.verify(heads[: number + 1]).head == head  # all that was there before it began
-                assert saved.ask() is not None
+                assert saved.ask()
             assert ads.verify(head).entries > 0
     assert list(tmp_path.glob("*.part")) == []
 
@@ -101,8 +101,8 @@ def test_pulls_that_a_restored_backup_lacks_are_refused(url: str, tmp_path: Path
         kept = ads.ask()
         store.backup(tmp_path / "copy.db")
         lost = ads.ask()
-    assert kept is not None
-    assert lost is not None
+    assert kept
+    assert lost
     for log in tmp_path.glob("a.db-*"):
         log.unlink()
     (tmp_path / "copy.db").replace(tmp_path / "a.db")
@@ -175,7 +175,7 @@ def test_a_vacuum_by_another_program_is_none_and_all_go_on(url: str, tmp_path: P
 def work(ads: bb.Campaign, pulls: int) -> None:
     for _ in range(pulls):
         pull = ads.ask()
-        assert pull is not None
+        assert pull
         ads.tell(pull, 0.5)
 
 

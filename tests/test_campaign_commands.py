@@ -195,8 +195,8 @@ def test_a_range_of_costs_on_the_command_line(words: list[str], url: str, capsys
     assert main(["campaign", "add-arm", url, "jobs", "d", "usd=1", f"gpu s={first}", *rest]) == 0
     with bb.open_store(url) as store:
         added, other = store.open("spring").ask(arm="d"), store.open("jobs").ask(arm="d")
-        assert added is not None
-        assert other is not None
+        assert added
+        assert other
         assert (added.cost, other.costs["gpu s"]) == (Decimal("0.40"), Decimal("0.40"))
     capsys.readouterr()
     said = refused(capsys, "add-arm", url, "spring", "e", "0.05-0.40")

@@ -115,7 +115,7 @@ def test_so_they_do_for_the_live_learner() -> None:
     asked = []
     for _ in range(5):
         pull = learner.ask()
-        assert pull is not None
+        assert pull
         asked.append(pull.arm)
         learner.tell(pull, 0.5)
     assert asked == [0, 1, 2, 3, 4]

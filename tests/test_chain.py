@@ -61,7 +61,7 @@ def busy(store: bb.Store) -> bb.Campaign:
     ads = new_campaign(store)
     for number in range(4):
         pull = ads.ask(key=f"ask {number}")
-        assert pull is not None
+        assert pull
         ads.acting_as("worker-7").tell(pull, number / 4, "0.05" if number == 2 else None)
     return ads
 
@@ -93,7 +93,7 @@ def test_a_zero_has_no_sign(store: bb.Store) -> None:
     """SQLite does not keep it: the entry that is read would have another digest than the one that was written."""
     ads = busy(store)
     pull = ads.ask()
-    assert pull is not None
+    assert pull
     ads.tell(pull, -0.0)
     ads.observe([(pull.arm, -0.0)], key="elsewhere")
     assert [math.copysign(1, entry.reward) for entry in ads.journal() if entry.reward == 0][-2:] == [1, 1]
@@ -158,7 +158,7 @@ def test_whoever_opens_it_anew_goes_on_from_what_is_there(store: bb.Store, url: 
     busy(store)
     go_back(store, lambda ads: ads.ask(n=2))
     with bb.open_store(url) as again:
-        assert again.open("ads").ask() is not None
+        assert again.open("ads").ask()
         assert again.open("ads").verify().entries == 9
 
 

@@ -65,7 +65,7 @@ def play(learners: list[bb.Learner], pulls: int, chance: Random) -> None:
         answers = [learner.ask() for learner in learners]
         pull = answers[0]
         assert all(answer == pull for answer in answers)
-        if pull is not None and chance.random() < 0.8:
+        if pull and chance.random() < 0.8:
             reward = chance.random()
             for learner in learners:
                 learner.tell(pull.id, reward, cost_told(pull, reward))
@@ -155,8 +155,8 @@ def test_a_change_after_which_requests_may_go_unanswered_says_so_once() -> None:
 def test_a_pull_keeps_the_price_at_which_it_was_asked_for() -> None:
     learner = start(bb.kube(), "money", on_overrun="refuse")
     fixed, ranged = learner.ask(arm="a", key="k"), learner.ask(arm="b")
-    assert fixed is not None
-    assert ranged is not None
+    assert fixed
+    assert ranged
     learner.reprice("a", "0.20")
     learner.reprice("b", "0.60")
     assert learner.money.reserved == Decimal("0.40")
@@ -174,7 +174,7 @@ def test_a_pull_keeps_the_price_at_which_it_was_asked_for() -> None:
         assert each.money.spent == Decimal("0.40")
         assert [(row.cost, row.mean) for row in each.arms[:2]] == [(0.2, 0.5), (0.6, 0.5)]
         new = each.ask(arm="b")
-        assert new is not None
+        assert new
         assert new.cost == Decimal("0.60")
         each.tell(new, 0.5)
 
@@ -184,7 +184,7 @@ def test_a_pull_keeps_the_price_at_which_it_was_asked_for() -> None:
 def test_a_pull_from_before_a_new_price_adds_up_whatever_becomes_of_it(become: str, price: str) -> None:
     learner = bb.Learner(bb.kube(), {"a": "0.10", "b": "0.30"}, 10, (0, 1), seed=1, unit="0.01")
     pull = learner.ask(arm="a")
-    assert pull is not None
+    assert pull
     learner.reprice("a", price)
     if become == "cancelled":
         learner.cancel(pull)
@@ -205,7 +205,7 @@ def test_where_prices_are_doubled_so_is_what_was_learned_of_them(memory: bb.memo
     learner = start(policy, "money")
     for cost in ("0.05", "0.15"):
         pull = learner.ask(arm="b")
-        assert pull is not None
+        assert pull
         learner.tell(pull, 0.5, cost)
     before = learner._player.learning.past.arms
     learner.reprice("b", ("0.10", "0.60"))
@@ -224,7 +224,7 @@ def test_what_is_given_back_to_a_retired_arm_does_not_bring_it_back() -> None:
     learner.cancel(pulls[0])
     learner.expire(pulls[1], release=True)
     learner.tell(pulls[1], 0.5)
-    assert learner.ask(arm="a") is None
+    assert not learner.ask(arm="a")
     assert "a" not in [pull.arm for pull in learner.ask(n=50)]
     learner.set_limit("a", 3)
     assert len(learner.ask(arm="a", n=9)) == 2
@@ -233,7 +233,7 @@ def test_what_is_given_back_to_a_retired_arm_does_not_bring_it_back() -> None:
 def test_a_declined_request_stays_one_when_arms_are_added() -> None:
     learner = start(bb.kube(), "requests")
     declined = learner.ask(arm=bb.SKIP, key="k")
-    assert declined is not None
+    assert declined
     learner.add_arm("d", 1)
     learner.add_arm("e", 1)
     learner = bb.Learner.from_json(learner.to_json())
@@ -241,7 +241,7 @@ def test_a_declined_request_stays_one_when_arms_are_added() -> None:
     assert learner.ask(arm=bb.SKIP, key="k") == declined
     learner.tell(declined, 0.0)
     pull = learner.ask(arm=bb.SKIP)
-    assert pull is not None
+    assert pull
     assert (pull.cost, pull.number, learner.requests_left) == (Decimal(0), 2, 88)
 
 
@@ -293,7 +293,7 @@ def test_nothing_free_without_requests_and_each_resource_has_its_price() -> None
             learner.add_arm("d", cost)
     learner.add_arm("d", {"s": 3, "usd": 1})
     pull = learner.ask(arm="d")
-    assert pull is not None
+    assert pull
     assert pull.costs == {"usd": 1, "s": 3}
 
 
@@ -327,7 +327,7 @@ def test_a_ledger_plays_as_a_learner_and_is_replayed(case: str) -> None:
         ledger.advance(number * SECOND)
         for _ in range(5):
             [mine], own = ledger.ask(), learner.ask()
-            assert own is not None
+            assert own
             assert (mine.id, mine.arm, mine.costs) == (own.id, own.arm, own.costs)
             if chance.random() < 0.7:
                 reward = chance.random()
@@ -400,7 +400,7 @@ def test_the_same_is_learned_as_from_pulls_of_ones_own() -> None:
     rows: list[tuple[Any, ...]] = [("a", 0.25), ("b", 0.5, "0.10"), ("c", 1.0), ("b", 0.75, "0.20")]
     for arm, reward, *cost in rows:
         pull = straight.ask(arm=arm)
-        assert pull is not None
+        assert pull
         straight.tell(pull, reward, *cost)
     observing.observe(rows)
     for name in ("pulls", "told", "mean", "reward_squares", "mean_cost", "cost_squares"):

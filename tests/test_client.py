@@ -23,10 +23,10 @@ from budgetbandits.client.answers import CampaignList
 from budgetbandits.client.campaign import RemoteCampaign
 from budgetbandits.client.store import RemoteStore
 from budgetbandits.client.transport import Call, Transport
+from budgetbandits.core.no_pull import NoPullReason
 from budgetbandits.core.pulls import PullState
 from budgetbandits.errors import (
     AccessDenied,
-    CampaignPaused,
     HistoryLost,
     InvalidInput,
     NoSuchCampaign,
@@ -38,6 +38,7 @@ from budgetbandits.errors import (
 )
 
 SECRET = "bb_1234567890abcdef"
+ALL_THERE: dict[str, Any] = {"reason": None, "is_final": None, "detail": None}
 PULL = {
     "id": 1,
     "arm": "a",
@@ -142,6 +143,10 @@ def answer(**data: Any) -> httpx.Response:
     return httpx.Response(200, json=data)
 
 
+def asked(*pulls: Any, **missing: Any) -> httpx.Response:
+    return answer(pulls=pulls, **ALL_THERE | missing)
+
+
 def problem(status: int, kind: str, detail: str = "what is wrong", **headers: str) -> httpx.Response:
     data = {"type": f"urn:budgetbandits:error:{kind}", "title": "", "status": status, "detail": detail}
     return httpx.Response(status, json=data, headers=headers)
@@ -168,9 +173,9 @@ TROUBLES: list[Outcome] = [
     httpx.Response(200, json={}),
     httpx.Response(200, json="done"),
     httpx.Response(200, json={"status": "ok"}),
-    httpx.Response(200, json={"warnings": [1], "pulls": [{"id": 1}]}),
-    httpx.Response(200, json={"warnings": "none", "pulls": [PULL | {"cost": "a lot"}]}),
-    httpx.Response(200, json={"warnings": None, "pulls": [PULL | {"id": "1"}]}),
+    httpx.Response(200, json={"warnings": [1], "pulls": [{"id": 1}]} | ALL_THERE),
+    httpx.Response(200, json={"warnings": "none", "pulls": [PULL | {"cost": "a lot"}]} | ALL_THERE),
+    httpx.Response(200, json={"warnings": None, "pulls": [PULL | {"id": "1"}]} | ALL_THERE),
     httpx.Response(200, text="<html>We are back soon</html>"),
     httpx.Response(200, content=b"\xff"),
     httpx.Response(200, text="[" * 100_000),
@@ -184,7 +189,7 @@ TROUBLES: list[Outcome] = [
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=repr)
 def test_an_ask_is_repeated_with_its_key_whatever_happened(trouble: Outcome) -> None:
-    service = Service(trouble, trouble, answer(pulls=[PULL]))
+    service = Service(trouble, trouble, asked(PULL))
     assert opened(service).ask() == bb.Pull(1, "a", Decimal("0.10"), 1)
     assert len({body["key"] for body in service.bodies}) == 1
     assert len(service.bodies) == 3
@@ -200,7 +205,7 @@ def test_a_tell_is_repeated_with_its_key_whatever_happened(trouble: Outcome) -> 
 
 
 def test_each_request_has_a_key_of_its_own() -> None:
-    service = Service(answer(pulls=[PULL]))
+    service = Service(asked(PULL))
     ads = opened(service)
     ads.ask()
     ads.ask()
@@ -223,14 +228,14 @@ def test_where_nobody_listens_is_said_at_once_but_for_a_service_that_was_there(c
     with bb.connect(address) as store, pytest.raises(StoreUnavailable, match=f"nobody answers at {address} .*refused"):
         store.open("ads")
     assert not clock.pauses
-    service = Service(httpx.ConnectError, answer(pulls=[PULL]))
-    assert opened(service).ask() is not None  # it was there when the campaign was opened
+    service = Service(httpx.ConnectError, asked(PULL))
+    assert opened(service).ask()  # it was there when the campaign was opened
     assert clock.pauses == [0.05]
 
 
 def test_who_asks_to_be_left_alone_is_left_alone_for_so_long(clock: FakeTime) -> None:
     busy = problem(429, "too-many-requests", **{"Retry-After": "7"})
-    opened(Service(busy, answer(pulls=[PULL]))).ask()
+    opened(Service(busy, asked(PULL))).ask()
     assert clock.pauses == [7.05]
 
 
@@ -387,13 +392,17 @@ def test_money_is_sent_as_text() -> None:
 
 
 def test_a_pull_that_only_this_client_can_have_asked_for_is_new() -> None:
-    found = answer(pulls=[PULL | {"state": "open"}])
+    found = asked(PULL | {"state": "open"})
     pull = opened(Service(httpx.ReadError, found)).ask()
-    assert pull is not None
+    assert pull
     assert pull.state is PullState.NEW
     pull = opened(Service(httpx.ReadError, found)).ask(key="of another process, perhaps")
-    assert pull is not None
+    assert pull
     assert pull.state is PullState.OPEN
+
+
+RESERVED: dict[str, Any] = {"reason": NoPullReason.RESERVED, "is_final": False, "detail": "wait for a settlement"}
+PAUSED: dict[str, Any] = {"reason": NoPullReason.PAUSED, "is_final": False, "detail": "wait until it is resumed"}
 
 
 class Waiting(Service):
@@ -410,8 +419,8 @@ class Waiting(Service):
 
 
 def test_a_long_wait_is_several_requests(clock: FakeTime) -> None:
-    service = Waiting(clock, answer(pulls=[]), problem(409, "campaign-paused"), answer(pulls=[PULL]))
-    assert opened(service).ask(wait="1 minute") is not None
+    service = Waiting(clock, asked(**RESERVED), asked(**PAUSED), asked(PULL))
+    assert opened(service).ask(wait="1 minute")
     assert [body.get("wait") for body in service.bodies] == [20, 20, 20]
 
 
@@ -448,15 +457,17 @@ def test_an_error_says_how_long_was_waited(clock: FakeTime) -> None:
         opened(Service(busy)).ask()
 
 
-def test_a_wait_ends_with_none_or_with_the_pause(clock: FakeTime) -> None:
-    assert opened(Waiting(clock, answer(pulls=[]))).ask(wait=30) is None
-    with pytest.raises(CampaignPaused):
-        opened(Waiting(clock, problem(409, "campaign-paused"))).ask(wait=30)
+@pytest.mark.parametrize("said", [RESERVED, PAUSED], ids=["reserved", "paused"])
+def test_a_wait_ends_with_the_reason_why_there_is_still_no_pull(clock: FakeTime, said: dict[str, Any]) -> None:
+    service = Waiting(clock, asked(**said))
+    assert opened(service).ask(wait=30) == bb.NoPull(**said)
+    assert [body.get("wait") for body in service.bodies] == [20, 10]
 
 
 def test_a_wait_ends_where_nothing_can_come() -> None:
-    service = Service(answer(pulls=[]))
-    assert opened(service).ask(wait="1 hour") is None
+    said: dict[str, Any] = {"reason": NoPullReason.SPENT, "is_final": True, "detail": "the money is spent"}
+    service = Service(asked(**said))
+    assert opened(service).ask(wait="1 hour") == bb.NoPull(**said)
     assert len(service.requests) == 1
 
 
@@ -474,12 +485,12 @@ def test_requests_of_an_event_loop_are_repeated_too(clock: FakeTime, monkeypatch
         clock.sleep(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    service = Service(httpx.ReadError, answer(pulls=[PULL]), httpx.ConnectError, answer(warnings=[]))
+    service = Service(httpx.ReadError, asked(PULL), httpx.ConnectError, answer(warnings=[]))
 
     async def work() -> None:
         ads = opened(service)
         pull = await ads.ask_async()
-        assert pull is not None
+        assert pull
         await ads.tell_async(pull, 0.5)
 
     asyncio.run(work())

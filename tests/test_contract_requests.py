@@ -43,7 +43,7 @@ def test_agrees_with_the_best_of_all_pairs(case: Case, situation: Situation, sto
     declined: set[int] = set()
     permitted = permitted_arms(reference, situation)
     for step, pull in follow(learner, situation, story):
-        if pull is None:
+        if not pull:
             assert permitted == set()
         elif step.verb == "ask":
             assert pull.arm in permitted

@@ -49,11 +49,11 @@ def test_spends_no_more_of_any_resource_and_stops_no_earlier(case: Case, kind: s
         assert others == [pull] * len(others)
         if expected is not None:
             check_expected(expected, pull)
-        if pull is not None:
+        if pull:
             arms[pull.id], costs[pull.id] = pull.arm, pull.costs
         elif not learner.pending:
             break
-        if pull is None or chance.random() < 0.75:
+        if not pull or chance.random() < 0.75:
             settle_one(players, chance, arms, costs)
         for name, money in learner.resources.items():
             assert money.left == BUDGETS[name] - sum(cost[name] for cost in costs.values()) >= 0
@@ -62,9 +62,9 @@ def test_spends_no_more_of_any_resource_and_stops_no_earlier(case: Case, kind: s
     assert learner.pulls == len(arms)
 
 
-def check_expected(expected: Sequence[Choice], pull: bb.Pull | None) -> None:
-    assert (pull is None) == (len(expected) == 0)
-    if pull is not None:
+def check_expected(expected: Sequence[Choice], pull: bb.Pull | bb.NoPull) -> None:
+    assert (not pull) == (len(expected) == 0)
+    if pull:
         assert pull.arm in [choice.arm for choice in expected]
         assert sum(choice.probability for choice in expected) == pytest.approx(1)
 

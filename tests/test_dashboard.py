@@ -134,7 +134,7 @@ def new_campaign(store: Store, name: str, **given: Any) -> Campaign:
 def play(campaign: Campaign, pulls: int) -> None:
     for number in range(pulls):
         pull = campaign.ask()
-        assert pull is not None
+        assert pull
         campaign.tell(pull, reward=number % 2)
 
 
@@ -291,7 +291,7 @@ def test_what_happens_is_shown_live(page: Page, store: Store) -> None:
 def test_an_arm_called_script_is_text(page: Page, store: Store) -> None:
     campaign = new_campaign(store, SCRIPT)
     pull = campaign.ask(arm=SCRIPT)
-    assert pull is not None
+    assert pull
     page.goto(address(campaign))
     expect(page.locator("h1")).to_have_text(SCRIPT)
     for place in ("#arms", "#pending", "#entries"):
@@ -318,7 +318,7 @@ def test_why_shows_exact_costs(page: Page, store: Store) -> None:
     costs = {"fine": {"usd": "0.0000000123456", "s": 1}, "random": {"usd": ["0.0000000001", "0.02"], "s": "1 to 2"}}
     campaign = new_campaign(store, "exact", costs=costs, budget={"usd": 1, "s": 60})
     pull = campaign.ask(arm="random")
-    assert pull is not None
+    assert pull
     campaign.tell(pull, 0.5, {"usd": "0.01", "s": 1})
     campaign.ask()
     campaign.reprice("fine", {"usd": "0.5", "s": 1})
@@ -380,7 +380,7 @@ def test_several_resources_each_have_a_chart(page: Page, store: Store) -> None:
     )
     for _ in range(8):
         pull = campaign.ask()
-        assert pull is not None
+        assert pull
         campaign.tell(pull, 1.0, cost={"gpu_s": 1 if pull.arm == "small" else 12})
     page.goto(address(campaign))
     expect(page.locator(".chart canvas")).to_have_count(2)

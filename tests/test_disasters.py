@@ -69,7 +69,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
                 for _ in range(10):  # there is room again
                     pull = ads.ask()
-                    assert pull is not None
+                    assert pull
                     ads.tell(pull, 0.5)
                 acknowledged.write_text(str(ads.verify().entries))
     with bb.open_store(url) as store:
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_written() -> None:
             path.chmod(0o644)
         with bb.open_store(url) as store:
             assert store.open("ads").verify().entries == 1
-            assert store.open("ads").ask() is not None
+            assert store.open("ads").ask()
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_server_that_is_stopped_in_immediate_mode_and_started_again(request: p
                 key = f"{name}/{number}"
                 try:
                     pull = ads.ask(key=key)
-                    assert pull is not None
+                    assert pull
                     assert answers.setdefault(key, pull) == pull
                     ads.tell(pull, number % 5 / 5)
                 except StoreUnavailable:

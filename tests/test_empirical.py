@@ -120,7 +120,7 @@ def test_the_evidence_of_imed_is_its_formula(rewards: list[float], points: int, 
 def told(learner: bb.Learner, rewards: list[float]) -> bb.Learner:
     for reward in rewards:
         pull = learner.ask()
-        assert pull is not None
+        assert pull
         learner.tell(pull, reward)
     return learner
 

@@ -47,7 +47,7 @@ def test_a_store_its_backups_and_its_exports_are_their_owners(
         assert {"copy.db", "ads.jsonl", "ads.csv", "ads.parquet"} < found.keys()
         assert set(found.values()) == {"0o600"}
     with bb.open_store(f"sqlite:///{tmp_path}/copy.db") as copy:
-        assert copy.open("ads").ask() is not None
+        assert copy.open("ads").ask()
     assert set(modes(tmp_path).values()) == {"0o600"}
     capsys.readouterr()
 

@@ -35,7 +35,7 @@ def store(url: str) -> Iterator[bb.Store]:
 
 def asked(campaign: bb.Campaign) -> bb.Pull:
     pull = campaign.ask()
-    assert pull is not None
+    assert pull
     return pull
 
 
@@ -64,11 +64,11 @@ class TestForks:
 
         def ask() -> None:
             with bb.open_store(url) as store:
-                assert store.open("ads").ask() is not None
+                assert store.open("ads").ask()
 
         with bb.open_store(url) as store:
             ads = new_campaign(store)
-            assert ads.ask() is not None
+            assert ads.ask()
             for _ in range(2):
                 said = said_in_child(ask)
                 assert "was open when this process was forked off" in said
@@ -82,7 +82,7 @@ class TestForks:
     def test_another_file_may_be(self, store: bb.Store, tmp_path: Path) -> None:
         def use_another() -> None:
             with bb.open_store(f"sqlite:///{tmp_path}/b.db") as other:
-                assert new_campaign(other).ask() is not None
+                assert new_campaign(other).ask()
 
         new_campaign(store)
         assert said_in_child(use_another) == ""
@@ -102,9 +102,9 @@ class TestForks:
     def test_a_child_leaves_its_parents_connections_alone(self, postgresql: PostgresqlServer) -> None:
         with bb.open_store(postgresql.new_database("forked")) as store:
             ads = new_campaign(store)
-            assert ads.ask() is not None
+            assert ads.ask()
             assert said_in_child(store.close) == ""
-            assert ads.ask() is not None
+            assert ads.ask()
 
 
 def test_a_storm_of_ctrl_c_leaves_a_store_that_works(url: str) -> None:
@@ -130,7 +130,7 @@ for number in range(1500):
             signal.setitimer(signal.ITIMER_REAL, 0)
     except KeyboardInterrupt:
         interrupted += 1
-assert ads.ask() is not None
+assert ads.ask()
 create("last")
 ads.verify()
 print(interrupted)
@@ -285,7 +285,7 @@ def test_nor_must_a_clock(url: str) -> None:
         with pytest.raises(PolicyError, match="must not use the campaign"):
             THERE[0].ask()
         is_asked.clear()
-        assert THERE[0].ask() is not None
+        assert THERE[0].ask()
 
 
 def test_the_error_of_a_clock_that_fails_is_raised_as_it_is(url: str) -> None:
@@ -303,7 +303,7 @@ def test_the_error_of_a_clock_that_fails_is_raised_as_it_is(url: str) -> None:
             ads.ask()
         has_stopped.clear()
         assert ads.verify().entries == 0
-        assert ads.ask() is not None
+        assert ads.ask()
 
 
 def test_a_process_that_is_next_in_line_and_stopped_does_not_shut_others_out(
@@ -324,7 +324,7 @@ with bb.open_store({url!r}) as store, store.backend._line.waited(30):
         os.kill(other.pid, signal.SIGSTOP)
         begin = time.monotonic()
         for _ in range(3):
-            assert ads.ask() is not None
+            assert ads.ask()
         assert time.monotonic() - begin >= 0.5  # it did wait for its turn, once
         other.kill()
-    assert ads.ask() is not None
+    assert ads.ask()

@@ -71,7 +71,7 @@ def test_an_ask_that_fails_at_any_of_its_pulls_hands_out_none(
         assert (list(ads.journal()), ads.money, ads.pulls) == before
     pulls = ads.ask(n=3, key="three")
     assert [pull.id for pull in pulls] == [2, 3, 4]
-    assert first is not None
+    assert first
     ads.tell(first, 0.5)
     ads.verify()
 
@@ -121,7 +121,7 @@ def test_what_ends_a_program_ends_no_thread_that_waits(ads: bb.Campaign, monkeyp
         ):
             ads.ask(n=3)
     assert ads.entries == 0
-    assert ads.ask() is not None
+    assert ads.ask()
 
 
 def test_an_error_outside_of_decisions_is_raised_to_all_who_wait(
@@ -132,7 +132,7 @@ def test_an_error_outside_of_decisions_is_raised_to_all_who_wait(
         for answer in decided_together(ads, lambda ledger: ledger.ask(), lambda ledger: ledger.ask()):
             with pytest.raises(KeyError, match="planted"):
                 answer()
-    assert ads.ask() is not None
+    assert ads.ask()
     assert ads.verify().entries == 1
 
 

@@ -54,7 +54,7 @@ def told_late(
 
     while True:
         pull = learner.ask()
-        if pull is None:
+        if not pull:
             if not learner.pending:
                 return learner
             tell_until(max(pull.id for pull in learner.pending))

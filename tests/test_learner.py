@@ -132,12 +132,14 @@ class TestAskTellCancel:
         assert len(set(ids)) == 30
         assert numbers == [1 + i - i // 3 for i in range(30)]
 
-    def test_it_ends_with_none_again_and_again(self) -> None:
+    def test_it_ends_with_the_same_no_pull_again_and_again(self) -> None:
         learner = new_learner(budget="2.6")
         first, second = asked(learner), asked(learner)
         assert (first.arm, second.arm) == ("radio", "microphone")
         before = learner.to_json()
-        assert [learner.ask() for _ in range(3)] == [None, None, None]
+        no_pull = learner.ask()
+        assert not no_pull
+        assert [learner.ask() for _ in range(3)] == [no_pull] * 3
         assert learner.to_json() == before
         learner.cancel(second)
         assert asked(learner).arm == "microphone"
@@ -145,12 +147,12 @@ class TestAskTellCancel:
     def test_the_money_of_outstanding_pulls_is_not_spent_twice(self) -> None:
         learner = new_learner(costs={"a": 3}, budget=10)
         held = [asked(learner), asked(learner), asked(learner)]
-        assert learner.ask() is None
+        assert not learner.ask()
         learner.tell(held[0], 1)
-        assert learner.ask() is None  # told is spent
+        assert not learner.ask()  # told is spent
         learner.cancel(held[1])
         assert asked(learner).arm == "a"
-        assert learner.ask() is None
+        assert not learner.ask()
 
     @pytest.mark.parametrize("cost", [0.1, "0.1", Decimal("0.1"), np.float64(0.1)])
     @pytest.mark.parametrize("budget", [1, 1.0, "1", "1.000", Decimal(1)])
@@ -158,7 +160,7 @@ class TestAskTellCancel:
         learner = new_learner(costs={"a": cost}, budget=budget)
         for _ in range(10):
             learner.tell(asked(learner), 0)
-        assert learner.ask() is None
+        assert not learner.ask()
         assert (float(learner.money.spent), float(learner.money.left)) == (1, 0)
 
     def test_a_reward_may_be_any_kind_of_number_up_to_the_ends_of_the_range(self) -> None:
@@ -252,7 +254,7 @@ class TestExpiry:
     def test_released_it_cannot_answer_one_request_more_where_overruns_are_refused(self) -> None:
         learner = new_learner(requests=2, on_overrun="refuse")
         first = learner.ask()
-        assert first is not None
+        assert first
         learner.expire(first, release=True)
         assert len(learner.ask(n=2)) == 2
         with pytest.raises(PullError, match="all of 2 requests are taken by others since"):
@@ -340,7 +342,7 @@ class TestChoosing:
             assert learner.choose() == arm
             assert learner.to_json() == before
             assert asked(learner).arm == arm
-        assert learner.ask() is None
+        assert not learner.ask()
 
     def test_a_learner_that_is_given_the_same_arms_is_the_same(self) -> None:
         learner, given = (new_learner(bb.epsilon_first(0.3), budget=500) for _ in range(2))
@@ -354,8 +356,8 @@ class TestChoosing:
 
     def test_an_arm_that_cannot_be_paid_or_is_none(self) -> None:
         learner = new_learner(budget="2.6")
-        assert learner.ask(arm="camera") is None
-        assert learner.ask(arm="radio") is not None
+        assert not learner.ask(arm="camera")
+        assert learner.ask(arm="radio")
         strangers: list[Any] = ["Radio", 1, True, 1.0, []]
         for arm in strangers:
             act = partial(Learner.ask, arm=arm)
@@ -546,7 +548,7 @@ class TestBadArguments:
 
     def test_a_budget_less_than_every_cost_is_fine(self) -> None:
         learner = new_learner(budget="0.09")
-        assert learner.ask() is None
+        assert not learner.ask()
         assert learner.best_set() == ()
         assert float(learner.money.left) == 0.09
 
@@ -829,7 +831,7 @@ class TestPoliciesOfOnesOwn:
             assert restored.ask() == pull
             learner.tell(pull, 0.3)
             restored.tell(pull, 0.3)
-        assert restored.ask() is None
+        assert not restored.ask()
         assert learner.to_json() == restored.to_json()
 
     def test_json_names_them_by_their_module(self) -> None:
@@ -1263,7 +1265,7 @@ def test_policies_are_told_how_many_arms_were_tried_and_the_greatest_reward() ->
     SEEN.clear()
     learner = new_learner(Watching(), costs={"a": 1, "b": 1, "c": 1}, budget=50)
     first, second = asked(learner), learner.ask(arm="b")
-    assert second is not None
+    assert second
     asked(learner)
     learner.cancel(second)
     asked(learner)
@@ -1278,6 +1280,6 @@ def test_first_tries_that_were_cancelled_leave_nothing_below_0(seed: int) -> Non
     chance = random.Random(seed)
     learner = bb.Learner(bb.recommended(), [chance.uniform(0.1, 10) for _ in range(6)], 1000, (0, 1), seed=1)
     for pull in [learner.ask(arm=arm) for arm in range(4)]:
-        assert pull is not None
+        assert pull
         learner.cancel(pull)
     assert bb.Learner.from_json(learner.to_json()).to_json() == learner.to_json()

@@ -94,7 +94,7 @@ def play(policy: bb.Policy, chance: Random, seed: int) -> None:
                 learner.tell(pull, some_reward(chance, law, means[int(pull.arm)]), cost=0 if is_cheaper else None)
         else:
             pull_given = learner.ask(arm=chance.randrange(arms) if is_messy and chance.random() < 0.03 else None)
-            if pull_given is None and not pending:
+            if not pull_given and not pending:
                 return
         if is_messy and step == STEPS // 3:
             learner.deposit(30)

@@ -168,8 +168,8 @@ class TestLateRewards:
     def test_a_reward_whose_pull_has_left_the_window_is_not_learned_from(self) -> None:
         learner = bb.Learner(bb.Forgetful(bb.kube(), bb.memories.Window(3)), {"a": 1}, 10, (0, 1), seed=1)
         pulls = [learner.ask() for _ in range(4)]
-        assert pulls[0] is not None
-        assert pulls[1] is not None
+        assert pulls[0]
+        assert pulls[1]
         learner.tell(pulls[0], 1.0)
         assert learner.arms[0].mean is None
         learner.tell(pulls[1], 0.25)
@@ -179,8 +179,8 @@ class TestLateRewards:
     def test_a_late_reward_counts_for_what_its_pull_counts_for(self) -> None:
         learner = bb.Learner(bb.Forgetful(bb.kube(), bb.memories.Discount(0.5)), {"a": 1}, 10, (0, 1), seed=1)
         first, second = learner.ask(), learner.ask()
-        assert first is not None
-        assert second is not None
+        assert first
+        assert second
         learner.tell(second, 1.0)
         learner.tell(first, 0.0)
         assert learner.arms[0].mean == pytest.approx(1.0 / 1.5)
@@ -188,10 +188,10 @@ class TestLateRewards:
     def test_a_cancelled_pull_leaves_a_gap(self) -> None:
         learner = bb.Learner(bb.Forgetful(bb.fractional_kube(), bb.memories.Window(2)), {"a": 1}, 10, (0, 1), seed=1)
         first = learner.ask()
-        assert first is not None
+        assert first
         learner.tell(first, 1.0)
         second = learner.ask()
-        assert second is not None
+        assert second
         learner.cancel(second)
         assert learner.arms[0].mean == 1.0
         learner.ask()
@@ -201,7 +201,7 @@ class TestLateRewards:
     def test_a_released_pull_that_is_told_after_all_counts_again(self, memory: bb.memories.Memory) -> None:
         learner = bb.Learner(bb.Forgetful(bb.kube(), memory), {"a": 1, "b": 2}, 10, (0, 1), seed=1)
         pull = learner.ask()
-        assert pull is not None
+        assert pull
         learner.expire(pull, release=True)
         assert learner.best_set()[0].arm == "a"  # as if it had never been pulled
         learner.tell(pull, 0.5)
@@ -286,7 +286,7 @@ class TestRestoring:
         learner = bb.Learner(bb.Forgetful(bb.kube(), bb.memories.Window(4)), {"a": 1, "b": 2}, 10, (0, 1), seed=1)
         for _ in range(3):
             pull = learner.ask()
-            assert pull is not None
+            assert pull
             learner.tell(pull, 0.5)
         data: dict[str, Any] = json.loads(learner.to_json())
         return data

@@ -79,7 +79,7 @@ def test_an_arm_that_was_free_is_for_requests_only(file: Path) -> None:
     ):
         bb.simulate(problem, bb.kube(), 10, runs=1)
     learner = bb.Learner.for_problem(problem, bb.kube(), 10, requests=3)
-    assert len(list(iter(learner.ask, None))) == 3
+    assert len(learner.ask(n=9)) == 3
 
 
 def test_a_file_that_cannot_be_read(file: Path) -> None:

@@ -66,7 +66,7 @@ class BestPlay:
         learner = bb.Learner(bb.recommended(), self.ranges, self.budget, (0, 1), requests=self.requests)
         for arm, prices in told:
             pull = learner.ask(arm=arm)
-            assert pull is not None
+            assert pull
             learner.tell(pull, 0.5, cost=dict(zip(self.names, prices, strict=True)))
         player = learner._player
         now = player.now()  # with several resources it says what each arm costs, too

@@ -295,7 +295,7 @@ def test_many_arms_that_are_hardly_possible_leave_the_likely_one_likely() -> Non
     learner = bb.Learner(bb.thompson(), [1] + [1000] * 999, 10**7, (0, 1), seed=1)
     for _ in range(1100):
         pull = learner.ask()
-        assert pull is not None
+        assert pull
         learner.tell(pull, 1.0 if pull.arm == 0 else 0.0)
     likeliest = learner.best_set()[0]
     assert (likeliest.arm, likeliest.probability > 0.99) == (0, True)

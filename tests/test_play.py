@@ -189,7 +189,7 @@ def live_story(policy: bb.Policy) -> list[object]:
     """Return what a learner says who is told late or of lesser costs, cancelled, restored and changed."""
     chance = Random(5)
     learner = bb.Learner(policy, bb.paper_problem("moderate", arms=60, seed=4).costs, 1500, (0, 1), seed=2)
-    told: list[bb.Pull | None] = []
+    told: list[bb.Pull | bb.NoPull] = []
     pending: list[bb.Pull] = []
     for step in range(900):
         if pending and chance.random() < 0.5:
@@ -200,7 +200,7 @@ def live_story(policy: bb.Policy) -> list[object]:
                 learner.tell(pull, chance.random(), cost=0 if chance.random() < 0.1 else None)
         else:
             told.append(learner.ask())
-            pending += [pull for pull in told[-1:] if pull is not None]
+            pending += [pull for pull in told[-1:] if pull]
         if step == 200:
             learner.deposit(100)
             learner.reprice(0, 3)
@@ -329,7 +329,7 @@ def test_a_policy_of_a_users_own_is_asked_in_python(monkeypatch: pytest.MonkeyPa
     for arm in (0, 1, 2, 0, 2, 1, 1):
         IN_FASHION[0] = arm
         pull = learner.ask()
-        assert pull is not None
+        assert pull
         assert pull.arm == arm
         learner.tell(pull, 0.5)
 

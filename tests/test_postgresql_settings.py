@@ -59,7 +59,7 @@ def test_a_journal_written_under_hostile_settings_verifies(
         again = other.open("Ærø 雪")
         for pull, reward in zip(pulls, rewards, strict=True):
             again.tell(pull, reward)
-            assert ads.ask() is not None  # by turns: each reads what the other has written
+            assert ads.ask()  # by turns: each reads what the other has written
         with ThreadPoolExecutor(2) as threads:
             asked = list(threads.map(ask_often, [ads, again]))
         assert len({pull.id for pulls in asked for pull in pulls}) == 40

@@ -249,7 +249,7 @@ def test_ends_of_a_continuous_law_need_no_decimal_unit(law: bb.Uniform) -> None:
     problem = bb.Problem({"a": law, "b": "0.3"}, [bb.Bernoulli(0.5)] * 2)
     assert problem.costs[0] == law.true_mean
     assert problem.costs[1] == problem.price_list(1).prices[1]  # what a pull is charged
-    assert bb.Learner.for_problem(problem, bb.kube(), 10 * law.high, seed=1).ask(arm="a") is not None
+    assert bb.Learner.for_problem(problem, bb.kube(), 10 * law.high, seed=1).ask(arm="a")
 
 
 def test_a_law_without_an_upper_end_is_refused() -> None:
@@ -282,10 +282,10 @@ class TestLearner:
     def test_an_arm_whose_greatest_cost_does_not_fit_is_not_pulled(self) -> None:
         learner = calls(costs={"a": (0, "0.25")}, budget="0.60")
         pulls = [asked(learner), asked(learner)]
-        assert learner.ask() is None
+        assert not learner.ask()
         learner.tell(pulls[0], 0.5, cost="0.10")
         assert asked(learner).cost == Decimal("0.25")
-        assert learner.ask() is None
+        assert not learner.ask()
 
     @pytest.mark.parametrize(
         ("cost", "message"),
@@ -300,7 +300,7 @@ class TestLearner:
     def test_a_cost_that_cannot_be_leaves_the_pull_outstanding(self, cost: Any, message: str) -> None:
         learner = calls(on_overrun="refuse")
         pull = learner.ask(arm="a")
-        assert pull is not None
+        assert pull
         before = learner.to_json()
         with pytest.raises(InvalidAmount) as caught:
             learner.tell(pull, 0.5, cost)
@@ -330,7 +330,7 @@ class TestLearner:
     ) -> None:
         learner = calls(costs=costs, budget=budget)
         pull = learner.ask(arm="a")
-        assert pull is not None
+        assert pull
         with pytest.warns(RoundedCostWarning) if budget > 10**6 else nullcontext():
             learner.tell(pull, 0.5, cost=told)
         assert float(learner.money.spent) == spent
@@ -343,7 +343,7 @@ class TestLearner:
         learner = calls()
         for cost in ("0.06", "0.20"):
             pull = learner.ask(arm="a")
-            assert pull is not None
+            assert pull
             learner.tell(pull, 0.5, cost=cost)
         assert learner.arms[0].cost == 0.13
         assert learner.arms[0].density == pytest.approx(learner.arms[0].upper_bound / 0.13)
@@ -351,7 +351,7 @@ class TestLearner:
     def test_a_known_cost_that_came_cheaper_stays_known(self) -> None:
         learner = calls()
         pull = learner.ask(arm="b")
-        assert pull is not None
+        assert pull
         learner.tell(pull, 0.5, cost="0.01")
         assert (learner.arms[1].cost, float(learner.money.spent)) == (0.10, 0.01)
 
@@ -359,8 +359,8 @@ class TestLearner:
     def test_a_cost_that_comes_late_moves_no_money_and_counts_as_the_mean(self, release: bool) -> None:
         learner = calls()
         first, second = learner.ask(arm="a"), learner.ask(arm="a")
-        assert first is not None
-        assert second is not None
+        assert first
+        assert second
         learner.tell(first, 0.5, cost="0.07")
         learner.expire(second, release=release)
         learner.tell(second, 0.5, cost="0.20")
@@ -371,7 +371,7 @@ class TestLearner:
     def test_the_first_cost_that_comes_late_counts_as_the_greatest(self) -> None:
         learner = calls()
         pull = learner.ask(arm="a")
-        assert pull is not None
+        assert pull
         learner.expire(pull)
         learner.tell(pull, 0.5)
         assert learner.arms[0].cost == 0.25
@@ -415,7 +415,7 @@ class TestLearner:
         by_pair = calls(costs={"a": ("0.05", "0.25"), "b": "0.10"})
         assert calls(costs=[("a", bb.CostRange("0.05", 0.25)), ("b", 0.1)]).to_json() == by_pair.to_json()
         assert calls(costs={"a": ["0.05", "0.25"], "b": ("0.10", "0.10")}).to_json() == by_pair.to_json()
-        assert calls(costs=[bb.CostRange(1, 2)]).ask() is None
+        assert not calls(costs=[bb.CostRange(1, 2)]).ask()
 
     @pytest.mark.parametrize("bad", [(2, 1), (0, 0), (-1, 1), (1, math.inf), (math.nan, 1), ("a", 1), (1, None)])
     def test_ranges_that_cannot_be(self, bad: Any) -> None:

@@ -127,7 +127,7 @@ class TestRemoteStore(CampaignContract):
         monkeypatch.setattr(transport, "time", FakeTime())
         service = self.service(tmp_path, clock)
         pull = ads.ask()
-        assert pull is not None
+        assert pull
         with (
             BadNetwork(service.url, fates=[Fate.ANSWERED] + 9999 * [Fate.PASSED_ON_AND_REPLACED]) as network,
             bb.connect(network.url, token=service.token) as store,
@@ -200,7 +200,7 @@ def test_an_ask_waits_for_money_that_comes_back(ads: BaseCampaign) -> None:
     pulls = ads.ask(n=10_000)
     timer = threading.Timer(0.2, ads.cancel, [pulls[0]])
     timer.start()
-    assert ads.ask(wait="20 seconds") is not None
+    assert ads.ask(wait="20 seconds")
     timer.join()
     for pull in pulls[1:3]:
         ads.tell(pull, 0.5)
@@ -209,14 +209,14 @@ def test_an_ask_waits_for_money_that_comes_back(ads: BaseCampaign) -> None:
 
 def test_a_block_holds_a_pull(ads: BaseCampaign) -> None:
     with ads.pull() as pull:
-        assert pull is not None
+        assert pull
         pull.tell(0.5)
     with pytest.raises(ZeroDivisionError), ads.pull(on_error="cancel"):
         raise ZeroDivisionError
 
     async def in_a_loop() -> None:
         async with ads.pull(key="k") as pull:
-            assert pull is not None
+            assert pull
             pull.tell(0.25)
 
     asyncio.run(in_a_loop())
@@ -241,12 +241,12 @@ def test_many_tasks_ask_and_tell(ads: BaseCampaign) -> None:
 
 def test_the_key_of_another_process_finds_what_became_of_its_pull(ads: BaseCampaign) -> None:
     pull = ads.ask(key="k")
-    assert pull is not None
+    assert pull
     again = ads.ask(key="k")
     ads.tell(pull, 0.5)
     told = ads.ask(key="k")
-    assert again is not None
-    assert told is not None
+    assert again
+    assert told
     assert [each.state for each in (pull, again, told)] == [PullState.NEW, PullState.OPEN, PullState.TOLD]
 
 

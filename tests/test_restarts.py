@@ -172,8 +172,8 @@ def test_a_pull_says_what_became_of_it(tmp_path: Path) -> None:
         assert again == pulls
         one = ads.ask(key="one")
         repeated = ads.ask(key="one")
-        assert one is not None
-        assert repeated is not None
+        assert one
+        assert repeated
         assert (one.state, repeated.state, "state=" in repr(repeated)) == ("new", "open", True)
 
 
@@ -192,7 +192,7 @@ def test_a_pull_of_a_lost_history_concerns_its_own_request_only(tmp_path: Path) 
     with bb.open_store(f"sqlite:///{tmp_path}/a.db") as store:
         ads = new_campaign(store)
         pull = ads.ask()
-        assert pull is not None
+        assert pull
         lost = replace(pull, history="0" * 16)
         asks: list[Any] = [
             Request(Ledger.ask),
@@ -228,5 +228,5 @@ def test_a_pull_belongs_to_its_campaign(tmp_path: Path) -> None:
             owner.tell(own, 0.5)
         assert str(pulls[0].campaign).startswith("ads#")
         again = store.open("ads").ask(key="k")
-        assert again is not None
+        assert again
         assert again.campaign == pulls[0].campaign

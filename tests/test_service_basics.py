@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -101,6 +102,37 @@ def test_a_wait_ends_when_money_comes_back(http: httpx.Client) -> None:
     assert (status, detail) == (422, "wait is '1 minute': wait for 30 seconds at most, and ask again after that")
 
 
+def test_an_ask_without_a_pull_is_answered_with_the_reason(http: httpx.Client) -> None:
+    path = create(http, "reasons", costs={"a": 10, "b": 20})
+    [pull] = ask(http, path)
+
+    def asked(**given: Any) -> Any:
+        answer = http.post(f"{path}/ask", json=given)
+        assert answer.status_code == 200
+        return answer.json()
+
+    wait = "10 is reserved for outstanding pulls: wait until one of them is settled"
+    assert asked() == {
+        "pulls": [],
+        "reason": "reserved",
+        "is_final": False,
+        "detail": f"0 is left, and pays for no arm; {wait}",
+    }
+    assert asked(arm="b", n=3) == {
+        "pulls": [],
+        "reason": "spent",
+        "is_final": True,
+        "detail": "0 is left, and arm 'b' costs 20: deposit more, or stop",
+    }
+    http.post(f"{path}/cancel", json={"pull": pull["id"]})
+    two = asked(n=2)
+    assert ([each["arm"] for each in two["pulls"]], two["reason"], two["is_final"]) == (["a"], "reserved", False)
+    for action, expected in (("pause", ("paused", False)), ("close", ("closed", True))):
+        http.post(f"{path}/{action}")
+        answer = asked()
+        assert (answer["pulls"], answer["reason"], answer["is_final"]) == ([], *expected)
+
+
 def test_a_name_may_hold_a_slash_and_anything_printable(http: httpx.Client) -> None:
     path = create(http, "a/b ü%")
     assert path == "/v1/campaigns/a%2Fb%20%C3%BC%25"
@@ -158,12 +190,9 @@ def test_errors_have_types_of_their_own(http: httpx.Client) -> None:
     assert problem(http.post(f"{path}/tell", json={"pull": 1, "reward": 1}))[:2] == (409, "pull-already-settled")
     assert problem(http.post(f"{path}/tell", json={"pull": 1, "reward": 7}))[:2] == (422, "invalid-reward")
     assert problem(http.post(f"{path}/cancel", json={"pull": 10**400}))[:2] == (404, "unknown-pull")
-    http.post(f"{path}/pause")
-    assert problem(http.post(f"{path}/ask"))[:2] == (409, "campaign-paused")
-    http.post(f"{path}/resume")
-    assert len(ask(http, path)) == 1
     http.post(f"{path}/close")
-    assert problem(http.post(f"{path}/ask"))[:2] == (409, "campaign-closed")
+    deposit = http.post(f"{path}/deposit", json={"amount": 1, "key": "late"})
+    assert problem(deposit)[:2] == (409, "campaign-closed")
     assert problem(http.get("/v1/campaigns/autumn"))[:2] == (404, "no-such-campaign")
     assert problem(http.get("/v1/nothing"))[:2] == (404, "not-found")
     answer = http.delete("/v1/campaigns")

@@ -48,7 +48,7 @@ def jobs(both: tuple[bb.Store, httpx.Client]) -> str:
     ads = store.open("jobs")
     for arm, usd, gpu_s in (("small", "0.02", 1), ("large", "0.20", 7), ("large", "0.30", 20)):
         pull = ads.ask(arm=arm)
-        assert pull is not None
+        assert pull
         ads.tell(pull, 0.7, {"usd": usd, "gpu_s": gpu_s})
     ads.add_arm("medium", {"usd": "0.05", "gpu_s": 2}, limit=9)
     ads.retire("small")

@@ -235,7 +235,7 @@ def long_campaign(store: bb.Store, clock: HandClock, name: str = "ads", pulls: i
     ads = new_campaign(store, name, budget=100, policy=bb.epsilon_first(0.05), on_expire="release")
     for number in range(1, pulls + 1):
         pull = ads.ask(key=f"k{number}")
-        assert pull is not None
+        assert pull
         assert pull.id == number
         if number % 5 == 1:
             ads.cancel(pull)
@@ -355,7 +355,7 @@ def test_settled_pulls_are_answered_from_the_journal(
         for number, state in enumerate(["cancelled", "expired", "expired", "told", "told"], start=1):
             for campaign in (ads, kept):
                 pull = campaign.ask(key=f"k{number}")
-                assert pull is not None
+                assert pull
                 assert (pull.id, pull.state) == (number, state)
         assert [ads.ask(key=f"k{number}") for number in range(1, 40)] == [
             kept.ask(key=f"k{number}") for number in range(1, 40)
@@ -398,7 +398,7 @@ def test_only_the_end_of_a_long_journal_is_read(
     monkeypatch.setattr(SqlJournal, "entries", counted)
     with bb.open_store(url, clock=clock) as again:
         ads = again.open("ads")
-        assert ads.ask(key="new") is not None
+        assert ads.ask(key="new")
         ads.ask(key="k7")
         assert len(read) <= EVERY + 5
         assert len(ledger_of(ads)._pulls) <= EVERY
@@ -433,7 +433,7 @@ def test_a_snapshot_of_an_older_version_is_no_damage(
         ads.verify()
         assert (ads.money, ads.arms, ads.pulls, ads.reward_total) == shown
         pull = ads.ask(key="k9")
-        assert pull is not None
+        assert pull
         assert (pull.id, pull.number, pull.state) == (9, 5, "told")
         for number in range(EVERY):
             ads.ask(key=f"new {number}")
@@ -488,7 +488,7 @@ def test_a_damaged_snapshot_is_reported_and_not_used(store: bb.Store, url: str, 
             shown = campaign.money, campaign.arms, campaign.pulls, campaign.reward_total
             assert shown == before or campaign is ads
             pull = campaign.ask(key="k9")
-            assert pull is not None
+            assert pull
             assert (pull.id, pull.number, pull.state) == (9, 5, "told")
             campaign.tell(2, 0.5)
             campaign.tell(3, 0.25)

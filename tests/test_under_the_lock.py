@@ -191,7 +191,7 @@ def test_a_long_ask_is_cut_into_several_transactions(
     ads, transactions = new_campaign(store), Transactions(store, monkeypatch)
     hurry(monkeypatch)
     with bb.open_store(url) as another:
-        others: list[bb.Pull | None] = []
+        others: list[bb.Pull | bb.NoPull] = []
         transactions.after = lambda _: others.append(another.open("ads").ask())
         pulls = ads.ask(n=5, key=key)
         assert transactions.count == 5
@@ -267,7 +267,7 @@ def test_no_snapshot_is_taken_between_leases_that_end_together(
     ads.ask(n=4)
     clock.advance(61)
     hurry(monkeypatch)
-    assert ads.ask() is not None
+    assert ads.ask()
     assert [str(entry.kind) for entry in ads.journal()][4:] == ["expired"] * 4 + ["asked", "snapshot"]
     monkeypatch.undo()
     ads.verify()
@@ -280,7 +280,7 @@ def test_leases_that_end_together_are_cut_as_well(store: bb.Store, monkeypatch: 
     clock.advance(61)
     transactions = Transactions(store, monkeypatch)
     hurry(monkeypatch)
-    assert ads.ask() is not None
+    assert ads.ask()
     assert transactions.count == 4  # the last one that expires leaves time for a request
     assert [str(entry.kind) for entry in ads.journal()][4:] == ["expired"] * 4 + ["asked"]
     monkeypatch.undo()
@@ -309,7 +309,7 @@ def test_a_worker_that_hangs_in_a_transaction_is_cut_off_by_the_server(
         thread = threading.Thread(target=hang_until_cut_off)
         thread.start()
         assert has_begun.wait(60)
-        assert ads.ask() is not None  # before the other one has ended
+        assert ads.ask()  # before the other one has ended
         may_end.set()
         thread.join()
     monkeypatch.undo()
@@ -358,7 +358,7 @@ def test_when_a_clock_jumps_requests_go_on_and_leases_end_by_the_time_that_has_e
     told, _ = ads.ask(n=2)  # with a lease of a minute
     clocks.pass_by(20)
     clocks.now += jump
-    assert ads.ask() is not None
+    assert ads.ask()
     ads.tell(told, 0.5)
     clocks.pass_by(39)
     ads.end_leases()
@@ -406,7 +406,7 @@ def test_a_machine_that_slept_is_no_jump(store: bb.Store, clocks: Clocks, caplog
     ads = new_campaign(store)
     ads.ask()
     clocks.pass_by(8 * 3600)
-    assert ads.ask() is not None
+    assert ads.ask()
     assert [pull.id for pull in ads.pending] == [2]
     assert warnings_of(caplog) == []
 
@@ -505,5 +505,5 @@ def test_a_reader_without_a_log_does_not_take_changes_for_damage(
             for use in (lambda: ads.pulls, lambda: ads.money, ads.verify):
                 with pytest.raises(StoreUnavailable, match=r"was written to since it was opened, .* it is whole"):
                     use()
-            assert pull is not None
+            assert pull
             store.open("ads").verify()

@@ -17,7 +17,7 @@ def use(store: Store, text: str, name: str) -> str:
     """Write a text into every field of a journal that takes one; return the head."""
     ads = new_campaign(store, name, costs={text: {text: 1}, "b": {text: 2}}, budget={text: 100}).acting_as(text)
     pull = ads.ask(key=text)
-    assert pull is not None
+    assert pull
     ads.expire(pull)
     ads.adjust(pull, {text: 0}, reason=text)
     ads.deposit({text: 1}, key=f"{text} deposit", reason=text)

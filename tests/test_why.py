@@ -43,7 +43,7 @@ def played(store: bb.Store, policy: bb.Policy, pulls: int = 30) -> bb.Campaign:
     )
     for count in range(pulls):
         pull = ads.ask()
-        assert pull is not None
+        assert pull
         if pull.arm != bb.SKIP:
             ads.tell(pull, reward=0.3 if pull.arm == "a" else 0.8)
         if count == pulls // 2:
@@ -72,7 +72,7 @@ def test_what_is_explained_is_how_the_campaign_stood_before(store: bb.Store) -> 
     ads = played(store, bb.kube(), pulls=5)
     money, arms, chances = ads.money, ads.arms, {row.arm: row.probability for row in ads.best_set()}
     pull = ads.ask(arm="b")
-    assert pull is not None
+    assert pull
     ads.tell(pull, 1.0)
     why = ads.why(pull)
     assert (why.money, why.is_directed) == (money, True)
@@ -164,7 +164,7 @@ def test_what_would_be_warned_of_can_be_collected(store: bb.Store) -> None:
         warnings.simplefilter("error")
         ads = store.create("tight, too", **given)
         pull = ads.ask()
-        assert pull is not None
+        assert pull
         ads.tell(pull, 1.0, cost="0.5")
     assert len(texts) == 2
     assert "some requests may go unanswered" in texts[0]

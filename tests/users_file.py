@@ -20,7 +20,7 @@ class Bold(bb.indices.ScalarIndex):
 def use_the_front_door_and_the_rooms_behind_it() -> None:
     learner = bb.Learner(bb.recommended(), costs={"a": 1, "b": "2.5"}, budget=10, reward_range=(0, 1), seed=7)
     pull = learner.ask()
-    if pull is not None:
+    if pull:
         learner.tell(pull, reward=0.5)
     assert_type(learner.money.spent, Decimal)
     assert_type(bb.IndexPolicy(Bold(), bb.oracles.Fractional()), bb.IndexPolicy)

@@ -6,6 +6,7 @@ from .campaigns.store import Store, open_store
 from .client.connect import connect
 from .core.checks import SKIP
 from .core.money import CostRange
+from .core.no_pull import NoPull
 from .core.pulls import Pull
 from .core.resources import Money
 from .live.learner import Learner
@@ -50,6 +51,7 @@ __all__ = [
     "Leaderboard",
     "Learner",
     "Money",
+    "NoPull",
     "Policy",
     "Problem",
     "Pull",

@@ -17,8 +17,7 @@
     │   ├── WrongStore          a database of another program, of a newer version, or a damaged one
     │   ├── NoSuchCampaign      (also a LookupError)
     │   ├── CampaignExists      the name is taken
-    │   ├── CampaignClosed      it hands out no more pulls
-    │   ├── CampaignPaused      it hands out no pulls until it is resumed
+    │   ├── CampaignClosed      it can be changed no more
     │   ├── KeyReused           the key was used before, with other contents
     │   ├── AccessDenied        a service wants a token, another one, or one that allows more
     │   ├── NoSuchToken         (also a LookupError)
@@ -48,7 +47,6 @@ __all__ = [
     "BudgetBanditsError",
     "CampaignClosed",
     "CampaignExists",
-    "CampaignPaused",
     "HistoryLost",
     "InvalidAmount",
     "InvalidInput",
@@ -140,11 +138,7 @@ class CampaignExists(StoreError):
 
 
 class CampaignClosed(StoreError):
-    """A campaign was closed and hands out no more pulls."""
-
-
-class CampaignPaused(StoreError):
-    """A campaign was paused and hands out no pulls until it is resumed."""
+    """A campaign was closed, and takes neither deposits nor other changes."""
 
 
 class KeyReused(StoreError):

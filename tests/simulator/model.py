@@ -228,6 +228,14 @@ class Model:
             for price, amount, each in zip(self.prices[arm], self.left(), kept, strict=True)
         )
 
+    def halted(self, time: int) -> str | None:
+        """Return why the campaign hands out no pulls at all; None if it does."""
+        if self.is_closed:
+            return "closed"
+        if self.terms.arrivals is not None and time >= self.terms.arrivals.until:
+            return "ended"
+        return "paused" if self.is_paused else None
+
     def left(self) -> Units:
         return tuple(budget - held for budget, held in zip(self.budgets, self.held, strict=True))
 

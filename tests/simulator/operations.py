@@ -15,9 +15,9 @@ import budgetbandits as bb
 from budgetbandits.campaigns.backend import Totals
 from budgetbandits.campaigns.journal import Entry
 from budgetbandits.campaigns.pulls import TOLD_LATE
+from budgetbandits.core.no_pull import Pulls
 from budgetbandits.errors import (
     CampaignClosed,
-    CampaignPaused,
     InvalidAmount,
     InvalidInput,
     InvalidReward,
@@ -125,15 +125,16 @@ class Ask(Operation):
         elif self.key in model.changes:
             check(answer is KeyReused, self, "was answered", answer, "though the key was a deposit's or the like")
             return
-        elif model.is_closed and not is_begun:
-            check(answer is CampaignClosed, self, "was answered", answer, "though the campaign was closed")
-            return
-        elif model.is_paused and not is_begun:
-            check(answer is CampaignPaused, self, "was answered", answer, "though the campaign was paused")
+        elif (halted := model.halted(sent.time)) is not None and not is_begun:
+            is_said = isinstance(answer, Pulls) and answer.missing is not None and answer.missing.reason == halted
+            check(answer == [] and is_said, self, "was answered", answer, "though the campaign was", halted)
             return
         else:
             pulls = sent.wrote
-        check(isinstance(answer, list), self, "was answered", answer)
+        check(isinstance(answer, Pulls), self, "was answered", answer)
+        if isinstance(answer, Pulls):
+            is_explained = (answer.missing is not None) == (len(answer) < self.wanted)
+            check(is_explained, self, "was answered", answer, "with", answer.missing)
         if isinstance(answer, list) and sent.is_cut and sent.wrote:
             pulls = pulls[: len(answer)]
         self._check_pulls(answer, pulls, model, sent.wrote)

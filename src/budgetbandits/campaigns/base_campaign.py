@@ -24,6 +24,7 @@ from budgetbandits.campaigns.times import Duration, duration, moment, span
 from budgetbandits.campaigns.why import Explanation
 from budgetbandits.core.changes import rows_given
 from budgetbandits.core.checks import ArmName, CostOrCosts, OnOverrun, check_limit, check_text, is_whole, shown
+from budgetbandits.core.no_pull import NoPull, Pulls, one_of
 from budgetbandits.core.notices import notice
 from budgetbandits.core.pulls import Pull, Reservation, check_wanted
 from budgetbandits.core.resources import Account, Amounts, Money, plain_amounts, plain_costs
@@ -154,11 +155,11 @@ class BaseCampaign(ABC):
         """Do the same in an event loop."""
 
     @abstractmethod
-    def _ask(self, asking: Asking) -> list[Pull]:
-        """Return the pulls that are asked for, as many as there are."""
+    def _ask(self, asking: Asking) -> Pulls:
+        """Return the pulls that are asked for or, if there are fewer, also the reason."""
 
     @abstractmethod
-    async def _ask_async(self, asking: Asking) -> list[Pull]:
+    async def _ask_async(self, asking: Asking) -> Pulls:
         """Do the same in an event loop."""
 
     @abstractmethod
@@ -189,12 +190,12 @@ class BaseCampaign(ABC):
     @overload
     def ask(
         self, *, arm: ArmName | None = None, key: str | None = None, wait: Duration | None = None
-    ) -> Pull | None: ...
+    ) -> Pull | NoPull: ...
 
     @overload
     def ask(
         self, *, arm: ArmName | None = None, key: str | None = None, n: int, wait: Duration | None = None
-    ) -> list[Pull]: ...
+    ) -> Pulls: ...
 
     def ask(
         self,
@@ -203,33 +204,31 @@ class BaseCampaign(ABC):
         key: str | None = None,
         n: int | None = None,
         wait: Duration | None = None,
-    ) -> Pull | list[Pull] | None:
-        """Return the next pull, its cost reserved, or None if the budget left pays for no arm.
+    ) -> Pull | Pulls | NoPull:
+        """Return the next pull, its cost reserved; or a `NoPull`, which is false and says why there is none.
 
-        None is final once no pull is outstanding; until then money may be given back. It is also the answer when all
-        requests were handed out, or the end of the campaign has come; or, with a refill, until the next one.
+        Its `is_final` tells whether to stop asking, or to wait: until an outstanding pull is settled, the next part of
+        the budget comes, or the campaign is resumed.
 
         Parameters
         ----------
         arm
-            The name of the arm to pull, where that was decided elsewhere: then the policy is not asked. The journal
-            tells such pulls from the policy's own.
+            The name of the arm to pull, where that was decided elsewhere: then the policy is not asked, and a `NoPull`
+            says why this arm cannot be pulled. The journal tells such pulls from the policy's own.
         key
             Makes it repeatable: the same key gives the same answer, also in another process. Without one, a pull
-            whose answer got lost stays outstanding until its lease ends. An answer of None is not kept. The answer
+            whose answer got lost stays outstanding until its lease ends. That there was none is not kept. The answer
             stays the same whatever becomes of the pull, and `pull.state` says what did: a worker that comes back late
             with its key must not do again what was done before.
         n
-            Ask for up to n pulls at once, and get a list.
+            Ask for up to n pulls at once, and get `Pulls`: a list whose `missing` is the reason for fewer.
         wait
             If there is no pull, wait so long for one, such as "10 seconds": until an outstanding pull gives money back,
-            here or in another program, a refill comes or the campaign is resumed. If nothing can come any more, the
-            answer is None at once.
+            here or in another program, a refill comes or the campaign is resumed. If nothing can come any more, that
+            is the answer at once.
 
         Raises
         ------
-        CampaignClosed, CampaignPaused
-            If the campaign was closed, or is paused, and the key is new.
         KeyReused
             If the key was used before, for another number of pulls or another arm.
         PolicyError
@@ -237,17 +236,18 @@ class BaseCampaign(ABC):
         InvalidInput
             If there is no arm of that name.
         """
-        return _answer(self._ask(_asking(n, key, arm, wait)), n)
+        pulls = self._ask(_asking(n, key, arm, wait))
+        return one_of(pulls) if n is None else pulls
 
     @overload
     async def ask_async(
         self, *, arm: ArmName | None = None, key: str | None = None, wait: Duration | None = None
-    ) -> Pull | None: ...
+    ) -> Pull | NoPull: ...
 
     @overload
     async def ask_async(
         self, *, arm: ArmName | None = None, key: str | None = None, n: int, wait: Duration | None = None
-    ) -> list[Pull]: ...
+    ) -> Pulls: ...
 
     async def ask_async(
         self,
@@ -256,12 +256,13 @@ class BaseCampaign(ABC):
         key: str | None = None,
         n: int | None = None,
         wait: Duration | None = None,
-    ) -> Pull | list[Pull] | None:
+    ) -> Pull | Pulls | NoPull:
         """Do as `ask` does, in an event loop, which goes on meanwhile. Tasks share their commits as threads do.
 
         If the task is cancelled, a pull may stay outstanding until its lease ends: ask with a key to find it again.
         """
-        return _answer(await self._ask_async(_asking(n, key, arm, wait)), n)
+        pulls = await self._ask_async(_asking(n, key, arm, wait))
+        return one_of(pulls) if n is None else pulls
 
     def pull(
         self,
@@ -273,7 +274,7 @@ class BaseCampaign(ABC):
     ) -> Holding:
         """Hold a pull for the length of a block, ``with`` or ``async with``: it is settled when that is left.
 
-        The block gets a `PullInHand`, or None if there is no pull. Say in the block what came of it, by its `tell`,
+        The block gets a `PullInHand`, or a `NoPull` if there is none. Say in the block what came of it, by its `tell`,
         `expire` or `cancel`. If the block is left by an exception before that, `on_error` says it.
 
         Parameters
@@ -836,12 +837,6 @@ def _no_reward(reward: float, of: str, where: str = "") -> InvalidReward:
 
 def _plain_limit(arm: ArmName, limit: int | None) -> int | None:
     return None if limit is None else check_limit(arm, limit)
-
-
-def _answer(pulls: list[Pull], n: int | None) -> Pull | list[Pull] | None:
-    if n is not None:
-        return pulls
-    return pulls[0] if pulls else None
 
 
 def _plain_pull(pull: Pull | int) -> Pull | int:

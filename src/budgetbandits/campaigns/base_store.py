@@ -107,7 +107,7 @@ class BaseStore(ABC, Generic[Kept]):
             outstanding can be told. As many requests as expected are answered, not any number.
         refill
             With a rate: let the budget come in parts, such as one every "1 day", in proportion to time. What is not
-            spent stays. Until the next part comes, `ask` may return None.
+            spent stays. Until the next part comes, `ask` may return a `NoPull`.
         lease
             How long a pull may stay outstanding: text such as "10 minutes", a timedelta or seconds. By default
             there is no limit.

@@ -19,7 +19,7 @@ from budgetbandits.campaigns.waiting import ask, ask_async
 from budgetbandits.campaigns.why import Explanation, explanation
 from budgetbandits.core.checks import SKIP, ArmName, check_text, shown
 from budgetbandits.core.money import CostRange
-from budgetbandits.core.pulls import Pull
+from budgetbandits.core.no_pull import Pulls
 from budgetbandits.errors import HistoryLost, InvalidInput, JournalDamaged, PullError, UnknownPull
 
 __all__ = ["Campaign"]
@@ -211,10 +211,10 @@ class Campaign(BaseCampaign):
 
         return decide
 
-    def _ask(self, asking: Asking) -> list[Pull]:
+    def _ask(self, asking: Asking) -> Pulls:
         return ask(self._clerk, asking, self.actor)
 
-    async def _ask_async(self, asking: Asking) -> list[Pull]:
+    async def _ask_async(self, asking: Asking) -> Pulls:
         return await ask_async(self._clerk, asking, self.actor)
 
     def _shown(self, name: str, of: Callable[[Clerk], Shown]) -> Shown:

@@ -5,10 +5,11 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, final, get_args
 
 from budgetbandits.campaigns.times import Duration
 from budgetbandits.core.checks import ArmName
+from budgetbandits.core.no_pull import NoPull
 from budgetbandits.core.pulls import Pull, PullState, as_new, new_key
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import BudgetBanditsError, InvalidAmount, InvalidInput, InvalidReward, PullError
@@ -26,6 +27,7 @@ _LONGEST_SETTLING: Final = 5.0  # seconds for which a task that is cancelled wai
 _SETTLING: Final[set["asyncio.Future[None]"]] = set()
 
 
+@final  # as `Pull` is
 class PullInHand:
     """A pull in a ``with`` block: say what came of it, once. It is settled when the block is left.
 
@@ -113,10 +115,10 @@ class Holding:
         self._on_error = on_error
         self._in_hand: PullInHand | None = None
 
-    def __enter__(self) -> PullInHand | None:
+    def __enter__(self) -> PullInHand | NoPull:
         return self._hold(self._ask())
 
-    async def __aenter__(self) -> PullInHand | None:
+    async def __aenter__(self) -> PullInHand | NoPull:
         asking = asyncio.ensure_future(self._ask_async(wait=self._wait))
         try:
             return self._hold(await asyncio.shield(asking))
@@ -128,28 +130,30 @@ class Holding:
             await asyncio.wait([settling], timeout=_LONGEST_SETTLING)
             raise
 
-    async def _settle_asked(self, asking: "asyncio.Future[Pull | None]") -> None:
+    async def _settle_asked(self, asking: "asyncio.Future[Pull | NoPull]") -> None:
         """Settle what an ask gets that nobody waits for any more."""
         with contextlib.suppress(BudgetBanditsError):
             pull = await (self._asked_again(asking) if self._is_waiting else asking)
-            if pull is not None:
+            if pull:
                 self._hold(pull)
                 await self.__aexit__(None, asyncio.CancelledError(), None)
 
-    async def _asked_again(self, asking: "asyncio.Future[Pull | None]") -> Pull | None:
+    async def _asked_again(self, asking: "asyncio.Future[Pull | NoPull]") -> Pull | None:
         """Break a wait off, and return what it has got all the same."""
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
         pull = await self._ask_async()
-        if pull is None or pull.state is not PullState.NEW:
+        if not pull:
+            return None
+        if pull.state is not PullState.NEW:
             return pull
         await asyncio.to_thread(self._campaign.cancel, pull)  # it had got none: this is another one
         return None
 
-    def _hold(self, pull: Pull | None) -> PullInHand | None:
-        if pull is not None and self._own_key is not None:
-            pull = as_new(pull)
-        self._in_hand = None if pull is None else PullInHand(pull)
+    def _hold(self, pull: Pull | NoPull) -> PullInHand | NoPull:
+        if not pull:
+            return pull
+        self._in_hand = PullInHand(pull if self._own_key is None else as_new(pull))
         return self._in_hand
 
     def __exit__(

@@ -7,12 +7,13 @@ in, so that a ledger restored from a journal is the one that wrote it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from budgetbandits.campaigns.fold import FUNDING, Fold
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Kind, Snapshot, written
 from budgetbandits.campaigns.pulls import TOLD_LATE, PullRecord, State, Told
 from budgetbandits.campaigns.settings import CampaignSettings
+from budgetbandits.campaigns.times import moment
 from budgetbandits.core.books import promise_lost
 from budgetbandits.core.changes import (
     money_given,
@@ -24,11 +25,11 @@ from budgetbandits.core.changes import (
     to_retire,
 )
 from budgetbandits.core.checks import ArmName, CostOrCosts, check_text, is_whole
+from budgetbandits.core.no_pull import NoPull, NoPullReason, Pulls, cut_short
 from budgetbandits.core.pulls import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.resources import Amounts
 from budgetbandits.errors import (
     CampaignClosed,
-    CampaignPaused,
     HistoryLost,
     InvalidAmount,
     InvalidInput,
@@ -38,18 +39,11 @@ from budgetbandits.errors import (
     UnknownPull,
 )
 
-__all__ = ["Answered", "Ledger", "replay"]
+__all__ = ["Ledger", "replay"]
 
 _LONGEST_REASON: Final = 1000
 SNAPSHOT_EVERY: Final = 4_000  # entries: to read so many takes less than a tenth of a second
 _SNAPSHOT_BYTES: Final = 100  # for each entry at most
-
-
-class Answered(NamedTuple):
-    """Pulls that were handed out, and whether there was no time for more of them."""
-
-    pulls: list[Pull]
-    is_cut: bool
 
 
 class Ledger(Fold):
@@ -115,15 +109,18 @@ class Ledger(Fold):
         """Tell whether the lease of a pull has ended by that time."""
         return self._next_due(time) is not None
 
-    def ask(self, wanted: int | None = None, key: str | None = None, arm: ArmName | None = None) -> list[Pull]:
+    def ask(self, wanted: int | None = None, key: str | None = None, arm: ArmName | None = None) -> Pulls:
         """Return the next pulls, up to so many, their costs reserved; of one arm if that is given.
 
         The same key gives the same answer; an empty answer is not kept.
         """
-        return self.ask_some(check_wanted(wanted), key, arm).pulls
+        return self.ask_some(check_wanted(wanted), key, arm)
 
-    def ask_some(self, wanted: int, key: str | None, arm: ArmName | None, begun: int = 0) -> "Answered":
-        """Do the same as far as there is time; so many pulls of it were handed out to this client before."""
+    def ask_some(self, wanted: int, key: str | None, arm: ArmName | None, begun: int = 0) -> Pulls:
+        """Do the same as far as there is time, after `begun` pulls of the answer were handed out before.
+
+        If time ran out, there are fewer pulls than wanted, without a reason.
+        """
         books = self._books
         number = None if arm is None else books.number_of(arm)
         if key is not None:
@@ -131,20 +128,18 @@ class Ledger(Fold):
         self._recall_answer(key)
         answer = books.repeated(key, wanted, number)
         if answer is None or len(answer) == begun > 0:
-            pulls = self._asked(wanted, key, number, begun)
-            is_cut = begun + len(pulls) < wanted and not self.has_time()
-            return Answered([self.handed_out(pull, PullState.NEW) for pull in pulls], is_cut)
-        known = [self.handed_out(pull, self._record(pull.number).shown_state) for pull in answer[begun:]]
-        return Answered(known, False)
+            return self._asked(wanted, key, number, begun)
+        missing = cut_short(len(answer), wanted) if len(answer) < wanted else None
+        known = (self.handed_out(pull, self._record(pull.number).shown_state) for pull in answer[begun:])
+        return Pulls(known, missing)
 
-    def _asked(self, wanted: int, key: str | None, arm: int | None, begun: int) -> list[Reservation]:
-        if self.is_closed:
-            raise CampaignClosed("the campaign is closed: it hands out no more pulls; those outstanding can be told")
-        if self.is_paused:
-            raise CampaignPaused("the campaign is paused: resume it, or wait; pulls that are outstanding can be told")
-        pulls: list[Reservation] = []
+    def _asked(self, wanted: int, key: str | None, arm: int | None, begun: int) -> Pulls:
+        if (halted := self._halted()) is not None:
+            return Pulls(missing=halted)
+        pulls = Pulls()
         while (part := begun + len(pulls)) < wanted and (not pulls or self.has_time()):
             if (chosen := self._next_arm(arm, wanted - part)) is None:
+                pulls.missing = self._books.no_pull(arm)
                 break
             self._write(
                 Kind.ASKED if arm is None else Kind.DIRECTED,
@@ -156,14 +151,24 @@ class Ledger(Fold):
                 part=part,
                 wanted=wanted,
             )
-            pulls.append(self._books.outstanding[self._books.asked])
+            pulls.append(self.handed_out(self._books.outstanding[self._books.asked], PullState.NEW))
         return pulls
 
-    def may_pay_later(self) -> bool:
-        """Tell whether there may be pulls later, if there are none now: money that comes back, or with a refill."""
+    def _halted(self) -> NoPull | None:
+        """Return why the campaign hands out no pulls at all now; None if it does."""
         arrivals = self.settings.arrivals
-        is_refilled = arrivals is not None and arrivals.refill is not None and self._now < arrivals.until
-        return not self.is_closed and (bool(self._books.outstanding) or is_refilled)
+        if self.is_closed:
+            said = "the campaign is closed, and hands out no more pulls; outstanding ones can be told"
+            return NoPull(NoPullReason.CLOSED, is_final=True, detail=said)
+        if arrivals is not None and self._now >= arrivals.until:
+            said = (
+                f"the campaign ended at {moment(arrivals.until):%Y-%m-%d %H:%M:%S} UTC; outstanding pulls can be told"
+            )
+            return NoPull(NoPullReason.ENDED, is_final=True, detail=said)
+        if self.is_paused:
+            said = "the campaign is paused: wait until it is resumed; outstanding pulls can be told"
+            return NoPull(NoPullReason.PAUSED, is_final=False, detail=said)
+        return None
 
     def _next_arm(self, arm: int | None, wanted: int) -> int | None:
         self.expect(self._now, wanted)

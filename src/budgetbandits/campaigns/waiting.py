@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from budgetbandits.campaigns.base_campaign import Asking
 from budgetbandits.campaigns.clerk import Clerk
-from budgetbandits.campaigns.ledger import Answered, Ledger
-from budgetbandits.core.pulls import Pull
+from budgetbandits.campaigns.ledger import Ledger
+from budgetbandits.core.no_pull import Pulls, cut_short
 from budgetbandits.core.steps import drive, drive_async
-from budgetbandits.errors import BudgetBanditsError, CampaignPaused
+from budgetbandits.errors import BudgetBanditsError
 
 __all__ = ["ask", "ask_async"]
 
@@ -28,34 +28,28 @@ _RETRY: Final = 1.0  # seconds after which it asks again: leases end and refills
 
 
 class _Tried(NamedTuple):
-    """What came of an ask: the answer, whether there may be more later, and how long the journal was."""
+    """The answer to an ask, and how long the journal was."""
 
-    answered: Answered
-    may_come: bool
+    pulls: Pulls
     entries: int
 
 
-def _waiting(asking: Asking) -> Steps[Answered]:
-    """Ask for pulls; if there is none, wait for money that comes back."""
+def _waiting(asking: Asking) -> Steps[Pulls]:
+    """Ask for pulls; if there is none, wait as long as there may be one later."""
     end = time.monotonic() + asking.wait
-    tried: _Tried = yield from _tried(asking, end)
-    while not tried.answered.pulls and tried.may_come and time.monotonic() < end:
-        yield from _until_changed(tried.entries, end)
-        tried = yield from _tried(asking, end)
-    return tried.answered
 
-
-def _tried(asking: Asking, end: float) -> Steps[_Tried]:
     def decide(ledger: Ledger) -> _Tried:
-        return _Tried(_once(asking)(ledger), ledger.may_pay_later(), ledger.entries)
+        return _Tried(_once(asking)(ledger), ledger.entries)
 
-    try:
-        tried: _Tried = yield decide
-    except CampaignPaused:
-        if time.monotonic() >= end:
-            raise
-        return _Tried(Answered([], is_cut=False), may_come=True, entries=-1)
-    return tried
+    tried: _Tried = yield decide
+    while not tried.pulls and not _is_final(tried.pulls) and time.monotonic() < end:
+        yield from _until_changed(tried.entries, end)
+        tried = yield decide
+    return tried.pulls
+
+
+def _is_final(pulls: Pulls) -> bool:
+    return pulls.missing is None or pulls.missing.is_final
 
 
 def _until_changed(entries: int, end: float) -> Steps[None]:
@@ -63,29 +57,33 @@ def _until_changed(entries: int, end: float) -> Steps[None]:
     retry = min(end, time.monotonic() + _RETRY)
     while (left := retry - time.monotonic()) > 0:
         now: int = yield min(_POLL, left)
-        entries = now if entries < 0 else entries
         if now > entries:
             return
 
 
-def _rest(asking: Asking, pulls: list[Pull]) -> Steps[list[Pull]]:
-    """Ask for the rest of an answer that was cut: it takes several transactions."""
-    is_cut = True
-    while is_cut:
+def _rest(asking: Asking, pulls: Pulls) -> Steps[Pulls]:
+    """Ask for the rest of an answer for which there was no time: it takes several transactions."""
+    while _is_cut(asking, pulls):
         try:
-            more, is_cut = yield _once(asking, len(pulls))
+            more: Pulls = yield _once(asking, len(pulls))
         except BudgetBanditsError:  # what was handed out before stands, and is the answer
-            break
-        pulls += more
+            pulls.missing = cut_short(len(pulls), asking.wanted)
+        else:
+            pulls += more
+            pulls.missing = more.missing
     return pulls
 
 
-def _once(asking: Asking, begun: int = 0) -> Callable[[Ledger], Answered]:
+def _is_cut(asking: Asking, pulls: Pulls) -> bool:
+    return len(pulls) < asking.wanted and pulls.missing is None
+
+
+def _once(asking: Asking, begun: int = 0) -> Callable[[Ledger], Pulls]:
     wanted, key, arm, _ = asking
     return lambda ledger: ledger.ask_some(wanted, key, arm, begun)
 
 
-def ask(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
+def ask(clerk: Clerk, asking: Asking, actor: str | None) -> Pulls:
     """Ask for pulls in the thread that calls."""
 
     def perform(step: Step) -> Any:
@@ -95,11 +93,11 @@ def ask(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
         return clerk.entries_now()
 
     # Mostly it is one step, which the way by a generator would double.
-    pulls, is_cut = drive(_waiting(asking), perform) if asking.wait > 0.0 else perform(_once(asking))
-    return drive(_rest(asking, pulls), perform) if is_cut else pulls
+    pulls: Pulls = drive(_waiting(asking), perform) if asking.wait > 0.0 else perform(_once(asking))
+    return drive(_rest(asking, pulls), perform) if _is_cut(asking, pulls) else pulls
 
 
-async def ask_async(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pull]:
+async def ask_async(clerk: Clerk, asking: Asking, actor: str | None) -> Pulls:
     """Do the same in an event loop, which goes on meanwhile."""
 
     async def perform(step: Step) -> Any:
@@ -108,5 +106,6 @@ async def ask_async(clerk: Clerk, asking: Asking, actor: str | None) -> list[Pul
         await asyncio.sleep(step)
         return await asyncio.to_thread(clerk.entries_now)
 
-    pulls, is_cut = await (drive_async(_waiting(asking), perform) if asking.wait > 0.0 else perform(_once(asking)))
-    return await drive_async(_rest(asking, pulls), perform) if is_cut else pulls
+    waiting = drive_async(_waiting(asking), perform) if asking.wait > 0.0 else perform(_once(asking))
+    pulls: Pulls = await waiting
+    return await drive_async(_rest(asking, pulls), perform) if _is_cut(asking, pulls) else pulls

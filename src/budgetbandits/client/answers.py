@@ -19,6 +19,7 @@ from budgetbandits.campaigns.base_campaign import HistoryRow, LeaseRow
 from budgetbandits.campaigns.base_store import CampaignRow
 from budgetbandits.core.checks import ArmName
 from budgetbandits.core.money import CostRange
+from budgetbandits.core.no_pull import NoPull, NoPullReason, Pulls
 from budgetbandits.core.pulls import Pull, PullState
 from budgetbandits.core.resources import Money
 from budgetbandits.core.tables import Table
@@ -62,9 +63,19 @@ class Renewed(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The pulls that were handed out."""
+    """The pulls that were handed out; if they are fewer than asked for, the reason."""
 
     pulls: tuple[Pull, ...]
+    reason: NoPullReason | None
+    is_final: bool | None
+    detail: str | None
+
+    @property
+    def answer(self) -> Pulls:
+        """The answer to the ask."""
+        if self.reason is None:
+            return Pulls(self.pulls)
+        return Pulls(self.pulls, NoPull(self.reason, is_final=bool(self.is_final), detail=self.detail or ""))
 
 
 class Verified(NamedTuple):
@@ -199,6 +210,7 @@ _READ: Final[Mapping[Any, _Read]] = {
     timedelta: _Read((int, float), lambda seconds: timedelta(seconds=seconds)),
     PullState: _Read((str,), PullState),
     CostRange: _Read((list,), _cost_range),
+    NoPullReason: _Read((str,), NoPullReason),
 }
 
 

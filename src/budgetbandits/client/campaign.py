@@ -27,8 +27,8 @@ from budgetbandits.client.answers import (
 )
 from budgetbandits.client.transport import Call, Steps, Transport
 from budgetbandits.client.wire import amounts_sent, in_path, rows_sent, sent
-from budgetbandits.core.pulls import Pull, as_new, new_key
-from budgetbandits.errors import CampaignPaused
+from budgetbandits.core.no_pull import Pulls
+from budgetbandits.core.pulls import as_new, new_key
 from budgetbandits.policies import Policy
 
 __all__ = ["RemoteCampaign"]
@@ -99,34 +99,28 @@ class RemoteCampaign(BaseCampaign):
         answer: Answer = _ledgers_answer(said)
         return answer
 
-    def _ask(self, asking: Asking) -> list[Pull]:
+    def _ask(self, asking: Asking) -> Pulls:
         return self._transport.run(self._asking(asking))
 
-    async def _ask_async(self, asking: Asking) -> list[Pull]:
+    async def _ask_async(self, asking: Asking) -> Pulls:
         return await self._transport.run_async(self._asking(asking))
 
-    def _asking(self, asking: Asking) -> Steps[list[Pull]]:
+    def _asking(self, asking: Asking) -> Steps[Pulls]:
         """Ask, for a while at a time, until there are pulls or nothing can come any more."""
         key = new_key() if asking.key is None else asking.key
         body = {"n": asking.wanted, "key": key} | ({} if asking.arm is None else {"arm": sent(asking.arm)})
         end = time.monotonic() + asking.wait
         while True:
             wait = min(end - time.monotonic(), _LONGEST_WAIT) if asking.wait else 0.0
-            begun = time.monotonic()
-            try:
-                pulls = yield from self._asking_once(body, max(wait, 0.0))
-            except CampaignPaused:
-                if time.monotonic() >= end:
-                    raise
-                continue
-            # Where nothing can come any more, the answer is there before the wait is over.
-            if pulls or time.monotonic() >= end or time.monotonic() < begun + wait:
-                return pulls if asking.key is not None else [as_new(pull) for pull in pulls]
+            pulls = yield from self._asking_once(body, max(wait, 0.0))
+            missing = pulls.missing
+            if pulls or missing is None or missing.is_final or time.monotonic() >= end:
+                return pulls if asking.key is not None else Pulls(map(as_new, pulls), missing)
 
-    def _asking_once(self, body: Mapping[str, Any], wait: float) -> Steps[list[Pull]]:
+    def _asking_once(self, body: Mapping[str, Any], wait: float) -> Steps[Pulls]:
         body = body if wait <= 0 else {**body, "wait": wait}
         asked = yield from self._transport.calling(Call("POST", f"{self._path}/ask", Asked, body, wait=wait))
-        return list(asked.pulls)
+        return asked.answer
 
     def _shown(self, name: str, of: Callable[[Clerk], Shown]) -> Shown:
         value: Any = getattr(self._seen_now(name), name)
@@ -169,7 +163,7 @@ class _StillCampaign(RemoteCampaign):
     def _acting(self, request: Callable[..., Answer], given: Mapping[str, Any]) -> Steps[Answer]:
         raise standing_still()
 
-    def _asking(self, asking: Asking) -> Steps[list[Pull]]:
+    def _asking(self, asking: Asking) -> Steps[Pulls]:
         raise standing_still()
 
     def _seen_now(self, name: str) -> Any:

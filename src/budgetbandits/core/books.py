@@ -25,6 +25,7 @@ from budgetbandits.core.arrays import UNLIMITED, Counts
 from budgetbandits.core.checks import SKIP, ArmName, is_whole, shown
 from budgetbandits.core.fallback import Fallback, fallback_of
 from budgetbandits.core.money import PriceList
+from budgetbandits.core.no_pull import NoPull, NoPullReason
 from budgetbandits.core.notices import notice
 from budgetbandits.core.pulls import Answer, Expired, Pull, PullState, Reservation, Terms
 from budgetbandits.core.resources import Account, Amounts, Bill, Money, accounts_of, price_lists
@@ -248,6 +249,63 @@ class Books:
         if self.first.price(arm) > self.first.left or (self.has_limits and self.pulls_left[arm] <= 0):
             return False
         return not self.has_several or all(account.price(arm) <= account.left for account in self.accounts[1:])
+
+    def no_pull(self, arm: int | None = None) -> NoPull:
+        """Return why no arm can be pulled now, or not this one."""
+        arms = np.arange(len(self.names)) if arm is None else np.array([arm])
+        if self.requests is not None and self.pulls >= self.requests:
+            said = f"all of {self.requests} requests were handed out"
+            return self._used_up(NoPullReason.REQUESTS, arm, said, "ask for no more")
+        if np.any(self.pulls_left[arms] > 0):
+            return self._unpaid(arm)
+        if not np.any(self.limits[arms]):
+            said = "all arms are retired" if arm is None else f"arm {self.name(arm)!r} is retired"
+            return self._used_up(NoPullReason.RETIRED, arm, said, "set a limit to bring one back")
+        if arm is None:
+            said = "every arm that is not retired has reached its limit"
+        else:
+            said = f"arm {self.name(arm)!r} has reached its limit of {self.limits[arm]} pulls"
+        return self._used_up(NoPullReason.LIMITS, arm, said, "raise a limit")
+
+    def _used_up(self, reason: NoPullReason, arm: int | None, said: str, remedy: str) -> NoPull:
+        """Return that requests or pulls of arms are used up, unless outstanding pulls may be cancelled."""
+        if self._could_pull(arm, refilled=True):
+            return NoPull(
+                reason, is_final=False, detail=f"{said}: wait, one comes back if an outstanding pull is cancelled"
+            )
+        return NoPull(reason, is_final=True, detail=f"{said}: {remedy}")
+
+    def _unpaid(self, arm: int | None) -> NoPull:
+        """Return that the money does not pay, and whether more of it may come."""
+        is_refilled = any(account.come < account.bill.budget for account in self.accounts)
+        left = f"{self.shown([account.left for account in self.accounts])} is left{' so far' if is_refilled else ''}"
+        if arm is not None:
+            said = f"{left}, and arm {self.name(arm)!r} costs {self.shown(self.prices(arm))}"
+        else:
+            said = f"{left}, and pays for no arm{' below its limit' if self.has_limits else ''}"
+        if self.outstanding and self._could_pull(arm):
+            reserved = self.shown([account.reserved for account in self.accounts])
+            wait = f"{reserved} is reserved for outstanding pulls: wait until one of them is settled"
+            return NoPull(NoPullReason.RESERVED, is_final=False, detail=f"{said}; {wait}")
+        if is_refilled and self._could_pull(arm, refilled=True):
+            return NoPull(NoPullReason.REFILL, is_final=False, detail=f"{said}: wait for the next part of the budget")
+        return NoPull(NoPullReason.SPENT, is_final=True, detail=f"{said}: deposit more, or stop")
+
+    def _could_pull(self, arm: int | None, *, refilled: bool = False) -> bool:
+        """Return whether an arm could be pulled if outstanding pulls were cancelled, and all of the budget had come."""
+        if self.requests is not None and self.pulls - len(self.outstanding) >= self.requests:
+            return False
+        if self.skip and arm in (None, self.skip_arm):
+            return True
+        could = self.pulls_left > 0
+        if self.has_limits:
+            arms = np.array([pull.arm for pull in self.outstanding.values()], np.int64)
+            held = np.bincount(arms, minlength=len(could) + 1)
+            could |= self.pulls_left + held[: len(could)] > 0
+        for account in self.accounts:
+            money = account.left + account.reserved + (account.bill.budget - account.come if refilled else 0)
+            could &= (account.bill.prices <= account.bill.unit.price(max(money, 0))) & (money >= 0)
+        return bool(could.any() if arm is None else could[arm])
 
     def state_of(self, number: int) -> PullState:
         """Return what became of a pull that was handed out before."""

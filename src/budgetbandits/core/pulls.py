@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
 from budgetbandits.core.checks import ArmName, is_whole, shown
 from budgetbandits.errors import InvalidInput
@@ -29,6 +29,7 @@ class PullState(StrEnum):
     EXPIRED = "expired"  # its reward may still be told
 
 
+@final  # so that type checkers know that it is true, and a `NoPull` is not
 @dataclass(frozen=True, slots=True)
 class Pull:
     """One pull of an arm, handed out by ``ask``.

@@ -36,6 +36,7 @@ from budgetbandits.core.checks import (
     check_text,
     limits_of,
 )
+from budgetbandits.core.no_pull import NoPull, Pulls, cut_short, one_of
 from budgetbandits.core.pulls import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
@@ -102,7 +103,7 @@ class Learner:
     --------
     >>> import budgetbandits as bb
     >>> learner = bb.Learner(bb.recommended(), costs={"a": 1, "b": "2.5"}, budget=10, reward_range=(0, 1), seed=7)
-    >>> while pull := learner.ask():  # None: no arm is affordable any more
+    >>> while pull := learner.ask():  # it ends with a `NoPull`: no arm is affordable any more
     ...     learner.tell(pull, reward=0.9 if pull.arm == "b" else 0.2)
     >>> learner.money.spent, learner.money.left
     (Decimal('9.5'), Decimal('0.5'))
@@ -224,37 +225,32 @@ class Learner:
     # Asking and telling
 
     @overload
-    def ask(self, *, arm: ArmName | None = None, key: str | None = None) -> Pull | None: ...
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None) -> Pull | NoPull: ...
 
     @overload
-    def ask(self, *, arm: ArmName | None = None, key: str | None = None, n: int) -> list[Pull]: ...
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None, n: int) -> Pulls: ...
 
-    def ask(
-        self, *, arm: ArmName | None = None, key: str | None = None, n: int | None = None
-    ) -> Pull | list[Pull] | None:
-        """Return the next pull, its cost reserved, or None if the budget left pays no arm below its limit.
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None, n: int | None = None) -> Pull | Pulls | NoPull:
+        """Return the next pull, its cost reserved; or a `NoPull`, which is false and says why there is none.
 
-        With a number of requests, None also means that all of them were handed out.
-
-        None is final once no pull is outstanding; until then a `cancel`, or a cost below the reserved one,
-        may free money.
+        Its `is_final` tells whether to stop asking, or to wait until an outstanding pull is settled.
 
         Parameters
         ----------
         arm
             The name of the arm to pull, where that was decided before or elsewhere: then the policy is not asked, and
-            None means that the budget left does not pay this arm, or that it has reached its limit.
+            a `NoPull` says why this arm cannot be pulled.
         key
             Makes it repeatable: the same key gives the same answer, also after the pull was settled; `pull.state` says
             what became of it. That there was none is not kept.
         n
-            Ask for up to so many at once, and get a list.
+            Ask for up to n pulls at once, and get `Pulls`: a list whose `missing` is the reason for fewer.
 
         Raises
         ------
         PolicyError
-            If the policy answers with something other than an affordable arm, or takes notes that are no numbers. Pulls
-            that it chose before, of several, are the answer then.
+            If the policy answers with something other than an affordable arm, or takes notes that are no numbers. Nothing
+            is handed out then.
         KeyReused
             If the key was used before, for another number of pulls or another arm.
         InvalidInput
@@ -267,21 +263,25 @@ class Learner:
         except BaseException:
             self._give_back(found, key)
             raise
-        if n is not None:
-            return pulls
-        return pulls[0] if pulls else None
+        return one_of(pulls) if n is None else pulls
 
-    def _answer(self, arm: ArmName | None, key: str | None, wanted: int, found: list[Reservation]) -> list[Pull]:
+    def _answer(self, arm: ArmName | None, key: str | None, wanted: int, found: list[Reservation]) -> Pulls:
         """Return the answer to an ask; `found` gets what was reserved for it."""
         books = self._player.books
         number = None if arm is None else books.number_of(arm)
         _check_key(key)
         if key is not None and (answer := books.repeated(key, wanted, number)) is not None:
-            return [books.pull(one, books.state_of(one.number)) for one in answer]
-        asked = books.asked
+            pulls = Pulls(books.pull(one, books.state_of(one.number)) for one in answer)
+            pulls.missing = cut_short(len(pulls), wanted) if len(pulls) < wanted else None
+            return pulls
+        asked, missing = books.asked, None
         try:
-            while len(found) < wanted and (reservation := self._player.ask(number)) is not None:
-                found.append(reservation)
+            while len(found) < wanted and missing is None:
+                reservation = self._player.ask(number)
+                if reservation is None:
+                    missing = books.no_pull(number)
+                else:
+                    found.append(reservation)
         except BaseException:
             # Ctrl-C may have waited until one more was reserved.
             found[:] = [one for id_, one in books.outstanding.items() if id_ > asked]
@@ -289,7 +289,7 @@ class Learner:
         if key is not None:
             for one in found:
                 books.note_answer(key, wanted, one)
-        return [books.pull(one, PullState.NEW) for one in found]
+        return Pulls((books.pull(one, PullState.NEW) for one in found), missing)
 
     def _give_back(self, found: list[Reservation], key: str | None) -> None:
         """Cancel pulls that nobody will ever hold, since their ask was broken off."""
@@ -300,7 +300,7 @@ class Learner:
                 self._player.books.answers.pop(key, None)
 
     def choose(self) -> ArmName | None:
-        """Return the arm that the next `ask` will pull, or None if the budget left pays none; nothing is reserved.
+        """Return the arm that the next `ask` will pull, or None if there is none: `ask` says why. Nothing is reserved.
 
         Raises
         ------
@@ -433,8 +433,8 @@ class Learner:
         >>> import budgetbandits as bb
         >>> learner = bb.Learner(bb.recommended(), costs={"a": 1}, budget=1, reward_range=(0, 1))
         >>> pull = learner.ask()
-        >>> learner.ask() is None
-        True
+        >>> str(learner.ask().reason)
+        'reserved'
         >>> learner.deposit(5)
         >>> learner.money.budget, learner.ask().arm
         (Decimal('6'), 'a')
@@ -532,8 +532,8 @@ class Learner:
         'b'
         >>> learner.reprice("b", "0.30")
         >>> learner.retire("a")
-        >>> learner.ask(arm="a") is None, learner.ask().cost
-        (True, Decimal('0.3'))
+        >>> str(learner.ask(arm="a").reason), learner.ask().cost
+        ('retired', Decimal('0.3'))
         """
         with self._lock:
             if arm := new_arm(self._player.books, name, cost, limit):

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol, overload, runtime_checkable
 
 from budgetbandits.core.checks import ArmName, CostOrCosts
+from budgetbandits.core.no_pull import NoPull, Pulls
 from budgetbandits.core.pulls import Pull
 from budgetbandits.core.resources import Amounts, Money
 from budgetbandits.core.tables import Table
@@ -34,15 +35,13 @@ class AskTell(Protocol):
     """
 
     @overload
-    def ask(self, *, arm: ArmName | None = None, key: str | None = None) -> Pull | None: ...
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None) -> Pull | NoPull: ...
 
     @overload
-    def ask(self, *, arm: ArmName | None = None, key: str | None = None, n: int) -> list[Pull]: ...
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None, n: int) -> Pulls: ...
 
-    def ask(
-        self, *, arm: ArmName | None = None, key: str | None = None, n: int | None = None
-    ) -> Pull | list[Pull] | None:
-        """Return the next pull, its cost reserved, or None if the budget left pays no arm; with `n` a list of them.
+    def ask(self, *, arm: ArmName | None = None, key: str | None = None, n: int | None = None) -> Pull | Pulls | NoPull:
+        """Return the next pull, its cost reserved, or a `NoPull` that says why there is none; with `n` several pulls.
 
         Parameters
         ----------
@@ -51,7 +50,7 @@ class AskTell(Protocol):
         key
             Makes it repeatable: the same key gives the same answer, and `pull.state` says what became of it.
         n
-            Ask for up to so many at once, and get a list.
+            Ask for up to n pulls at once, and get `Pulls`, a list with the reason for fewer.
         """
 
     def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 from pydantic_core import PydanticCustomError
 
 from budgetbandits.core.checks import is_whole
+from budgetbandits.core.no_pull import NoPullReason
 from budgetbandits.core.pulls import Pull as CorePull
 
 __all__ = [
@@ -394,9 +395,12 @@ class Pull(BaseModel):
 
 
 class Asked(BaseModel):
-    """The pulls that were handed out; none if there is no money for one, or not now."""
+    """The pulls that were handed out; if they are fewer than asked for, also why."""
 
     pulls: list[Pull]
+    reason: NoPullReason | None = Field(description="Why there are fewer; null if there are not.")
+    is_final: bool | None = Field(description="Stop asking if true, wait if false; null without a reason.")
+    detail: str | None = Field(description="The reason in words; null without a reason.")
 
 
 class Told(BaseModel):

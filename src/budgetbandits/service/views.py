@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from budgetbandits.campaigns.base_store import CampaignRow
 from budgetbandits.campaigns.campaign import Campaign
+from budgetbandits.core.no_pull import NoPull
 from budgetbandits.core.pulls import Pull
 from budgetbandits.core.resources import Money
 from budgetbandits.service.verifying import Verification
@@ -23,6 +24,7 @@ __all__ = [
     "json_answer",
     "json_text",
     "mean_amount",
+    "missing",
     "moment",
     "moment_or_none",
     "money",
@@ -130,6 +132,13 @@ def pull(given: Pull) -> Data:
         "campaign": given.campaign,
         "history": given.history,
     }
+
+
+def missing(given: NoPull | None) -> Data:
+    """Return why there are fewer pulls than were asked for; null if there are not."""
+    if given is None:
+        return {"reason": None, "is_final": None, "detail": None}
+    return {"reason": str(given.reason), "is_final": given.is_final, "detail": given.detail}
 
 
 def money(given: Money) -> dict[str, str]:

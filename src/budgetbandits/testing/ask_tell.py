@@ -12,6 +12,7 @@ import pytest
 
 from budgetbandits.core.checks import SKIP, ArmName
 from budgetbandits.core.money import CostRange
+from budgetbandits.core.no_pull import NoPull, NoPullReason
 from budgetbandits.core.pulls import Pull
 from budgetbandits.core.resources import Money
 from budgetbandits.core.tables import Table
@@ -107,9 +108,144 @@ class AskTellContract(ABC):
 
     def test_an_arm_that_the_budget_left_does_not_pay(self) -> None:
         arms = self.start(kube(), COSTS, "0.30")
-        assert arms.ask(arm="c") is None
-        assert arms.ask(arm="c", n=2) == []
-        assert arms.pulls == 0
+        assert _refused(arms, arm="c") == (
+            "spent",
+            True,
+            "0.30 is left, and arm 'c' costs 1.00: deposit more, or stop",
+        )
+        assert (arms.ask(arm="c", n=2), arms.pulls) == ([], 0)
+        assert _asked(arms).arm == "a"
+
+    # No pull: why, and whether to wait or to stop
+
+    def test_an_ask_is_answered_with_reserved_while_outstanding_pulls_may_give_money_back(self) -> None:
+        arms = self.start(kube(), {"a": 1, "b": 3}, 2)
+        first, second = arms.ask(n=2)
+        wait = "2 is reserved for outstanding pulls: wait until one of them is settled"
+        assert _refused(arms) == ("reserved", False, f"0 is left, and pays for no arm; {wait}")
+        assert _refused(arms, arm="a") == (
+            "reserved",
+            False,
+            f"0 is left, and arm 'a' costs 1; {wait}",
+        )
+        assert _reason(arms, arm="b") == ("spent", True)  # also if both were cancelled
+        arms.cancel(first)
+        third = _asked(arms)
+        arms.tell(second, 0.5, 0)
+        arms.tell(third, 0.5)
+        assert _asked(arms).arm == "a"
+
+    def test_an_ask_is_answered_with_spent_once_the_money_is_gone(self) -> None:
+        arms = self.start(kube(), {"a": 1}, "1.50")
+        arms.tell(_asked(arms), 0.5)
+        assert _refused(arms) == ("spent", True, "0.5 is left, and pays for no arm: deposit more, or stop")
+        arms.deposit(1, key="more")
+        assert _asked(arms).arm == "a"
+
+    def test_an_ask_is_answered_with_requests_once_all_were_handed_out(self) -> None:
+        arms = self.start(kube(), COSTS, 10, requests=2)
+        first, second = arms.ask(n=2)
+        said = "all of 2 requests were handed out"
+        for wishes in ({}, {"arm": "a"}):
+            assert _refused(arms, **wishes) == (
+                "requests",
+                False,
+                f"{said}: wait, one comes back if an outstanding pull is cancelled",
+            )
+        for pull in (first, second):
+            arms.tell(pull, 0.5)
+        for wishes in ({}, {"arm": "a"}):
+            assert _refused(arms, **wishes) == ("requests", True, f"{said}: ask for no more")
+
+    def test_an_ask_is_answered_with_limits_once_arms_have_reached_them(self) -> None:
+        arms = self.start(kube(), COSTS, 10, limits={"a": 1, "b": 2, "c": 1})
+        arms.retire("c")
+        pulls = arms.ask(n=2)
+        assert _refused(arms, arm="a") == (
+            "limits",
+            False,
+            "arm 'a' has reached its limit of 1 pulls: wait, one comes back if an outstanding pull is cancelled",
+        )
+        pulls += arms.ask(n=9)
+        assert [pull.arm for pull in pulls] == ["a", "b", "b"]
+        assert _reason(arms) == ("limits", False)
+        for pull in pulls:
+            arms.tell(pull, 0.5)
+        assert _refused(arms) == (
+            "limits",
+            True,
+            "every arm that is not retired has reached its limit: raise a limit",
+        )
+        assert _reason(arms, arm="a") == ("limits", True)
+        arms.set_limit("a", 2)
+        assert _asked(arms).arm == "a"
+
+    def test_an_ask_is_answered_with_retired_once_arms_are(self, arms: AskTell) -> None:
+        held = _asked(arms, arm="c")
+        arms.retire("c")
+        retired = ("retired", True, "arm 'c' is retired: set a limit to bring one back")
+        assert _refused(arms, arm="c") == retired
+        for arm in "ab":
+            arms.retire(arm)
+        assert _refused(arms) == ("retired", True, "all arms are retired: set a limit to bring one back")
+        arms.cancel(held)
+        assert _refused(arms, arm="c") == retired
+
+    def test_money_that_comes_back_may_pay_an_arm_that_is_at_its_limit_now(self) -> None:
+        arms = self.start(kube(), {"a": 1, "b": 9}, 5, limits={"a": 1})
+        pull = _asked(arms)
+        assert _reason(arms) == ("reserved", False)
+        arms.tell(pull, 0.5)
+        assert _refused(arms) == (
+            "spent",
+            True,
+            "4 is left, and pays for no arm below its limit: deposit more, or stop",
+        )
+
+    def test_the_scarce_resource_decides_why_there_is_no_pull(self) -> None:
+        jobs = self.start(kube(), RESOURCES, {"usd": 10, "gpu_s": 3}, unit=UNITS)
+        pull = _asked(jobs, arm="b")
+        assert _refused(jobs, arm="a") == (
+            "reserved",
+            False,
+            "9.75 usd, 0 gpu_s is left, and arm 'a' costs 0.10 usd, 2 gpu_s; 0.25 usd, 3 gpu_s "
+            "is reserved for outstanding pulls: wait until one of them is settled",
+        )
+        jobs.tell(pull, 0.5, {"gpu_s": 3})
+        assert _reason(jobs, arm="a") == ("spent", True)
+        assert _asked(jobs).arm == "c"
+
+    def test_a_request_may_come_back_to_be_declined(self) -> None:
+        arms = self.start(kube(), COSTS, "0.05", requests=1, skip=True)
+        pull = _asked(arms)
+        assert (pull.arm, _reason(arms), _reason(arms, arm=SKIP)) == (SKIP, ("requests", False), ("requests", False))
+        assert _reason(arms, arm="a") == ("requests", True)  # it is not paid in any case
+        arms.tell(pull, 0)
+        assert _reason(arms) == ("requests", True)
+
+    def test_an_answer_with_fewer_pulls_than_wanted_says_why(self) -> None:
+        arms = self.start(kube(), {"a": 1}, 3)
+        pulls = arms.ask(n=9, key="k")
+        assert (len(pulls), pulls.missing) == (3, arms.ask())
+        assert pulls.missing == arms.ask(n=1).missing == arms.ask(n=1, key="new").missing
+        assert pulls.missing is not None
+        assert pulls.missing.reason == "reserved"
+        again = arms.ask(n=9, key="k")
+        assert (again, again.missing) == (
+            pulls,
+            NoPull(
+                NoPullReason.CUT,
+                is_final=False,
+                detail="the answer has 3 of 9 pulls: it was broken off, or its key had it before; ask again with a "
+                "new key",
+            ),
+        )
+        arms.cancel(pulls[0])
+        assert arms.ask(n=1).missing is None
+
+    def test_no_pull_is_false_and_a_pull_is_true(self) -> None:
+        arms = self.start(kube(), {"a": 1}, 1)
+        assert (bool(arms.ask()), bool(arms.ask())) == (True, False)
 
     # Changes
 
@@ -136,7 +272,7 @@ class AskTellContract(ABC):
             pull = straight.ask()
             for arms in changed:
                 assert arms.ask() == pull
-            if pull is not None and number % 4:
+            if pull and number % 4:
                 for arms in (straight, *changed):
                     arms.tell(pull.id, number / 15, {"gpu_s": 2} if has_several and pull.arm == "b" else None)
         assert [arms.arms for arms in changed] == [straight.arms] * 2
@@ -145,7 +281,7 @@ class AskTellContract(ABC):
     def test_a_deposit_lets_it_go_on_and_what_is_held_is_not_withdrawn(self) -> None:
         arms = self.start(kube(), {"a": 3}, 7, unit="0.1")
         pulls = arms.ask(n=5)
-        assert (len(pulls), arms.ask()) == (2, None)
+        assert (len(pulls), _reason(arms)) == (2, ("reserved", False))
         for _ in range(2):
             arms.deposit("2.5", key="in")
         assert (len(arms.ask(n=5)), arms.money.left) == (1, Decimal("0.5"))
@@ -170,7 +306,7 @@ class AskTellContract(ABC):
             arms.retire("c")
         assert [row.name for row in arms.arms] == ["a", "b", "c", "d"]
         assert _asked(arms, arm="b", key="k") == before
-        assert (_asked(arms, arm="b").cost, arms.ask(arm="c")) == (Decimal("0.50"), None)
+        assert (_asked(arms, arm="b").cost, _reason(arms, arm="c")) == (Decimal("0.50"), ("retired", True))
         assert {pull.arm for pull in arms.ask(n=5)} == {"a", "d"}  # a first, and then what is left to be tried
         arms.tell(before, 0.5)
         assert (arms.money.spent, len(arms.ask(arm="d", n=9))) == (Decimal("0.25"), 1)
@@ -226,7 +362,7 @@ class AskTellContract(ABC):
         arms = self.start(kube(), {"a": 1}, 3)
         assert len(arms.ask(n=9)) == 3
         assert arms.ask(n=9) == []
-        assert arms.ask() is None
+        assert _reason(arms) == ("reserved", False)
 
     def test_a_key_gives_the_same_answer(self, arms: AskTell) -> None:
         one, two = _asked(arms, key="one"), arms.ask(key="two", n=2)
@@ -280,16 +416,16 @@ class AskTellContract(ABC):
         dear, other = _asked(arms, arm="a"), _asked(arms, arm="a")
         arms.tell(dear, 0.5, "0.37")
         assert (_amounts(arms), arms.money.overrun) == (("0.37", "0.10", "0.03"), Decimal("0.27"))
-        assert (arms.ask(), arms.ask(arm="a")) == (None, None)
+        assert (_reason(arms), _reason(arms, arm="a")) == (("reserved", False), ("reserved", False))
         arms.tell(other, 0.5, "0.15")
         assert (_amounts(arms), arms.money.overrun) == (("0.52", "0.00", "-0.02"), Decimal("0.32"))
-        assert (arms.ask(), arms.ask(n=3), arms.best_set()) == (None, [], ())
+        assert (_reason(arms), arms.ask(n=3), arms.best_set()) == (("spent", True), [], ())
         assert [row.pulls for row in arms.arms] == [2, 0, 0]
 
     def test_when_less_than_nothing_is_left_nothing_is_handed_out_that_is_free(self) -> None:
         arms = self.start(kube(), {"free": 0, "b": 1}, 1, requests=9)
         arms.tell(_asked(arms, arm="b"), 0.5, 2)
-        assert (arms.ask(), arms.ask(arm="free"), arms.best_set()) == (None, None, ())
+        assert (_reason(arms), _reason(arms, arm="free"), arms.best_set()) == (("spent", True), ("spent", True), ())
         arms = self.start(kube(), {"free": 0, "b": 1}, 1, requests=9, skip=True)
         arms.tell(_asked(arms, arm="b"), 0.5, 2)
         assert [pull.arm for pull in arms.ask(n=2)] == [SKIP, SKIP]
@@ -360,7 +496,7 @@ class AskTellContract(ABC):
     def test_a_budget_is_spent_to_the_end_and_never_exceeded(self, policy: Policy) -> None:
         chance, arms = Random(1), self.start(policy, COSTS, "5.37")
         while (pull := arms.ask()) or arms.pending:
-            if pull is None or chance.random() < 0.5:
+            if not pull or chance.random() < 0.5:
                 settled = chance.choice(arms.pending)
                 arms.tell(settled, chance.random(), settled.cost)
             money = arms.money
@@ -375,9 +511,9 @@ class AskTellContract(ABC):
         assert arms.requests_left == 4
         pulls = arms.ask(n=9)
         assert (len(pulls), arms.requests_left) == (4, 0)
-        assert (arms.ask(), arms.ask(n=2), arms.ask(arm="a"), arms.best_set()) == (None, [], None, ())
+        assert (_reason(arms), arms.ask(n=2), arms.best_set()) == (("requests", False), [], ())
         arms.tell(pulls[0], 0.5)
-        assert (arms.ask(), arms.requests_left) == (None, 0)
+        assert (_reason(arms, arm="a"), arms.requests_left) == (("requests", False), 0)
         arms.cancel(pulls[1])
         assert (arms.requests_left, len(arms.ask(n=9)), arms.requests_left) == (1, 1, 0)
 
@@ -555,7 +691,7 @@ class AskTellContract(ABC):
         jobs.tell(_asked(jobs, arm="b"), 0.5, {"gpu_s": 64})
         assert _resources(jobs) == [("0.25", "0.00", "9.75"), ("64", "0", "-4")]
         assert [money.overrun for money in jobs.resources.values()] == [0, 61]
-        assert (jobs.ask(), jobs.ask(arm="c"), jobs.best_set()) == (None, None, ())
+        assert (_reason(jobs), _reason(jobs, arm="c"), jobs.best_set()) == (("spent", True), ("spent", True), ())
 
     def test_a_cost_by_resource_needs_resources(self, arms: AskTell) -> None:
         pull = _asked(arms)
@@ -711,6 +847,16 @@ def _asked(arms: AskTell, **wishes: Any) -> Pull:
     return pull
 
 
+def _refused(arms: AskTell, **wishes: Any) -> tuple[str, bool, str]:
+    no_pull = arms.ask(**wishes)
+    assert isinstance(no_pull, NoPull)
+    return str(no_pull.reason), no_pull.is_final, str(no_pull)
+
+
+def _reason(arms: AskTell, **wishes: Any) -> tuple[str, bool]:
+    return _refused(arms, **wishes)[:2]
+
+
 def _amounts(arms: AskTell) -> tuple[str, str, str]:
     return _shown(arms.money)
 
@@ -734,9 +880,9 @@ def _play(arms: AskTell, chance: Random, asked: Sequence[Pull] = ()) -> tuple[di
     held = {pull.id: pull for pull in asked}
     costs = {pull.id: pull.costs for pull in asked}
     while (pull := arms.ask()) or arms.pending:
-        if pull is not None:
+        if pull:
             held[pull.id], costs[pull.id] = pull, pull.costs
-        if pull is None or chance.random() < 0.7:
+        if not pull or chance.random() < 0.7:
             settled = chance.choice(arms.pending)
             if chance.random() < 0.15:
                 arms.cancel(settled)

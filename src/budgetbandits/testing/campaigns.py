@@ -16,12 +16,12 @@ from budgetbandits.campaigns.base_campaign import BaseCampaign
 from budgetbandits.campaigns.base_store import BaseStore
 from budgetbandits.campaigns.group import Group
 from budgetbandits.core.checks import SKIP
+from budgetbandits.core.no_pull import NoPull
 from budgetbandits.core.pulls import Pull
 from budgetbandits.core.resources import Money
 from budgetbandits.errors import (
     CampaignClosed,
     CampaignExists,
-    CampaignPaused,
     HistoryLost,
     InvalidAmount,
     InvalidInput,
@@ -156,20 +156,20 @@ class CampaignContract(ABC):
         assert [row.mean for row in ads.arms] == [0.5, 0.25, None]
         ads.verify()
 
-    def test_it_ends_with_none(self, store: AnyStore) -> None:
+    def test_it_ends_with_no_pull(self, store: AnyStore) -> None:
         ads = new_campaign(store, costs={"a": 3}, budget=7)
         first, second = ads.ask(n=5)
-        assert ads.ask() is None
+        assert not ads.ask()
         assert ads.ask(n=2) == []
         assert ads.best_set() == ()
         ads.cancel(first)
-        assert ads.ask() is not None
+        assert ads.ask()
         ads.verify()
         assert ads.pending[0].id == second.id
 
     def test_the_history_says_what_happened(self, ads: BaseCampaign, clock: HandClock) -> None:
         pull = ads.ask(key="k")
-        assert pull is not None
+        assert pull
         clock.advance(1)
         ads.tell(pull, 0.1 + 0.2)
         ads.close()
@@ -188,8 +188,12 @@ class CampaignContract(ABC):
         first, second = ads.ask(n=2, key="two")
         ads.close()
         ads.close()
-        with pytest.raises(CampaignClosed):
-            ads.ask()
+        for wishes in ({}, {"arm": "a"}, {"wait": "10 minutes"}):
+            assert refused(ads, **wishes) == (
+                "closed",
+                True,
+                "the campaign is closed, and hands out no more pulls; outstanding ones can be told",
+            )
         assert ads.ask(n=2, key="two") == [first, second]
         ads.tell(first, 1)
         ads.cancel(second)
@@ -264,8 +268,8 @@ class CampaignContract(ABC):
     ) -> None:
         ads = new_campaign(store, requests=50, skip=True)
         old, declined = ads.ask(arm="b"), ads.ask(arm=SKIP)
-        assert old is not None
-        assert declined is not None
+        assert old
+        assert declined
         with self.open_store(tmp_path, clock) as again:
             other = again.open("ads")
             assert other.pulls == 2
@@ -278,7 +282,7 @@ class CampaignContract(ABC):
             assert (ads.retired, other.retired) == (("c",), ("c",))
             assert [pull.arm for pull in other.ask(arm="d\0", n=9)] == ["d\0"] * 3
             new = other.ask(arm="b")
-            assert new is not None
+            assert new
             assert [lease.cost for lease in ads.leases if lease.arm == "b"] == [Decimal("0.25"), Decimal("0.50")]
             other.tell(old, 0.5)
             ads.tell(declined, 0)
@@ -317,7 +321,7 @@ class CampaignContract(ABC):
             with pytest.raises(InvalidInput, match="observation 2: there is no arm 'z'"):
                 other.observe([("a", 0.5), ("z", 0.5)], key="this year")
             pull = other.ask(key="k")
-            assert pull is not None
+            assert pull
             assert (pull.id, pull.number, pull.arm) == (4, 1, "b")
         assert amounts(ads) == ("0.00", "0.30", "9.70")
         assert (ads.pulls, ads.reward_total) == (1, 0)
@@ -338,15 +342,18 @@ class CampaignContract(ABC):
             other = again.open("ads")
             assert other.is_paused
             for arm in (None, "a"):
-                with pytest.raises(CampaignPaused, match="the campaign is paused: resume it, or wait"):
-                    other.ask(arm=arm, key="k")
+                assert refused(other, arm=arm, key="k") == (
+                    "paused",
+                    False,
+                    "the campaign is paused: wait until it is resumed; outstanding pulls can be told",
+                )
             assert other.ask(n=2, key="two") == [first, second]
             other.tell(first, 0.5)
             other.cancel(second)
             for _ in range(2):
                 other.resume()
         assert not ads.is_paused
-        assert ads.ask(key="k") is not None
+        assert ads.ask(key="k")
         kinds = [row.kind for row in ads.history()]
         assert kinds == ["asked", "asked", "paused", "told", "cancelled", "resumed", "asked"]
         ads.verify()
@@ -414,8 +421,8 @@ class CampaignContract(ABC):
         other = new_campaign(store, "other", costs={"x": "0.10", "y": "0.25"})
         for settle in (lambda pull: ads.tell(pull, 0.5), ads.cancel, lambda pull: None):
             mine, foreign = ads.ask(), other.ask()
-            assert mine is not None
-            assert foreign is not None
+            assert mine
+            assert foreign
             assert mine.id == foreign.id
             settle(mine)
             for use in (lambda pull: ads.tell(pull, 0.5), ads.cancel, ads.renew):
@@ -493,7 +500,7 @@ class CampaignContract(ABC):
     def test_or_released_if_one_knows_better(self, store: AnyStore, clock: HandClock) -> None:
         ads = new_campaign(store, on_expire="release")
         pull = ads.ask()
-        assert pull is not None
+        assert pull
         clock.advance(60)
         ads.tell(pull, 0.5)
         assert amounts(ads) == ("0.00", "0.00", "10.00")
@@ -513,7 +520,7 @@ class CampaignContract(ABC):
         with pytest.raises(InvalidInput, match=message):
             ads.ask()
         clock.now = before
-        assert ads.ask() is not None
+        assert ads.ask()
         ads.verify()
 
     def test_a_clock_that_was_ahead_for_a_while(self, ads: BaseCampaign, clock: HandClock) -> None:
@@ -522,8 +529,8 @@ class CampaignContract(ABC):
         pull = ads.ask()
         clock.advance(-3600)
         other = ads.ask()
-        assert pull is not None
-        assert other is not None
+        assert pull
+        assert other
         clock.advance(60)
         ads.tell(pull, 0.5)
         ads.cancel(other)
@@ -554,7 +561,7 @@ class CampaignContract(ABC):
         with self.open_store(tmp_path, clock) as again:
             money = again.open("ads").money
             assert money == Money(*map(Decimal, ("1.20", "1.35", "0", "-0.15", "1.15")))
-            assert (again.open("ads").ask(), again.list()[0].spent) == (None, Decimal("1.35"))
+            assert (reason(again.open("ads")), again.list()[0].spent) == (("spent", True), Decimal("1.35"))
             assert again.open("ads").verify().overrun == 115
         with pytest.raises(PullAlreadySettled, match=r"with the reward 0\.5 and the cost 1\.15, and now with another"):
             ads.tell(pulls[0], 0.5, "1.16")
@@ -562,7 +569,7 @@ class CampaignContract(ABC):
     def test_or_is_refused_if_one_wants(self, store: AnyStore) -> None:
         ads = new_campaign(store, on_overrun="refuse")
         pull = ads.ask()
-        assert pull is not None
+        assert pull
         with pytest.raises(InvalidAmount, match=r"it must be at most 0\.10, which was reserved for it"):
             ads.tell(pull, 0.5, "0.11")
         assert (ads.on_overrun, amounts(ads)) == ("refuse", ("0.00", "0.10", "9.90"))
@@ -656,7 +663,7 @@ class CampaignContract(ABC):
         ads.tell(second, 0.5)
         assert amounts(ads) == ("0.30", "0.00", "0.20")
         assert [row.cost for row in ads.arms] == [0.05]
-        assert ads.ask() is None
+        assert not ads.ask()
         ads.verify()
 
     def test_a_budget_of_random_costs_is_spent_to_where_no_greatest_cost_fits(self, store: AnyStore) -> None:
@@ -669,18 +676,18 @@ class CampaignContract(ABC):
     def test_limits_hold_for_all_who_ask(self, store: AnyStore, tmp_path: Path, clock: HandClock) -> None:
         ads = new_campaign(store, costs={"a": "0.10", "b": "0.25"}, limits={"a": 2, "b": 1})
         pulls = [ads.ask(key=str(number)) for number in range(4)]
-        assert pulls[3] is None
-        assert sorted(pull.arm for pull in pulls if pull is not None) == ["a", "a", "b"]
+        assert not pulls[3]
+        assert sorted(pull.arm for pull in pulls if pull) == ["a", "a", "b"]
         with self.open_store(tmp_path, clock) as again:
             other = again.open("ads")
-            assert other.ask() is None
+            assert not other.ask()
             first = pulls[0]
-            assert first is not None
+            assert first
             other.cancel(first)  # then it does not count
             back = other.ask()
-            assert back is not None
+            assert back
             assert back.arm == first.arm
-        assert ads.ask() is None
+        assert not ads.ask()
         ads.verify()
 
     def test_requests_are_counted_for_all_who_ask(self, store: AnyStore, tmp_path: Path, clock: HandClock) -> None:
@@ -691,11 +698,11 @@ class CampaignContract(ABC):
             assert (other.requests, other.skip, other.requests_left) == (3, False, 1)
             assert len(other.ask(n=9)) == 1
             assert ads.ask(n=2, key="k") == [first, second]
-            assert (ads.ask(), ads.requests_left) == (None, 0)
+            assert (reason(ads), ads.requests_left) == (("requests", False), 0)
             other.cancel(first)
             assert (ads.requests_left, len(ads.ask(n=9)), other.requests_left) == (1, 1, 0)
             ads.tell(second, 0.5)
-            assert other.ask() is None
+            assert not other.ask()
         ads.verify()
 
     def test_an_expired_request_counts_unless_it_is_released(self, store: AnyStore, clock: HandClock) -> None:
@@ -704,10 +711,10 @@ class CampaignContract(ABC):
         for ads in (charged, released):
             ads.ask(n=2)
         clock.advance(60)
-        assert (charged.ask(), charged.requests_left) == (None, 0)
+        assert (reason(charged), charged.requests_left) == (("requests", True), 0)
         assert (len(released.ask(n=9)), released.requests_left) == (2, 0)
         released.tell(1, 0.5)  # one too many was asked for then
-        assert (released.pulls, released.requests_left, released.ask()) == (3, 0, None)
+        assert (released.pulls, released.requests_left, reason(released)) == (3, 0, ("requests", False))
         for ads in (charged, released):
             ads.verify()
 
@@ -762,14 +769,14 @@ class CampaignContract(ABC):
     def test_what_expires_is_released_in_every_resource(self, store: AnyStore, clock: HandClock) -> None:
         ads = new_campaign(store, **RESOURCES, on_expire="release", limits={"a": 2}, requests=4)
         ads.ask(arm="a", n=2)
-        assert ads.ask(arm="a") is None
+        assert not ads.ask(arm="a")
         clock.advance(60)
         assert len(ads.ask(arm="a", n=3)) == 2
         assert resources(ads) == [("0.00", "0.20", "9.80"), ("0", "4", "56")]
         ads.tell(1, 0.5, {"gpu_s": 1})  # it was made after all, and is paid
         ads.tell(3, 0.5, {"gpu_s": 1})
         assert resources(ads) == [("0.20", "0.10", "9.70"), ("2", "2", "56")]
-        assert (ads.requests_left, ads.ask(arm="a")) == (1, None)
+        assert (ads.requests_left, reason(ads, arm="a")) == (1, ("limits", True))
         assert [row.cost for row in ads.arms] == [0.10, 0.25, 0.40]
         ads.verify()
 
@@ -840,7 +847,7 @@ class CampaignContract(ABC):
         ads = new_campaign(store, policy=epsilon_greedy(50, 0.5), costs=costs, budget=budgets, **rate)
         for number in range(30):
             pull = ads.ask()
-            assert pull is not None, number
+            assert pull, number
             ads.tell(pull, 0.5)
             clock.advance(86_400 / 3)
         ads.verify()
@@ -853,7 +860,7 @@ class CampaignContract(ABC):
         estimates = []
         for number in range(200):
             pull = ads.ask()
-            assert pull is not None
+            assert pull
             ads.tell(pull, 0.9 if pull.arm == "b" else 0.5)
             if number % 50 == 49:
                 rate = ads.requests_rate
@@ -865,7 +872,7 @@ class CampaignContract(ABC):
         assert ads.requests is None
         assert ads.requests_left is None
         assert 50 < ads.money.spent <= 60
-        assert ads.ask() is None  # the end has come
+        assert not ads.ask()  # the end has come
         ads.verify()
 
     def test_nothing_is_refused_before_the_end_and_nothing_handed_out_after_it(
@@ -876,18 +883,20 @@ class CampaignContract(ABC):
         assert len(pulls) == 40  # of 3 expected
         clock.now = datetime.fromisoformat(LATER) - timedelta(microseconds=1)
         last = ads.ask(key="last")
-        assert last is not None
+        assert last
         clock.advance(1e-6)
         with self.open_store(tmp_path, clock) as again:
             other = again.open("ads")
             rate = other.requests_rate
             assert rate is not None
             assert (rate.declared, rate.period, rate.requests_left) == (2, timedelta(weeks=1), 0)
-            assert (other.ask(), other.ask(n=3), other.ask(arm="a"), other.best_set()) == (None, [], None, ())
+            ended = ("ended", True, "the campaign ended at 2026-01-11 00:00:00 UTC; outstanding pulls can be told")
+            assert (refused(other), refused(other, arm="a", wait="10 minutes")) == (ended, ended)
+            assert (other.ask(n=3), other.best_set()) == ([], ())
             assert other.ask(key="last") == last
             other.tell(last, 0.5)
             other.cancel(pulls[0])
-            assert other.ask() is None
+            assert not other.ask()
         ads.verify()
 
     def test_a_refilled_budget_is_spent_no_sooner_than_it_comes(
@@ -896,12 +905,12 @@ class CampaignContract(ABC):
         ads = new_campaign(store, lease=None, requests_rate="4 per day", until=LATER, refill="1 day")
         assert (ads.refill, ads.available, ads.money.left) == (timedelta(days=1), Decimal("1.00"), Decimal("10.00"))
         assert len(ads.ask(arm="b", n=9)) == 4
-        assert (ads.ask(), ads.best_set(), ads.available) == (None, (), Decimal("0.00"))
+        assert (reason(ads), ads.best_set(), ads.available) == (("reserved", False), (), Decimal("0.00"))
         clock.advance(86_399)
-        assert ads.ask(arm="a") is None
+        assert not ads.ask(arm="a")
         clock.advance(1)
         first = ads.ask(arm="b")
-        assert first is not None
+        assert first
         with self.open_store(tmp_path, clock) as again:
             other = again.open("ads")
             assert other.available == Decimal("0.75")
@@ -913,13 +922,93 @@ class CampaignContract(ABC):
             assert len(other.ask(n=9)) == 9
         ads.verify()
 
+    @pytest.mark.parametrize(
+        ("why", "changed"),
+        [
+            ("spent", {"costs": {"a": 1}, "budget": "1.50"}),
+            ("requests", {"requests": 1}),
+            ("limits", {"costs": {"a": 1}, "limits": {"a": 1}}),
+            ("retired", {"costs": {"a": 1}}),
+        ],
+    )
+    def test_an_ask_is_answered_with_the_reason_everywhere(
+        self, store: AnyStore, tmp_path: Path, clock: HandClock, why: str, changed: dict[str, Any]
+    ) -> None:
+        ads = new_campaign(store, **changed)
+        pull = ads.ask(key="k")
+        assert pull
+        if why == "retired":
+            ads.retire("a")
+        outstanding = {"spent": "reserved"}.get(why, why), why == "retired"
+        with self.open_store(tmp_path, clock) as again:
+            other = again.open("ads")
+            assert reason(other) == reason(ads, arm="a") == outstanding
+            assert ads.ask(key="k") == pull  # a key is repeated in any case
+            other.tell(pull, 0.5)
+            assert reason(ads) == reason(other, arm="a", wait="10 minutes") == (why, True)
+            missing = other.ask(n=3).missing
+            assert missing is not None
+            assert missing.reason == why
+        ads.verify()
+
+    def test_an_ask_is_answered_with_refill_until_the_next_part_of_the_budget_comes(
+        self, store: AnyStore, clock: HandClock
+    ) -> None:
+        ads = new_campaign(
+            store,
+            costs={"a": 1, "b": 12},
+            budget=10,
+            lease=None,
+            requests_rate="1 per day",
+            until=LATER,
+            refill="1 day",
+        )
+        pull = ads.ask()
+        assert pull
+        assert reason(ads) == ("reserved", False)
+        ads.tell(pull, 0.5)
+        assert refused(ads) == (
+            "refill",
+            False,
+            "0 is left so far, and pays for no arm: wait for the next part of the budget",
+        )
+        assert (reason(ads, arm="a"), reason(ads, arm="b")) == (("refill", False), ("spent", True))
+        ads.withdraw(9, key="the rest")
+        assert reason(ads, wait="10 minutes") == ("spent", True)
+        ads.deposit(9, key="and back")
+        clock.advance(86_400)
+        assert ads.ask()
+        ads.verify()
+
+    def test_it_is_ended_rather_than_paused_and_closed_rather_than_ended(
+        self, store: AnyStore, clock: HandClock
+    ) -> None:
+        ads = new_campaign(store, requests_rate="1 per day", until=LATER)
+        ads.pause()
+        assert reason(ads) == ("paused", False)
+        clock.advance(10 * 86_400)
+        assert reason(ads) == ("ended", True)
+        ads.close()
+        assert reason(ads) == ("closed", True)
+
+    def test_a_block_gets_the_reason_in_place_of_a_pull(self, store: AnyStore) -> None:
+        ads = new_campaign(store, costs={"a": 1}, budget=1)
+        with ads.pull() as pull, ads.pull() as none:
+            assert not none
+            assert none.reason == "reserved"
+            assert pull
+            pull.tell(0.5)
+        with ads.pull() as none:
+            assert not none
+            assert (none.reason, none.is_final) == ("spent", True)
+
     def test_what_has_come_of_each_resource(self, store: AnyStore, clock: HandClock) -> None:
         budget, costs = {"usd": 10, "gpu_s": 30}, {"a": {"usd": 1, "gpu_s": 2}}
         jobs = new_campaign(
             store, costs=costs, budget=budget, lease=None, requests_rate="1 per day", until=LATER, refill="1 day"
         )
         assert jobs.resources_available == {"usd": Decimal(1), "gpu_s": Decimal(3)}
-        assert jobs.ask() is not None
+        assert jobs.ask()
         assert (jobs.available, jobs.resources_available["gpu_s"]) == (Decimal(0), Decimal(1))
         clock.advance(86_400)
         assert jobs.resources_available == {"usd": Decimal(1), "gpu_s": Decimal(4)}
@@ -944,7 +1033,7 @@ class CampaignContract(ABC):
     def test_without_a_lease_nothing_expires(self, store: AnyStore, clock: HandClock) -> None:
         ads = new_campaign(store, lease=None)
         pull = ads.ask()
-        assert pull is not None
+        assert pull
         clock.advance(10**8)
         assert ads.renew(pull) is None
         assert ads.leases[0].until is None
@@ -965,7 +1054,7 @@ class CampaignContract(ABC):
             with self.open_store(tmp_path, clock) as again:
                 for ads in (straight, again.open("interrupted")):
                     pull = ads.ask(key=str(step))
-                    if pull is not None and step % 3:
+                    if pull and step % 3:
                         ads.tell(pull, step / 30, {"gpu_s": step % 3} if pull.costs and pull.arm == "b" else None)
             clock.advance(step)
         assert [row.arm for row in straight.history()] == [row.arm for row in interrupted.history()]
@@ -1016,7 +1105,7 @@ class CampaignContract(ABC):
                 raise faults.pop()
             return work(*given)
 
-        pulls: dict[str, Pull | None] = {}
+        pulls: dict[str, Pull | NoPull] = {}
         refusals: list[str] = []
 
         def ask(key: str) -> None:
@@ -1047,7 +1136,7 @@ class CampaignContract(ABC):
         for _ in range(10):
             for ads in campaigns:
                 pull = ads.ask()
-                assert pull is not None
+                assert pull
                 ads.tell(pull, 0.5)
         for ads in campaigns:
             assert ads.verify().entries == 20
@@ -1064,6 +1153,18 @@ def new_campaign(store: BaseStore[Kept], name: str = "ads", **changed: Any) -> K
         "lease": "1 minute",
     }
     return store.create(name, **(arguments | changed))
+
+
+def refused(campaign: BaseCampaign, **wishes: Any) -> tuple[str, bool, str]:
+    """Return why there is no pull: the reason, whether it is final, and the words."""
+    no_pull = campaign.ask(**wishes)
+    assert isinstance(no_pull, NoPull)
+    return str(no_pull.reason), no_pull.is_final, str(no_pull)
+
+
+def reason(campaign: BaseCampaign, **wishes: Any) -> tuple[str, bool]:
+    """Return the reason why there is no pull, and whether it is final."""
+    return refused(campaign, **wishes)[:2]
 
 
 def amounts(campaign: BaseCampaign) -> tuple[str, str, str]:

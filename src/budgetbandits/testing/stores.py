@@ -60,7 +60,7 @@ class StoreContract(CampaignContract):
             other = again.open("ads")
             other.acting_as("nightly").tell(late, 0.25, "0.05")  # late: it has expired by now, which is nobody's doing
             assert other.acting_as("somebody else").ask(n=2, key="two") == [pull, late]
-            assert other.ask() is not None
+            assert other.ask()
             assert [row.actor for row in other.leases] == [None]
             rows = [(row.kind, row.actor) for row in other.history()]
         assert rows == [
@@ -225,7 +225,7 @@ class StoreContract(CampaignContract):
         with ServiceServer(store):
             for _ in range(2):  # again after all leases have ended
                 for ads in (free, other):
-                    assert ads.ask(arm="a") is not None
+                    assert ads.ask(arm="a")
                 clock.advance(61)
                 for ads in (free, other):
                     deadline = time.monotonic() + 60

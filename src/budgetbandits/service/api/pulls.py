@@ -1,7 +1,6 @@
 """Pulls: ask for them, and say what came of them."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -9,8 +8,8 @@ from starlette.responses import Response
 
 from budgetbandits.campaigns.campaign import Campaign
 from budgetbandits.campaigns.times import Duration, duration
+from budgetbandits.core.no_pull import Pulls
 from budgetbandits.core.notices import noticed
-from budgetbandits.core.pulls import Pull
 from budgetbandits.errors import BudgetBanditsError, InvalidInput, KeyReused
 from budgetbandits.service import shapes, views
 from budgetbandits.service.actions import ActionRoute
@@ -27,7 +26,7 @@ _MANY: Final = 200  # pulls, from which on a thread writes them as JSON
 
 @actions.post("/ask", **answers(shapes.Asked, body="optional"))
 async def ask(asked: shapes.Ask, call: Asking) -> Response:
-    """Ask for pulls: their costs are reserved. There are none if there is no money for one, or not now."""
+    """Ask for pulls: their costs are reserved. If there are fewer than asked for, the answer says why."""
     asking = call.campaign.ask_async(
         arm=asked.arm, key=call.key, n=1 if asked.n is None else asked.n, wait=_wait(asked.wait)
     )
@@ -41,8 +40,8 @@ def _wait(given: Duration | None) -> Duration | None:
     return given or None
 
 
-def _asked(pulls: Sequence[Pull]) -> Response:
-    return views.json_answer({"pulls": [views.pull(pull) for pull in pulls]})
+def _asked(pulls: Pulls) -> Response:
+    return views.json_answer({"pulls": [views.pull(pull) for pull in pulls], **views.missing(pulls.missing)})
 
 
 @actions.post("/tell", **answers(shapes.Told | shapes.ManyTold, body="needed"))
