@@ -1,7 +1,7 @@
 """Paid calls whose price depends on the length of the answer: it is known only when the answer is there.
 
-The greatest price is reserved before a call, and the true one settled after it, so that the budget is never exceeded.
-At the end the same is simulated, to see which policy would have earned most.
+The greatest price is reserved before a call, and the true one settled after it, so that the budget pays every bill
+within its range. At the end the same is simulated, to see which policy would have earned most.
 """
 
 import budgetbandits as bb

@@ -3,7 +3,7 @@
 The service owns the store; ``budgetbandits serve`` starts it, here on this machine and for this program alone. Each
 worker connects with a token that allows no more than to work: two of them in threads, and one with many calls at a time
 in an event loop. In the midst of it all the service is killed and started again. What was not answered is asked again
-with the same key, so nothing is lost, nothing is paid twice, and the budget is never exceeded.
+with the same key, so nothing is lost, nothing is paid twice, and no pull is handed out that the budget cannot pay.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 Three language models are for hire. A call costs money, takes a while, and its answer gets a mark between 0 and 1.
 `ask` reserves the price of a call, `tell` settles it with the mark, `cancel` gives the reservation back. A `Learner`
-may be used from many threads at once; whatever they do, spent and reserved money together never exceed the budget.
+may be used from many threads at once; whatever they do, a pull is handed out only if the money left pays it.
 
 Cancel a call only if it was not charged for. One that was paid and brought nothing has earned the reward 0: tell that.
 """

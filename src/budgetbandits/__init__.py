@@ -1,4 +1,4 @@
-"""Spend a fixed budget on costly actions whose payoff has to be learned, and never overspend.
+"""Spend a fixed budget on costly actions whose payoff has to be learned, and start none that it cannot pay.
 
 The public names stand in ``__init__.pyi`` and nowhere else. Each is loaded when it is first used, so that
 ``import budgetbandits`` and ``budgetbandits --help`` answer at once: NumPy alone takes longer to load than

@@ -32,7 +32,7 @@ _DIFFERENCES_MOST: Final = 10  # that a message names
 
 
 class Campaign(BaseCampaign):
-    """A budget that is spent on arms by many workers, in many threads and processes, and never exceeded.
+    """A budget that is spent on arms by many workers, in many threads and processes; no pull is beyond what is left.
 
     `budgetbandits.Store` creates and opens campaigns. Whatever a method returns is durable by then. All methods may be
     called from many threads at once; their commits are shared.

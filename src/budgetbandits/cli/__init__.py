@@ -18,7 +18,9 @@ from budgetbandits.errors import BudgetBanditsError, SimulationInterrupted
 
 __all__ = ["main"]
 
-_DESCRIPTION = "Spend a fixed budget on costly actions whose payoff has to be learned, and never overspend."
+_DESCRIPTION = (
+    "Spend a fixed budget on costly actions whose payoff has to be learned, and start none that it cannot pay."
+)
 _COMMANDS = (reproduce, simulate, compare, policies, campaign, serve, token)
 
 

@@ -65,7 +65,7 @@ _TINY_SHARE: Final = 2.0**-20  # of a greatest cost: the unit of real amounts is
 class CostRange:
     """Between which amounts the cost of a pull lies, where it is known only afterwards.
 
-    The greatest is what has to be reserved, so that the budget is never exceeded.
+    The greatest is what has to be reserved, so that the budget pays any cost within the range.
 
     Parameters
     ----------

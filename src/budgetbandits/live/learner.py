@@ -66,7 +66,7 @@ class Learner:
         Where the budget has several resources, a mapping says what a pull takes of each of them, 0 for nothing.
     budget
         What may be spent in all: an amount, or an amount of each of several resources by its name, such as
-        ``{"usd": "10.00", "gpu_s": 3600}``. None of them is ever exceeded.
+        ``{"usd": "10.00", "gpu_s": 3600}``. A pull is handed out only if its reservation fits what is left of each.
     reward_range
         The least and the greatest reward that there can be, the least being 0 or more.
     seed
@@ -90,9 +90,9 @@ class Learner:
         Whether a request may be declined where that is better: `ask` then answers with a pull of the arm `SKIP`, which
         is free and told like any other.
     on_overrun
-        What to do with a pull that is told to have cost more than was reserved for it. "charge", the default: that is
-        what it cost; `money` shows the overrun apart, and nothing more is handed out once nothing is left. "refuse"
-        raises `InvalidAmount`.
+        What to do with a bill above the reservation of its pull. "charge", the default: it is charged, may take
+        `money.left` below zero, and `money.overrun` shows the excess; nothing more is handed out while less than
+        nothing is left. "refuse": `tell` raises `InvalidAmount`, and what is left is never below zero.
 
     Warns
     -----
@@ -127,7 +127,7 @@ class Learner:
     >>> learner.pulls, learner.requests_left
     (100, 0)
 
-    Two resources, of which neither is exceeded. How long the large model takes is known afterwards:
+    Two resources; each pull needs room in both. How long the large model takes is known afterwards:
 
     >>> costs = {"small": {"usd": "0.01", "gpu_s": 1}, "large": {"usd": "0.05", "gpu_s": (2, 10)}}
     >>> budget = {"usd": "2.00", "gpu_s": 500}
@@ -139,6 +139,13 @@ class Learner:
     ...         learner.tell(pull, reward=0.5)
     >>> learner.pulls, learner.resources["usd"].left >= 0, learner.resources["gpu_s"].left >= 0
     (100, True, True)
+
+    A bill above the reservation is charged, and ends it:
+
+    >>> learner = bb.Learner(bb.recommended(), costs={"a": 1}, budget=1, reward_range=(0, 1))
+    >>> learner.tell(learner.ask(), reward=0.7, cost=5)
+    >>> learner.money.left, learner.money.overrun, bool(learner.ask())
+    (Decimal('-4'), Decimal('4'), False)
     """
 
     def __init__(
@@ -249,8 +256,8 @@ class Learner:
         Raises
         ------
         PolicyError
-            If the policy answers with something other than an affordable arm, or takes notes that are no numbers. Nothing
-            is handed out then.
+            If the policy answers with something other than an affordable arm, or takes notes that are no numbers.
+            Nothing is handed out then.
         KeyReused
             If the key was used before, for another number of pulls or another arm.
         InvalidInput

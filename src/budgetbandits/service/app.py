@@ -30,8 +30,8 @@ __all__ = ["checked_root", "make_app"]
 
 _TITLE: Final = "budgetbandits"
 _DESCRIPTION: Final = """\
-Campaigns that spend budgets on arms, never more than there is. Amounts are text such as "0.25". A problem has a stable
-`type`, as in RFC 9457.
+Campaigns that spend budgets on arms, and hand out no pull that the budget cannot pay. Amounts are text such as
+"0.25". A problem has a stable `type`, as in RFC 9457.
 """
 _NOTE_USES: Final = 60.0  # seconds between two notes of when tokens were used
 _END_LEASES: Final = 2.0  # seconds between two looks for leases that have ended

@@ -422,6 +422,16 @@ class AskTellContract(ABC):
         assert (_reason(arms), arms.ask(n=3), arms.best_set()) == (("spent", True), [], ())
         assert [row.pulls for row in arms.arms] == [2, 0, 0]
 
+    def test_a_bill_of_5_on_a_budget_of_1_leaves_minus_4_and_no_more_pulls(self) -> None:
+        arms = self.start(kube(), {"a": 1}, 1)
+        arms.tell(_asked(arms), 0.5, 5)
+        assert (_amounts(arms), arms.money.overrun) == (("5", "0", "-4"), Decimal(4))
+        assert _refused(arms) == ("spent", True, "-4 is left, and pays for no arm: deposit more, or stop")
+        arms.deposit(4, key="to zero")
+        assert _reason(arms) == ("spent", True)
+        arms.deposit(1, key="for one more")
+        assert _asked(arms).arm == "a"
+
     def test_when_less_than_nothing_is_left_nothing_is_handed_out_that_is_free(self) -> None:
         arms = self.start(kube(), {"free": 0, "b": 1}, 1, requests=9)
         arms.tell(_asked(arms, arm="b"), 0.5, 2)
