@@ -40,7 +40,9 @@ def create_queue(path: Path, store: Path) -> None:
             status = store.stat()
             writers = status.st_mode & 0o222
             path.chmod(writers | writers << 1)
-            os.chown(path, status.st_uid if os.geteuid() == 0 else -1, status.st_gid)
+            with contextlib.suppress(PermissionError):  # only root gives a file away
+                os.chown(path, status.st_uid, -1)
+            os.chown(path, -1, status.st_gid)
 
 
 def _create(path: Path) -> None:
@@ -51,8 +53,7 @@ def _create(path: Path) -> None:
 def appearing(path: Path, *, force: bool) -> Iterator[Path]:
     """Yield a new, empty file beside a path; it takes its place, durably, if the context is left without an exception.
 
-    Its owner alone may read and write it.
-    Nobody can have put a link there beforehand: its name is drawn, and it must not exist.
+    Its owner alone may read and write it. Nobody can have put a link there beforehand: its name is drawn, and it must not exist.
 
     Raises
     ------
