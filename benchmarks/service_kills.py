@@ -2,7 +2,7 @@
 
     python -m benchmarks.service_kills --kills 200 --clients 32
 
-Each client asks with keys and without, tells, cancels and expires, does a part of that twice, and keeps what it was
+Each client asks with keys and without, tells, cancels and settles, does a part of that twice, and keeps what it was
 answered. The service is killed (SIGKILL) at random moments, those of its start included, and started again; with
 ``--postgresql``, the server of its database is killed as well. The clients repeat what was not answered; none of them
 may see an error. At the end the journal must have all that they were told, nothing that they did not ask for, each key
@@ -90,7 +90,7 @@ class Client:
         ways: list[tuple[str, float | None, Callable[[], None]]] = [
             ("told", reward, lambda: self._ads.tell(pull, reward)),
             ("cancelled", None, lambda: self._ads.cancel(pull)),
-            ("settled", None, lambda: self._ads.expire(pull)),
+            ("settled", None, lambda: self._ads.settle(pull)),
         ]
         kind, told, settle = self._chance.choices(ways, (0.8, 0.1, 0.1))[0]
         for _ in range(2 if self._chance.random() < 0.1 else 1):

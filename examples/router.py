@@ -1,13 +1,14 @@
 """A router of paid calls: eight threads, random costs, failures, time-outs and a restart.
 
-There are 400 questions and three language models. What a call costs is known afterwards; its answer is right or wrong.
-With a number of requests the budget is spread over all of them: the policy learns which mixture of models brings the
-most right answers for it. What is right when a call fails depends on whether it was charged for:
+There are 400 questions and three language models. What a call costs is known when its answer is there; whether that is
+right, readers say later. With a number of requests the budget is spread over all of them: the policy learns which
+mixture of models brings the most right answers for it. The right step depends on what is known:
 
+- the bill: settle it at once, so that the rest of the reservation can be spent, and tell the score when it is there. A
+  wrong answer was paid, too: it has earned the reward 0;
 - refused, and not charged: cancel, and ask again with another key;
-- a wrong answer: it was paid, so it has earned the reward 0;
 - no answer in time: nobody knows. Tell nothing. When the lease ends, the most that it can cost is charged. An answer
-  that comes after all is told late: it is learned from, and moves no money;
+  that comes after all is told with its bill: that is what it has cost;
 - a call that takes long but is alive: renew its lease;
 - the program itself was stopped: the journal knows what is open, and a key gives the same pull again, which says what
   became of it. What was settled is not called again, and what is open is called under the same number;
@@ -35,13 +36,14 @@ RIGHT: dict[str | int, float] = {"small": 0.55, "medium": 0.8, "large": 0.95}
 THREADS = 8
 LEASE = timedelta(seconds=60)
 TIMEOUT = 30.0  # seconds
+READING = timedelta(seconds=20)  # until a score is there
 
 
 class Answer(NamedTuple):
-    """What a model answered: whether that was right, and what it cost."""
+    """An answer of a model: its cost, and whether it is right, as readers will say."""
 
-    is_right: bool
     cost: str
+    is_right: bool
 
 
 class RefusedError(Exception):
@@ -63,6 +65,7 @@ class Models:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.calls_left: float = QUESTIONS // 3  # before the program is stopped
         self.late: dict[int, Answer] = {}
+        self._scores: dict[int, tuple[datetime, bool]] = {}
         self._lock = threading.Lock()
 
     def clock(self) -> datetime:
@@ -73,7 +76,7 @@ class Models:
         """Return the answer of a model, or raise; `still_there` is called while that takes long."""
         chance = random.Random(pull.id)
         low, high = map(float, COSTS[str(pull.arm)])
-        answer = Answer(chance.random() < RIGHT[pull.arm], f"{chance.uniform(low, high):.6f}")
+        answer = Answer(is_right=chance.random() < RIGHT[pull.arm], cost=f"{chance.uniform(low, high):.6f}")
         fate = chance.random()
         if fate < 0.04:
             raise RefusedError
@@ -86,6 +89,8 @@ class Models:
         if fate < 0.12:
             still_there()  # half an answer has come
             self._pass(TIMEOUT)
+        with self._lock:
+            self._scores[pull.id] = self.now + READING, answer.is_right
         return answer
 
     def wait(self) -> None:
@@ -93,6 +98,16 @@ class Models:
         time.sleep(0.001)
         with self._lock:
             self.now += timedelta(seconds=1)
+
+    def scores(self) -> dict[int, bool]:
+        """Return the scores that have come and were not taken yet, by the ids of the pulls."""
+        with self._lock:
+            return {pull: is_right for pull, (time, is_right) in self._scores.items() if time <= self.now}
+
+    def take_score(self, pull: int) -> None:
+        """Take a score from the list."""
+        with self._lock:
+            self._scores.pop(pull, None)
 
     def _pass(self, seconds: float) -> None:
         time.sleep(seconds / 10_000)
@@ -112,14 +127,15 @@ def unanswered(router: bb.Campaign) -> dict[int, int]:
             questions[row.pull] = int(str(row.key).partition("/")[0])
         elif row.kind == "cancelled":
             refused[questions[row.pull]] += 1
-        elif row.kind in ("told", "expired"):
+        elif row.kind in ("settled", "expired"):
             refused.pop(questions[row.pull], None)
     return refused
 
 
 def work(router: bb.Campaign, models: Models, todo: SimpleQueue[tuple[int, int]]) -> None:
-    """Do what every thread does: take a question, ask which model, call it, and tell what became of that."""
+    """Do the work of every thread: take a question, ask which model, call it, and settle or cancel."""
     while True:
+        tell_scores(router, models)
         try:
             question, refused = todo.get_nowait()
         except Empty:
@@ -143,7 +159,14 @@ def work(router: bb.Campaign, models: Models, todo: SimpleQueue[tuple[int, int]]
         except StoppedError:
             return
         else:
-            router.tell(pull, reward=answer.is_right, cost=answer.cost)
+            router.settle(pull, cost=answer.cost)
+
+
+def tell_scores(router: bb.Campaign, models: Models) -> None:
+    """Tell what readers have said meanwhile."""
+    for pull, is_right in models.scores().items():
+        router.tell(pull, reward=is_right)  # the same again changes nothing: another thread may do it, too
+        models.take_score(pull)
 
 
 def run_threads(router: bb.Campaign, models: Models) -> None:
@@ -159,10 +182,11 @@ def run_threads(router: bb.Campaign, models: Models) -> None:
 
 
 def tell_late(router: bb.Campaign, models: Models) -> None:
-    """Let all leases end, and tell the answers that came after their time."""
+    """Let all leases end, and tell the answers that came after their time, with what they cost, and the last scores."""
     models.now += LEASE
     for pull, answer in models.late.items():
-        router.tell(pull, reward=answer.is_right)
+        router.tell(pull, reward=answer.is_right, cost=answer.cost)
+    tell_scores(router, models)
 
 
 def report(router: bb.Campaign) -> None:

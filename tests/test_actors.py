@@ -38,7 +38,7 @@ def test_all_that_a_request_causes_is_its_actors(ads: bb.Campaign) -> None:
         "directed": lambda: alice.ask(arm="a"),
         "cancelled": lambda: alice.cancel(1),
         "asked": alice.ask,
-        "settled": lambda: alice.expire(2, "0.05"),
+        "settled": lambda: alice.settle(2, "0.05"),
         "adjusted": lambda: alice.adjust(2, "0.04", reason="the bill"),
         "withdrawn": lambda: alice.withdraw(1, key="out"),
         "observed": lambda: alice.observe([("a", 0.5)], key="before"),

@@ -51,7 +51,7 @@ class Page:
 
     @property
     def counts(self) -> bool:
-        return self.state in ("outstanding", "told", "charged")
+        return self.state in ("outstanding", "told", "settled", "charged")
 
 
 class Model:
@@ -69,7 +69,10 @@ class Model:
         for place, account in enumerate(books.accounts):
             self.check_account(account, place)
         assert (books.asked, books.pulls) == (len(self.pages), sum(page.counts for page in self.pages))
-        assert set(books.expired) == {page.pull.number for page in self.those("charged", "released")}
+        late = self.those("settled", "charged", "released")
+        assert {number: each.bill for number, each in books.late.items()} == {
+            page.pull.number: page.paid if page.state == "settled" else None for page in late
+        }
         assert books.cancelled == {page.pull.number for page in self.those("cancelled")}
         limited = sum(page.counts for page in self.pages if page.pull.arm == 2)
         assert books.pulls_left.tolist() == [UNLIMITED, UNLIMITED, 2 - limited]
@@ -79,12 +82,13 @@ class Model:
         assert account.reserved == sum(page.pull.prices[place] for page in self.those("outstanding"))
         assert account.spent == sum(paid.values())
         assert account.left == account.bill.budget - account.spent - account.reserved >= 0
-        settled = self.those("told", "charged")
+        settled = self.those("told", "settled", "charged")
         assert account.saved == sum(page.pull.prices[place] - paid[page.pull.number] for page in settled)
         assert account.money.budget == account.money.spent + account.money.reserved + account.money.left
 
 
-STEPS = st.tuples(st.sampled_from(["ask", "ask", "tell", "cancel", "charge", "release", "late"]), st.integers(0, 99))
+VERBS = ["ask", "ask", "tell", "cancel", "settle", "charge", "release", "late", "bill"]
+STEPS = st.tuples(st.sampled_from(VERBS), st.integers(0, 99))
 
 
 @given(st.lists(STEPS, max_size=40), st.sampled_from([new_books, books_of_two]))
@@ -94,18 +98,30 @@ def test_they_come_to_what_a_list_of_all_pulls_comes_to(
     books, model = make(), Model()
     for verb, which in story:
         outstanding, expired = model.those("outstanding"), model.those("charged", "released")
+        late = [*model.those("settled"), *expired]
         if verb == "ask":
             if books.can_pull(which % 3):
                 model.pages.append(Page(books.reserve(which % 3)))
         elif verb == "late":
+            if late:
+                page = late[which % len(late)]
+                assert books.close_late(page.pull) == (page.state == "released")
+                page.state = "told"
+        elif verb == "bill":
             if expired:
                 page = expired[which % len(expired)]
-                assert books.settle_late(page.pull) == (page.state == "released")
-                page.state = "told"
+                before = page.paid or (0,) * len(books.accounts)
+                rows = zip(page.pull.prices, before, books.accounts, strict=True)
+                bill = tuple(min(which, price, old + account.left) for price, old, account in rows)
+                assert books.settle_expired(page.pull, before, bill) == (page.state == "released")
+                page.state, page.paid = "settled", bill
         elif outstanding:
             page = outstanding[which % len(outstanding)]
             if verb == "tell":
                 page.paid, page.state = tuple(min(which, price) for price in page.pull.prices), "told"
+                books.spend(page.pull, page.paid)
+            elif verb == "settle":
+                page.paid, page.state = tuple(min(which, price) for price in page.pull.prices), "settled"
                 books.settle(page.pull, page.paid)
             elif verb == "cancel":
                 books.cancel(page.pull)
@@ -144,11 +160,11 @@ def test_what_a_pull_of_a_known_cost_may_be_told_to_have_cost(cost: float | str 
     assert books.told_prices(books.reserve(0), cost) == (price,)
 
 
-def test_a_random_cost_lies_in_its_range_and_has_to_be_told_in_time() -> None:
+def test_a_random_cost_lies_in_its_range_and_has_to_be_told() -> None:
     books = new_books()
     pull = books.reserve(2)
     assert (books.has_random_cost(2), books.first.price_low(2), books.first.price(2)) == (True, 5, 40)
-    assert (books.told_prices(pull, "0.05"), books.told_prices(pull, None, is_late=True)) == ((5,), (40,))
+    assert books.told_prices(pull, "0.05") == (5,)
     for cost, rule in ((None, "is missing: arm 'c' has a random cost"), ("0.04", "at least 0.05"), (1, "at most 0.40")):
         with pytest.raises(InvalidAmount, match=rule):
             books.told_prices(pull, cost)
@@ -167,14 +183,16 @@ def test_pulls_are_found_by_what_was_handed_out() -> None:
 
 def test_a_settled_pull_says_how_it_was_settled() -> None:
     books = new_books()
-    told, cancelled, expired = (books.reserve(0) for _ in range(3))
-    books.settle(told, (10,))
+    told, cancelled, expired, settled = (books.reserve(0) for _ in range(4))
+    books.spend(told, (10,))
+    books.settle(settled, (7,))
     books.cancel(cancelled)
     books.expire(expired, release=False)
-    for number, words in ((1, "was told before"), (2, "was cancelled before"), (3, "its reward can be told")):
+    how = {1: "was told", 2: "was cancelled", 3: "has expired before: tell its", 4: "settled before, and cost 0.07: t"}
+    for number, words in how.items():
         with pytest.raises(PullAlreadySettled, match=words):
             books.find(number)
-    assert books.find_told(3) == expired
+    assert [books.find_told(number) for number in (3, 4)] == [expired, settled]
 
 
 def test_answers_are_kept_by_their_keys() -> None:

@@ -234,6 +234,24 @@ def test_observe(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["campaign", "verify", url]) == 0
 
 
+def test_bills_are_settled(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with bb.open_store(url) as store:
+        ads = new_campaign(store, "scored", costs={"a": ("0.05", "0.25")}, unit="0.01", lease=None)
+        jobs = new_campaign(store, "jobs", costs={"a": {"usd": 1, "s": 1}}, budget={"usd": 10, "s": 10}, lease=None)
+        ads.ask(n=2)
+        jobs.ask(n=2)
+    for _ in range(2):
+        assert main(["campaign", "settle", url, "scored", "1", "0.08", "--actor", "alice"]) == 0
+        assert capsys.readouterr().out == "scored: open\nbudget 10.00: spent 0.08, reserved 0.25, left 9.67\n"
+    assert "pull 1 was settled before, and cost 0.08" in refused(capsys, "settle", url, "scored", "1", "0.09")
+    assert "cost of pull 2 is missing" in refused(capsys, "settle", url, "scored", "2")
+    assert main(["campaign", "settle", url, "jobs", "1", "usd=0", "s=1"]) == 0
+    assert main(["campaign", "settle", url, "jobs", "2"]) == 0
+    assert "usd 10: spent 1, reserved 0, left 9\ns 10: spent 2, reserved 0, left 8\n" in capsys.readouterr().out
+    with bb.open_store(url) as store:
+        assert [(row.kind, row.actor) for row in store.open("scored").history()][2:] == [("settled", "alice")]
+
+
 def test_deposits_of_several_resources(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with bb.open_store(url) as store:
         new_campaign(store, "jobs", costs={"a": {"usd": 1, "s": 1}}, budget={"usd": 10, "s": 10})

@@ -217,6 +217,26 @@ def test_where_prices_are_doubled_so_is_what_was_learned_of_them(memory: bb.memo
     assert learner._player.learning.past.arms is after
 
 
+@pytest.mark.parametrize("memory", [None, bb.memories.Window(9), bb.memories.Discount(0.5)])
+@pytest.mark.parametrize("becomes", ["dearer", "known", "random"])
+def test_what_bills_have_taught_moves_with_the_prices(memory: bb.memories.Memory | None, becomes: str) -> None:
+    policy = bb.kube() if memory is None else bb.Forgetful(bb.kube(), memory)
+    learner = bb.Learner(policy, {"a": "0.10", "b": ("0.05", "0.25")}, 10, (0, 1), 7, unit="0.01")
+    pulls = learner.ask(arm="b", n=3)
+    for pull in pulls[:2]:
+        learner.settle(pull, "0.10")
+    learner.tell(pulls[0], 0.5)
+    new: dict[str, Any] = {"dearer": ("0.10", "0.50"), "known": "0.20", "random": ("0.05", "0.25")}
+    learner.reprice("b", new[becomes])
+    assert learner.arms[1].cost == pytest.approx(0.10 if becomes == "random" else 0.20)
+    learner.tell(pulls[1], 0.25)
+    learner.settle(pulls[2], "0.24")  # at the former price, which says nothing of the new one
+    is_new = becomes != "random"
+    assert learner.arms[1].cost == pytest.approx(0.20) if is_new else learner.arms[1].cost > 0.10
+    restored = bb.Learner.from_json(learner.to_json())
+    assert (restored.arms, restored.to_json()) == (learner.arms, learner.to_json())
+
+
 def test_what_is_given_back_to_a_retired_arm_does_not_bring_it_back() -> None:
     learner = start(bb.kube(), "money", limits={"a": 2})
     pulls = learner.ask(arm="a", n=2)
@@ -459,7 +479,8 @@ def test_observations_of_a_ledger_are_entries_that_are_replayed_and_settled_for_
     assert [pull.id for pull in ledger.ask(2, key="k")] == [3, 4]
     for settle in (
         lambda pull: ledger.adjust(pull, "0.05", "why"),
-        lambda pull: ledger.expire(pull, "9.99"),
+        lambda pull: ledger.settle(pull, "9.99"),
+        ledger.expire,
         lambda pull: ledger.tell(pull, 0.5),
         ledger.cancel,
         ledger.renew,

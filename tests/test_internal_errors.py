@@ -113,6 +113,23 @@ def test_of_an_ask_that_a_policy_breaks_off_nothing_stands(
     ads.verify()
 
 
+@pytest.mark.parametrize("place", [(Learning, "reward_lesson"), (Learning, "learn")], ids=lambda place: place[1])
+def test_of_a_late_reward_that_fails_its_bill_does_not_stand_either(
+    ads: bb.Campaign, place: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pull = ads.ask()
+    assert pull
+    ads.expire(pull)
+    before = (list(ads.journal()), ads.money)
+    with monkeypatch.context() as patch:
+        fail_at(patch, place, 1)
+        with pytest.raises((KeyError, PolicyError), match="planted"):
+            ads.tell(pull, 0.5, "0.05")
+    assert (list(ads.journal()), ads.money) == before
+    ads.tell(pull, 0.5, "0.05")
+    ads.verify()
+
+
 def test_what_ends_a_program_ends_no_thread_that_waits(ads: bb.Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         fail_at(patch, (Ledger, "_next_arm"), 2, SystemExit)

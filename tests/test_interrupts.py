@@ -81,21 +81,22 @@ def test_an_ask_that_is_broken_off_is_as_if_it_had_not_been(
     assert bb.Learner.from_json(learner.to_json()).money == learner.money
 
 
-@pytest.mark.parametrize("method", ["settle", "expire", "cancel", "settle_late"])
+@pytest.mark.parametrize("method", ["spend", "settle", "expire", "cancel", "close_late"])
 def test_what_settles_a_pull_is_done_whole(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     learner = new_learner()
     pull, late = learner.ask(n=2)
     learner.expire(late)
     strike_in(learner._player.books, method, monkeypatch)
     acts: dict[str, Callable[[], None]] = {
-        "settle": lambda: learner.tell(pull, 0.5),
+        "spend": lambda: learner.tell(pull, 0.5),
+        "settle": lambda: learner.settle(pull),
         "expire": lambda: learner.expire(pull),
         "cancel": lambda: learner.cancel(pull),
-        "settle_late": lambda: learner.tell(late, 0.5),
+        "close_late": lambda: learner.tell(late, 0.5),
     }
     with pytest.raises(KeyboardInterrupt):
         acts[method]()
-    assert len(learner.pending) == (1 if method == "settle_late" else 0)
+    assert len(learner.pending) == (1 if method == "close_late" else 0)
     assert bb.Learner.from_json(learner.to_json()).arms == learner.arms
 
 

@@ -227,19 +227,34 @@ class TestCostsThatComeCheaper:
 
 
 class TestExpiry:
-    def test_a_cost_that_is_known_is_charged_without_a_reward(self) -> None:
+    def test_a_bill_is_paid_before_its_reward(self) -> None:
         learner = new_learner()
         first, second = asked(learner), asked(learner)
-        learner.expire(first, cost="0.5")
-        with pytest.raises(InvalidAmount, match="cost of pull 2 is -1"):
-            learner.expire(second, cost=-1)
-        with pytest.raises(InvalidInput, match="what is released has cost nothing; leave one out"):
-            learner.expire(second, cost=1, release=True)
-        learner.expire(second, cost=9)
+        learner.settle(first, "0.5")
+        message = TestBadTells.refused(learner, InvalidAmount, partial(Learner.settle, pull=second, cost=-1))
+        assert message.startswith("cost of pull 2 is -1")
+        learner.settle(second, 9)
         assert (float(learner.money.spent), float(learner.money.overrun), learner.pulls) == (9.5, 6.5, 2)
+        for act in (Learner.cancel, Learner.expire, Learner.settle):
+            message = TestBadTells.refused(learner, PullAlreadySettled, partial(act, pull=first))
+            assert message == "pull 1 was settled before, and cost 0.5: tell its reward, if it has one"
+        message = TestBadTells.refused(
+            learner, PullAlreadySettled, partial(Learner.tell, pull=first, reward=0.5, cost=1)
+        )
+        assert message.endswith("settled at the cost 0.5, and is told with another: tell its reward without a cost")
         again = Learner.from_json(learner.to_json())
         again.tell(first, 0.5)
-        assert (again.money, again.reward_total) == (learner.money, 0.5)
+        again.tell(second, 0.25, 9)
+        assert (again.money, again.reward_total) == (learner.money, 0.75)
+
+    @pytest.mark.parametrize("settled", [[[1, 0, 1, True, [10**20]]], [[1, 0, 1, True, []]], [[1, 0, 1, True, ["5"]]]])
+    def test_a_damaged_bill_is_not_restored(self, settled: Any) -> None:
+        learner = new_learner(on_overrun="refuse")
+        learner.settle(asked(learner), "0.5")
+        saved = json.loads(learner.to_json())
+        assert saved["settled"] == [[1, 0, 1, True, [5]]]
+        with pytest.raises(InvalidState, match="damaged"):
+            Learner.from_json(json.dumps(saved | {"settled": settled}))
 
     def test_the_cost_is_charged_and_a_late_reward_moves_no_money(self) -> None:
         learner = new_learner()
@@ -285,9 +300,9 @@ class TestExpiry:
         learner = new_learner()
         pull = asked(learner)
         learner.expire(pull)
-        for act in (Learner.cancel, Learner.expire):
+        for act in (Learner.cancel, Learner.expire, Learner.settle):
             message = TestBadTells.refused(learner, PullAlreadySettled, partial(act, pull=pull))
-            assert message.startswith("pull 1 has expired: it can be neither cancelled nor expire again, but its rewa")
+            assert message == "pull 1 has expired before: tell its reward, and its cost if that is known"
         changed_pull = Pull(pull.id, "radio", pull.cost, pull.number)
         TestBadTells.refused(learner, UnknownPull, partial(Learner.tell, pull=changed_pull, reward=0.5))
         TestBadTells.refused(learner, InvalidReward, partial(Learner.tell, pull=pull, reward=2))
@@ -296,7 +311,7 @@ class TestExpiry:
         assert message == "pull 1 was told before: a pull is settled once"
 
     @settings(max_examples=60)
-    @given(st.lists(st.tuples(st.sampled_from("aaatclrx"), st.integers(0, 99), st.integers(0, 40)), max_size=80))
+    @given(st.lists(st.tuples(st.sampled_from("aaatclrxs"), st.integers(0, 99), st.integers(0, 40)), max_size=80))
     def test_the_money_adds_up_and_json_brings_everything_back(self, story: list[tuple[str, int, int]]) -> None:
         learner = new_learner()
         price = {"camera": 40, "radio": 25, "microphone": 1}
@@ -318,6 +333,11 @@ class TestExpiry:
                 pull = pending[which % len(pending)]
                 learner.cancel(pull)
                 held[pull.id] = 0
+            elif verb == "s":
+                pull = pending[which % len(pending)]
+                held[pull.id] = held[pull.id] * share // 40
+                learner.settle(pull, Decimal(held[pull.id]) / 10)
+                waiting.append(pull)
             else:
                 pull = pending[which % len(pending)]
                 learner.expire(pull, release=verb == "r")

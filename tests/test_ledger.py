@@ -76,7 +76,7 @@ def busy_ledger(**changed: Any) -> Ledger:
     [directed] = ledger.ask(arm="c")
     ledger.tell(directed, 1)
     [unrewarded] = ledger.ask()
-    ledger.expire(unrewarded, cost="0.04")
+    ledger.settle(unrewarded, cost="0.04")
     ledger.deposit(2, "invoice 1", "a good month")
     ledger.pause()
     ledger.resume()
@@ -86,6 +86,8 @@ def busy_ledger(**changed: Any) -> Ledger:
     ledger.set_limit("a", 9)
     ledger.retire("c")
     ledger.observe([("a", 0.5)], "last year")
+    [abandoned] = ledger.ask()
+    ledger.expire(abandoned)
     ledger.close()
     ledger.tell(renewed, 0)
     ledger.take_snapshot()
@@ -108,7 +110,7 @@ def state(ledger: Ledger) -> tuple[object, ...]:
 class TestDecisions:
     def test_money_moves_as_the_entries_say(self) -> None:
         ledger = busy_ledger()
-        paying = (Kind.TOLD, Kind.EXPIRED, Kind.SETTLED, Kind.ADJUSTED)
+        paying = (Kind.TOLD, Kind.EXPIRED, Kind.ABANDONED, Kind.SETTLED, Kind.ADJUSTED)
         spent = sum(entry.amount for entry in ledger.unsaved if entry.kind in paying)
         assert ledger.player.books.first.spent == spent
         assert ledger.player.books.first.money.spent == Decimal(spent) / 100
@@ -196,7 +198,7 @@ class TestDecisions:
         before = state(ledger)
         anyhow: Any = ledger
         bad: list[tuple[type[Exception], Any, str]] = [
-            (UnknownPull, lambda: anyhow.tell(11, 0.5), "11 is no pull that was handed out here"),
+            (UnknownPull, lambda: anyhow.tell(12, 0.5), "12 is no pull that was handed out here"),
             (UnknownPull, lambda: anyhow.tell(True, 0.5), "True is no pull that was handed out here"),
             (UnknownPull, lambda: anyhow.cancel("1"), "'1' is no pull that was handed out here"),
             (
@@ -218,12 +220,22 @@ class TestDecisions:
             (InvalidInput, lambda: anyhow.ask(1, "a\0b"), "give a printable text"),
             (InvalidInput, lambda: anyhow.ask(1, "\ud800"), "give a printable text"),
             (InvalidInput, lambda: anyhow.ask(1, 5), "key is 5"),
-            (InvalidAmount, lambda: anyhow.expire(7, "0.11"), "it must be at most 0.10, which was reserved"),
+            (InvalidAmount, lambda: anyhow.settle(7, "0.11"), "it must be at most 0.10, which was reserved"),
+            (PullAlreadySettled, lambda: anyhow.settle(1), "pull 1 was told before, and cost .*; adjust what it cost"),
+            (PullAlreadySettled, lambda: anyhow.settle(3), "pull 3 was cancelled before, and cost 0.00"),
+            (PullAlreadySettled, lambda: anyhow.settle(9, "0.05"), "pull 9 was settled before, and cost 0.04: a pull"),
+            (
+                PullAlreadySettled,
+                lambda: anyhow.settle(11, 1),
+                "pull 11 has expired before, and 2.00 was charged for it",
+            ),
             (PullAlreadySettled, lambda: anyhow.expire(1), "pull 1 was told before"),
             (PullAlreadySettled, lambda: anyhow.expire(3), "pull 3 was cancelled before"),
-            (PullAlreadySettled, lambda: anyhow.expire(9), "has expired before, and 0.04 was charged for it: adjust"),
-            (PullError, lambda: anyhow.adjust(7, "0.05", "why"), "pull 7 is outstanding: tell it, or let it expire"),
-            (UnknownPull, lambda: anyhow.adjust(11, "0.05", "why"), "11 is no pull"),
+            (PullAlreadySettled, lambda: anyhow.expire(9), "pull 9 was settled before, and cost 0.04: a pull is settl"),
+            (PullAlreadySettled, lambda: anyhow.cancel(9), "pull 9 was settled before, and cost 0.04: tell its rewar"),
+            (PullAlreadySettled, lambda: anyhow.tell(9, 0.5, "0.05"), "pull 9 was settled before, with the cost 0.04,"),
+            (PullError, lambda: anyhow.adjust(7, "0.05", "why"), "pull 7 is outstanding: settle it, or tell its rewa"),
+            (UnknownPull, lambda: anyhow.adjust(12, "0.05", "why"), "12 is no pull"),
             (InvalidInput, lambda: anyhow.adjust(1, "0.05", ""), "reason is '': give a printable text of 1 to 1000"),
             (InvalidAmount, lambda: anyhow.adjust(1, "0.11", "why"), "it must be at most 0.10, which was reserved"),
             (InvalidAmount, lambda: anyhow.adjust(1, {"usd": 1}, "why"), "the budget is a plain number"),
@@ -295,7 +307,7 @@ class TestRepeatedTells:
         assert ledger.player.books.first.spent == 35
 
     @pytest.mark.parametrize(("on_expire", "charged"), [("charge", 10), ("release", 0)])
-    def test_a_cost_that_is_told_late_is_an_adjustment(self, on_expire: str, charged: int) -> None:
+    def test_a_cost_that_is_told_late_is_settled(self, on_expire: str, charged: int) -> None:
         ledger = new_ledger(on_expire=on_expire)
         first, second, third = ledger.ask(3)
         ledger.advance(99 * SECOND)
@@ -304,9 +316,9 @@ class TestRepeatedTells:
         spent = ledger.player.books.first.spent
         ledger.tell(first, 0.5, cost="0.04")
         assert ledger.player.books.first.spent == spent - charged + 4
-        assert [(str(entry.kind), entry.amount, entry.note) for entry in ledger.unsaved[-2:]] == [
-            ("told", 0, None),
-            ("adjusted", 4 - charged, "told after it had expired"),
+        assert [(str(entry.kind), entry.amount) for entry in ledger.unsaved[-2:]] == [
+            ("settled", 4 - charged),
+            ("told", 0),
         ]
         ledger.tell(second, 0.5)
         ledger.adjust(first, "0.05", "the bill")
@@ -315,10 +327,11 @@ class TestRepeatedTells:
         ledger.tell(first, 0.5)
         ledger.tell(second, 0.5)
         for number, reward, cost in ((1, 0.5, "0.05"), (1, 0.4, "0.04"), (2, 0.5, "0.07"), (2, 0.4, None)):
-            with pytest.raises(PullAlreadySettled, match="a pull is told once; adjust what it cost"):
+            with pytest.raises(PullAlreadySettled, match="a pull is settled once; adjust what it cost"):
                 ledger.tell(number, reward, cost=cost)
         assert state(ledger) == before
-        ledger.expire(third, None if charged else 0)
+        if charged:
+            ledger.expire(third)
         assert state(replay(ledger.settings, ledger.unsaved)) == before
 
     def test_what_was_released_cannot_be_spent_twice_where_overruns_are_refused(self) -> None:
@@ -379,8 +392,8 @@ class TestRepeatedTells:
             anyhow: Any = cost
             with pytest.raises(InvalidInput):
                 ledger.adjust(pull, anyhow, reason)
-        with pytest.raises(PullAlreadySettled, match="pull 1 was told before: a pull is settled once; adjust what it"):
-            ledger.expire(pull, "0.05")
+        with pytest.raises(PullAlreadySettled, match=r"pull 1 was told before, and cost 0\.06: a pull is settled once"):
+            ledger.expire(pull)
         assert state(ledger) == before
         assert state(replay(ledger.settings, ledger.unsaved)) == before
 
@@ -543,6 +556,10 @@ class TestJournalsThatCannotBe:
             (27, {"arm": 7}),
             (27, {"terms": '{"limit":9}'}),
             (27, {"kind": Kind.LIMITED}),
+            (30, {"amount": 9}),
+            (30, {"kind": Kind.SETTLED, "amount": 201}),
+            (30, {"arm": 2}),
+            (30, {"pull": 9}),
             (0, {"amount": -11}),
             (0, {"amount": 1}),
             (0, {"note": None}),
@@ -675,4 +692,4 @@ def test_what_is_told_late_is_checked_like_all_else() -> None:
         ledger.tell(other, 0.5)
     assert len(ledger.unsaved) == before
     ledger.tell(pull, 0.5, cost="0.01")
-    assert [entry.amount for entry in ledger.unsaved[-2:]] == [0, -9]
+    assert [entry.amount for entry in ledger.unsaved[-2:]] == [-9, 0]

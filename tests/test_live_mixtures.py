@@ -255,7 +255,7 @@ def test_a_value_falls_no_faster_than_the_index_says(alike: float, unseen: float
         )
         told = chance.choice([0, 1, pulls])
         squares = told * (mean * mean + chance.random() * mean * (1.0 - mean))
-        arm = Arm(cost, pulls, told, mean if told else 0.0, told * mean, squares, cost, cost, 0.0, 0.0)
+        arm = Arm(cost, pulls, told, mean if told else 0.0, told * mean, squares, cost, cost, told, 0.0, 0.0)
         value = index.value(arm, before)
         fallen, most = value - index.value(arm, now), index.fall(arm, value, before) * (1.0 / share - 1.0)
         assert fallen <= most + 1e-9
@@ -272,7 +272,7 @@ def test_no_arm_is_worth_more_for_what_others_were_pulled_in_vain(patience: floa
         fewer, more = sorted((math.exp(chance.uniform(0, 8)), math.exp(chance.uniform(0, 8))))
         pulls, cost = chance.choice([1, 2, 5, 30, 1000]), chance.choice([0.1, 3.0, 50.0])
         mean = chance.choice([0.0, 0.0, 0.3])
-        arm = Arm(cost, pulls, pulls, mean, pulls * mean, pulls * mean * mean, cost, cost, 0.0, 0.0)
+        arm = Arm(cost, pulls, pulls, mean, pulls * mean, pulls * mean * mean, cost, cost, pulls, 0.0, 0.0)
         before, now = (index.value(arm, moment(requests, money, each, seen)) for each in (fewer, more))
         assert now <= before * (1 + 1e-12)
         falls += now < before
@@ -280,7 +280,7 @@ def test_no_arm_is_worth_more_for_what_others_were_pulled_in_vain(patience: floa
 
 
 def test_a_patient_policy_takes_an_arm_that_has_paid_nothing_for_no_worse_than_half_the_others() -> None:
-    arm = Arm(1.0, 9, 9, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0)
+    arm = Arm(1.0, 9, 9, 0.0, 0.0, 0.0, 1.0, 1.0, 9, 0.0, 0.0)
     now = moment(1e4, 1e4, in_vain=400.0)
     chance_of_others = (now.arms_tried - now.tried_barren + 0.5) / now.tried_in_vain
     hasty, patient = (bb.indices.HorizonKLUCB(alike=1e9, patience=patience).value(arm, now) for patience in (0.0, 1.0))

@@ -92,7 +92,8 @@ class Restart(bb.memories.Window):
         """Count a pull, after forgetting all others where it begins anew."""
         arms = past.arms
         if number % self.pulls == 0:
-            for values in (arms.pulls, arms.told, arms.reward_sum, arms.cost_sum, past.pulls, past.rounding):
+            counts, sums = (arms.pulls, arms.told, arms.cost_told, past.pulls), (arms.reward_sum, arms.cost_sum)
+            for values in (*counts, *sums, past.rounding):
                 values.fill(0.0)
             arms.mean.fill(past.reward_low)
         place = number % len(past.place_arm)
@@ -133,17 +134,18 @@ def test_a_users_memory_keeps_its_mean_costs_when_prices_change() -> None:
 def test_what_leaves_a_window_leaves_no_trace(pulls: list[tuple[int, float]], size: int) -> None:
     memory = bb.memories.Window(size)
     arms = bb.Learner(bb.kube(), [1, 1, 1], 1, (0, 1))._player.learning.arms
-    past = memory.fresh(arms, 1000, 0.0, False)
+    past = memory.fresh(arms, 1000, 0.0, True)
     for number, (arm, reward) in enumerate(pulls, 1):
         memory.begin(past, arm, number)
-        memory.learn(past, arm, number, number, reward, 1.0)
+        memory.learn(past, arm, number, number, reward)
+        memory.learn_cost(past, arm, number, number, 1.0 - reward)
     for number in range(len(pulls) + 1, len(pulls) + size + 1):
         memory.begin(past, 0, number)
     assert past.arms.pulls.tolist() == [size, 0, 0]
-    assert past.arms.told.tolist() == [0, 0, 0]
+    assert past.arms.told.tolist() == past.arms.cost_told.tolist() == [0, 0, 0]
     assert past.pulls[0] == size
-    assert np.abs(past.arms.reward_sum).max() <= 1e-30
-    assert np.abs(past.arms.reward_squares).max() <= 1e-30
+    for sums in ("reward_sum", "reward_squares", "cost_sum", "cost_squares"):
+        assert np.abs(getattr(past.arms, sums)).max() <= 1e-30
 
 
 def follow_change(policy: bb.Policy) -> bb.Learner:
@@ -242,10 +244,10 @@ EVERY_POLICY = [
 
 
 def go_astray(learner: bb.Learner, chance: Random) -> None:
-    """Ask, and tell, cancel, let expire or release pulls, in no order; tell some of them late."""
+    """Ask, and tell, cancel, settle, let expire or release pulls, in no order; tell some of them late."""
     late: list[bb.Pull] = []
     for _ in range(40):
-        deed = chance.choice(["ask", "ask", "tell", "cancel", "expire", "release", "late"])
+        deed = chance.choice(["ask", "ask", "tell", "cancel", "settle", "expire", "release", "late"])
         if deed == "ask":
             learner.ask()
         elif deed == "late" and late:
@@ -256,9 +258,37 @@ def go_astray(learner: bb.Learner, chance: Random) -> None:
                 learner.tell(pull, chance.choice([0.0, 1.0, chance.random()]), pull.cost / chance.choice([1, 2]))
             elif deed == "cancel":
                 learner.cancel(pull)
+            elif deed == "settle":
+                learner.settle(pull, pull.cost / chance.choice([1, 2]))
+                late.append(pull)
             else:
                 learner.expire(pull, release=deed == "release")
                 late.append(pull)
+
+
+@pytest.mark.parametrize("memory", [bb.memories.Window(6), bb.memories.Discount(0.9)], ids=repr)
+def test_bills_that_come_before_their_rewards_are_remembered_as_long_as_these(memory: bb.memories.Memory) -> None:
+    learners = [bb.Learner(bb.Forgetful(bb.kube(), memory), {"a": ("0.05", 1), "b": 1}, 20, (0, 1)) for _ in range(2)]
+    first, together = learners
+    for number in range(12):
+        pull, cost = together.ask(arm="ab"[number % 3 == 0]), ["0.10", "0.40"][number % 2]
+        assert pull
+        assert first.ask(arm=pull.arm) == pull
+        first.settle(pull.id, cost)
+        first.tell(pull.id, 0.5)
+        together.tell(pull.id, 0.5, cost)
+    assert first.arms == together.arms
+    late = first.ask(arm="a")
+    assert late
+    first.settle(late, "0.05")
+    before = first.arms[0].cost
+    restored = bb.Learner.from_json(first.to_json())
+    for learner in (first, restored):
+        for _ in range(6):
+            learner.ask(arm="b")  # in a window, nothing is left of arm a
+        assert learner.arms[0].cost == pytest.approx(0.05 if isinstance(memory, bb.memories.Window) else before)
+        learner.tell(late.id, 0.75)  # too late for the window
+    assert restored.arms == first.arms
 
 
 COSTS: list[Costs] = [{"a": (0, 1), "b": ("0.5", 1)}, {"a": 2, "b": 4}, {"a": ("0.1", 1)}]

@@ -16,8 +16,11 @@ from scipy import stats
 
 import budgetbandits as bb
 from budgetbandits.core.specs import classes_of
-from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState, RoundedCostWarning
+from budgetbandits.errors import InvalidAmount, InvalidInput, InvalidState, RoundedCostWarning, TightBudgetWarning
+from budgetbandits.policies.allowance import likely_cost
+from budgetbandits.policies.indices.scaled import saving, spending
 from budgetbandits.policies.promises import has_ceilings
+from budgetbandits.policies.state import arm_of
 from budgetbandits.simulation.engine.compiler import compile_entry
 from budgetbandits.simulation.engine.dispatch import play_run
 from shared_policies import BY_CEILINGS, BY_SCAN, KUBE, WITH_A_PLAN
@@ -356,7 +359,7 @@ class TestLearner:
         assert (learner.arms[1].cost, float(learner.money.spent)) == (0.10, 0.01)
 
     @pytest.mark.parametrize("release", [False, True])
-    def test_a_cost_that_comes_late_moves_no_money_and_counts_as_the_mean(self, release: bool) -> None:
+    def test_a_cost_that_is_told_late_is_learned_and_moves_no_money(self, release: bool) -> None:
         learner = calls()
         first, second = learner.ask(arm="a"), learner.ask(arm="a")
         assert first
@@ -365,16 +368,39 @@ class TestLearner:
         learner.expire(second, release=release)
         learner.tell(second, 0.5, cost="0.20")
         assert float(learner.money.spent) == (0.07 if release else 0.32)
-        assert learner.arms[0].cost == 0.07
+        assert learner.arms[0].cost == 0.135
         assert bb.Learner.from_json(learner.to_json()).arms == learner.arms
 
-    def test_the_first_cost_that_comes_late_counts_as_the_greatest(self) -> None:
+    def test_bills_without_rewards_say_what_the_requests_to_come_will_cost(self) -> None:
+        costs: dict[str, Any] = {"small": ("0.01", "0.10"), "large": "3.00"}
+        with pytest.warns(TightBudgetWarning, match="pays 45 of 60 requests for certain"):
+            learner = bb.Learner(bb.kube(), costs, "4.50", (0, 1), 7, unit="0.01", requests=60)
+        for pull in learner.ask(arm="small", n=31):
+            learner.settle(pull, "0.01")
+        assert [pull.arm for pull in learner.ask(n=2)] == ["large", "small"]  # and enough is left for the rest
+
+    @pytest.mark.parametrize("with_rewards", [False, True])
+    def test_confidence_in_costs_goes_by_their_own_number(self, with_rewards: bool) -> None:
+        learner = bb.Learner(bb.kube(), {"a": ("0.10", "0.50"), "b": 1}, 100, (0, 1), 7, unit="0.01", requests=90)
+        for pull in learner.ask(arm="a", n=30):
+            learner.settle(pull, "0.30")
+            if with_rewards:
+                learner.tell(pull, 0.5)
+        known, requested = learner._player.learning.arms, learner._player.now().requested
+        assert (known.told[0], known.cost_told.tolist()) == (30 if with_rewards else 0, [30, 0])
+        assert likely_cost(known, 0, requested) == pytest.approx(29.863, abs=0.001)  # the least counts a little, too
+        arm = arm_of(known, 0)
+        assert (spending(arm).told, saving(arm).told) == (30, 30)
+        assert (saving(arm).mean, saving(arm).reward_sum) == pytest.approx((20, 600))
+
+    def test_an_arm_of_which_only_rewards_are_known_costs_the_greatest(self) -> None:
         learner = calls()
-        pull = learner.ask(arm="a")
-        assert pull
-        learner.expire(pull)
-        learner.tell(pull, 0.5)
-        assert learner.arms[0].cost == 0.25
+        first, second = learner.ask(arm="a", n=2)
+        learner.expire(first)
+        learner.tell(first, 0.5)
+        assert learner.arms[0].cost == bb.Learner.from_json(learner.to_json()).arms[0].cost == 0.25
+        learner.settle(second, "0.07")
+        assert learner.arms[0].cost == 0.07
 
     @pytest.mark.parametrize(
         "damage",

@@ -97,9 +97,10 @@ class TestRemoteStore(CampaignContract):
         with BadNetwork(service.url, fates=fates) as network, bb.connect(network.url, token=service.token) as store:
             ads = new_campaign(store)
             for _ in IMPOSTORS:
-                told, expired, cancelled = ads.ask(n=3)
+                told, settled, expired, cancelled = ads.ask(n=4)
                 ads.renew(cancelled)
                 ads.tell(told, 0.5)
+                ads.settle(settled, "0.05")
                 ads.expire(expired)
                 ads.cancel(cancelled)
                 ads.adjust(expired, "0.01", reason="the bill")
@@ -118,8 +119,8 @@ class TestRemoteStore(CampaignContract):
             assert ads.verify().entries == kinds.total()
         rounds = len(IMPOSTORS)
         once = ("observed", "added", "repriced", "limited", "retired", "paused", "resumed", "closed")
-        each = ("told", "settled", "cancelled", "adjusted", "deposited", "withdrawn")
-        assert kinds == Counter(dict.fromkeys(once, 1) | dict.fromkeys(each, rounds) | {"asked": 3 * rounds})
+        each = ("told", "settled", "abandoned", "cancelled", "adjusted", "deposited", "withdrawn")
+        assert kinds == Counter(dict.fromkeys(once, 1) | dict.fromkeys(each, rounds) | {"asked": 4 * rounds})
 
     def test_what_only_others_answer_is_of_unknown_outcome(
         self, tmp_path: Path, clock: HandClock, ads: BaseCampaign, monkeypatch: pytest.MonkeyPatch
@@ -177,6 +178,7 @@ def test_all_that_a_campaign_shows_is_the_same_from_afar(tmp_path: Path) -> None
             far.tell(pulls[0], 0.25, {"s": 2})
             far.cancel(pulls[1])
             far.expire(pulls[2])
+            far.settle(pulls[4], {"s": 1})
             far.retire(7)
             far.adjust(pulls[0], {"usd": "0.12"}, reason="the bill")
             still = far.as_of_now()

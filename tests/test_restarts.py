@@ -149,10 +149,13 @@ def test_the_thread_of_the_router(tmp_path: Path) -> None:
     with bb.open_store(url, clock=models.clock) as store:
         router = store.open("router")
         router.verify()
-        told = {row.pull: row.amount for row in router.history() if row.kind == "told"}
+        settled = {row.pull: row.amount for row in router.history() if row.kind == "settled"}
         router_pending = router.pending
-    assert told == {pull: Decimal(answer.cost) for pull, answer in calls.outcomes.items()}
-    assert len(told) + len(router_pending) == 6  # a call that timed out is left to its lease
+        models.now += module.READING
+        module.tell_scores(router, models)
+        assert router.reward_total == sum(answer.is_right for answer in calls.outcomes.values())
+    assert settled == {pull: Decimal(answer.cost) for pull, answer in calls.outcomes.items()}
+    assert len(settled) + len(router_pending) == 6  # a call that timed out is left to its lease
 
 
 def test_a_pull_says_what_became_of_it(tmp_path: Path) -> None:

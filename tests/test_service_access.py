@@ -97,8 +97,8 @@ def test_who_may_read_changes_nothing(service: ServiceServer, http: httpx.Client
 def test_who_may_work_asks_and_tells_and_no_more(service: ServiceServer, http: httpx.Client) -> None:
     path = create(http, "works")
     with client_of(service, made(http, "worker", "work")["token"]) as worker:
-        first, second, third = ask(worker, path, n=3)
-        for verb, pull in (("cancel", first), ("expire", second), ("renew", third)):
+        first, second, third, fourth = ask(worker, path, n=4)
+        for verb, pull in (("cancel", first), ("expire", second), ("renew", third), ("settle", fourth)):
             assert worker.post(f"{path}/{verb}", json={"pull": pull}).status_code == 200
         assert worker.post(f"{path}/tell", json={"pull": third, "reward": 1}).status_code == 200
         for verb in (

@@ -61,6 +61,23 @@ def test_many_pulls_are_told_at_once_and_each_has_its_own_answer(http: httpx.Cli
     assert http.get(path).json()["reward_total"] == 1.5
 
 
+def test_bills_are_settled_one_by_one_or_at_once_and_their_scores_told_later(http: httpx.Client) -> None:
+    path = create(http, "scored", costs={"a": ["0.01", "0.10"], "b": "0.25"})
+    pulls = ask(http, path, arm="a", n=3)
+    bill = {"pull": pulls[0]["id"], "cost": "0.02"}
+    for _ in range(2):
+        assert http.post(f"{path}/settle", json=bill).json() == {"warnings": []}
+    settles = [{"pull": pull, "cost": "0.04"} for pull in pulls]
+    refused, *settled = http.post(f"{path}/settle", json={"settles": settles}).json()["results"]
+    assert (refused["status"], refused["type"]) == (409, "urn:budgetbandits:error:pull-already-settled")
+    assert settled == 2 * [{"warnings": []}]
+    money = http.get(path).json()["money"]
+    assert (float(money["spent"]), float(money["reserved"])) == (0.10, 0.0)
+    assert http.get(f"{path}/arms").json()["arms"][0]["mean_cost"].startswith("0.0333")
+    assert http.post(f"{path}/tell", json={"pull": 1, "reward": 0.5}).json() == {"warnings": []}
+    assert problem(http.post(f"{path}/settle", json={"pull": 9}))[:2] == (404, "unknown-pull")
+
+
 def test_what_would_be_a_warning_is_told(http: httpx.Client) -> None:
     path = create(http, "warned")
     [pull] = ask(http, path)
@@ -86,7 +103,8 @@ def test_leases_are_renewed_and_end(http: httpx.Client) -> None:
     rows = http.get(f"{path}/pending").json()["pending"]
     assert [row["id"] for row in rows] == [1, 2]
     assert rows[0]["until"] == until > rows[1]["until"]
-    assert http.post(f"{path}/expire", json={"pull": second["id"], "cost": "0.03"}).json() == {"warnings": []}
+    assert http.post(f"{path}/expire", json={"pull": second["id"]}).json() == {}
+    assert problem(http.post(f"{path}/expire", json={"pull": first["id"], "cost": "0.03"}))[0] == 422
     reason = {"pull": second["id"], "cost": "0.05", "reason": "a bill that came later"}
     assert http.post(f"{path}/adjust", json=reason).json() == {"warnings": []}
     assert http.get(path).json()["money"]["spent"] == "0.05"

@@ -56,7 +56,7 @@ class ListedJournal(Journal):
 STEPS = (
     *("ask",) * 8,
     *("tell",) * 10,
-    *("expire", "adjust", "cancel", "renew", "deposit", "withdraw", "pause") * 2,
+    *("settle", "expire", "adjust", "cancel", "renew", "deposit", "withdraw", "pause") * 2,
     *("add_arm", "reprice", "limit", "retire", "observe"),
 )
 
@@ -75,8 +75,10 @@ def act(ledger: Ledger, steps: int, chance: random.Random) -> None:
                 ledger.ask(chance.choice([None, 3]), key=f"k{chance.randrange(3 * steps)}")
             elif step == "tell":
                 ledger.tell(number, chance.random(), costs)
+            elif step == "settle":
+                ledger.settle(number, costs)
             elif step == "expire":
-                ledger.expire(number, costs)
+                ledger.expire(number)
             elif step == "adjust":
                 ledger.adjust(number, {"usd": "0.07"} if ledger.settings.money.name else "0.07", "a bill")
             elif step == "cancel":
@@ -242,7 +244,7 @@ def long_campaign(store: bb.Store, clock: HandClock, name: str = "ads", pulls: i
         elif number % 5 == 2:
             clock.advance(61)
         elif number % 5 == 3:
-            ads.expire(pull, "0.04")
+            ads.settle(pull, "0.04")
         else:
             ads.tell(pull, number / 100, "0.09")
     return ads
@@ -258,7 +260,7 @@ def test_what_is_settled_is_not_kept_in_memory(store: bb.Store, clock: HandClock
     ads = long_campaign(store, clock, pulls=60)
     ledger = ledger_of(ads)
     books = ledger.player.books
-    for kept in (ledger._pulls, ledger.player.decisions, books.expired, books.cancelled, books.answers):
+    for kept in (ledger._pulls, ledger.player.decisions, books.late, books.cancelled, books.answers):
         assert len(kept) <= EVERY
     assert sum(entry.kind is Kind.SNAPSHOT for entry in ads.journal()) >= 10
     ads.verify()
@@ -352,7 +354,7 @@ def test_settled_pulls_are_answered_from_the_journal(
         kept = long_campaign(store, clock, "all in memory")
     with bb.open_store(url, clock=clock) as again:
         ads = (again if is_reopened else store).open("ads")
-        for number, state in enumerate(["cancelled", "expired", "expired", "told", "told"], start=1):
+        for number, state in enumerate(["cancelled", "expired", "settled", "told", "told"], start=1):
             for campaign in (ads, kept):
                 pull = campaign.ask(key=f"k{number}")
                 assert pull
@@ -374,8 +376,9 @@ def test_settled_pulls_are_answered_from_the_journal(
                 campaign.tell(4, 0.04, "0.10")
             with pytest.raises(PullAlreadySettled, match="pull 6 was cancelled before"):
                 campaign.tell(6, 0.75)
-            with pytest.raises(PullAlreadySettled, match=r"pull 8 has expired before, and 0\.04 was charged"):
-                campaign.expire(8, "0.05")
+            campaign.settle(8, "0.04")
+            with pytest.raises(PullAlreadySettled, match=r"pull 8 was settled before, and cost 0\.04: a pull is"):
+                campaign.settle(8, "0.05")
             campaign.ask(n=3, key="more")
         assert ads.arms == kept.arms
         assert (ads.money, ads.pulls, ads.reward_total) == (kept.money, kept.pulls, kept.reward_total)
@@ -455,14 +458,16 @@ def test_what_is_written_down_in_other_words_has_another_form() -> None:
     """If this digest changes, raise `snapshots.FORM` and write down the new one: `verify` compares."""
     ledger = Ledger(new_settings(costs={"a": "0.10", "b": ("0.05", "0.25")}, limits={"a": 9}, unit="0.01"), "origin")
     ledger.advance(SECOND)
-    for number, pull in enumerate(ledger.ask(6, key="six")[:4]):
+    pulls = ledger.ask(6, key="six")
+    for number, pull in enumerate(pulls[:4]):
         ledger.tell(pull.id, number / 4, "0.07")
+    ledger.settle(pulls[4], "0.06")
     ledger.deposit(1, "invoice")
     ledger.add_arm("c", "0.15")
     ledger.reprice("b", "0.20")
     ledger.observe([("c", 0.5)], "before")
     ledger.pause()
-    assert (FORM, ledger.snapshot().digest[:16]) == (5, "9668ec2ad4d3d7f7")
+    assert (FORM, ledger.snapshot().digest[:16]) == (6, "e9ad500952164ad2")
 
 
 DAMAGE = {

@@ -64,10 +64,10 @@ class Busybody(Mapping[str, Any]):
 
 
 def test_what_a_caller_gives_becomes_plain_before_others_wait_for_it(ads: bb.Campaign) -> None:
-    told, expired = ads.ask(n=2)
+    told, settled = ads.ask(n=2)
     odd: Any = Busybody(ads)
     ads.tell(told, odd, odd)
-    ads.expire(expired, odd)
+    ads.settle(settled, odd)
     ads.adjust(told, odd, reason="the same")
     ads.deposit(odd, key="a")
     ads.withdraw(odd, key="b")
@@ -107,7 +107,7 @@ def test_what_chooses_among_many_arms_is_compiled_before_others_wait(
 @pytest.mark.parametrize("pull", [10**5000, "1", 1.0, True, None], ids=["huge", "text", "float", "bool", "none"])
 def test_what_is_no_pull_is_refused_at_once(ads: bb.Campaign, pull: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ads._clerk, "act", None)
-    for act in (ads.cancel, ads.renew, ads.expire, lambda pull: ads.tell(pull, 0.5)):
+    for act in (ads.cancel, ads.renew, ads.expire, ads.settle, lambda pull: ads.tell(pull, 0.5)):
         with pytest.raises(UnknownPull, match="is no pull that was handed out here"):
             act(pull)
 
@@ -118,7 +118,7 @@ def test_so_are_amounts_and_rewards_that_are_none(ads: bb.Campaign, monkeypatch:
     for wrong in ("x", "9" * 10**6, [1], {"usd": "x"}, dict.fromkeys(map(str, range(2000)), 1)):
         acts: list[Callable[[], object]] = [
             partial(ads.tell, 1, 0.5, wrong),
-            partial(ads.expire, 1, wrong),
+            partial(ads.settle, 1, wrong),
             partial(ads.adjust, 1, wrong, reason="x"),
         ]
         for act in acts:

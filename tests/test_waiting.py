@@ -235,8 +235,19 @@ def settle(pull: PullInHand, how: str) -> None:
     """Do in a block what a test says."""
     if how == "tell":
         pull.tell(0.5, "0.30")
+    elif how == "settle":
+        pull.settle("0.20")
+    elif how == "settle, tell":
+        pull.settle("0.20")
+        pull.tell(0.5)
+    elif how == "settle, fail":
+        pull.settle("0.20")
+        raise ZeroDivisionError
+    elif how == "settle, tell too much":
+        pull.settle("0.20")
+        pull.tell(5)
     elif how == "expire":
-        pull.expire("0.20")
+        pull.expire()
     elif how == "cancel":
         pull.cancel()
     elif how == "tell, fail":
@@ -254,7 +265,11 @@ def settle(pull: PullInHand, how: str) -> None:
 
 BLOCKS: dict[tuple[str, Any], tuple[type[BaseException] | None, tuple[Any, ...]]] = {
     ("tell", "expire"): (None, (Decimal("0.30"), 0, 0.5)),
-    ("expire", "cancel"): (None, (Decimal("0.20"), 0, 0)),
+    ("expire", "cancel"): (None, (1, 0, 0)),
+    ("settle", "cancel"): (None, (Decimal("0.20"), 0, 0)),
+    ("settle, tell", "cancel"): (None, (Decimal("0.20"), 0, 0.5)),
+    ("settle, fail", "cancel"): (ZeroDivisionError, (Decimal("0.20"), 0, 0)),
+    ("settle, tell too much", "cancel"): (InvalidReward, (Decimal("0.20"), 0, 0)),
     ("cancel", "expire"): (None, (0, 0, 0)),
     ("fail", "expire"): (ZeroDivisionError, (1, 0, 0)),
     ("fail", "cancel"): (ZeroDivisionError, (0, 0, 0)),
@@ -302,6 +317,13 @@ def test_what_was_said_in_a_block_stands(store: bb.Store) -> None:
         ):
             pull.tell(0.7)
     assert ads.reward_total == 0.5
+    with ads.pull() as pull:
+        assert pull
+        pull.settle("0.20")
+        for again in (pull.settle, pull.expire, pull.cancel):
+            with pytest.raises(PullError, match="what came of pull 2 was said before in this block"):
+                again()
+    assert [row.kind for row in ads.history()] == ["asked", "told", "asked", "settled"]
 
 
 def test_a_block_without_a_pull_gets_the_reason(store: bb.Store) -> None:

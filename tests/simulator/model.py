@@ -86,7 +86,12 @@ class ModelPull:
     state: str = "open"
     told: tuple[float, Units] | None = None
     reason: str | None = None  # of the last correction of what it cost
-    is_settled: bool = False  # by a client, at a cost: then it counts, whatever becomes of expired ones
+    bill: Units | None = None  # that came before its reward, or with a late one
+    expiry: str | None = None  # "expired", with its lease, or "abandoned" by a client
+
+    def held_with(self, entry: Entry) -> Units:
+        """Return what it costs with the amounts of one more row."""
+        return tuple(held + change for held, change in zip(self.held, entry.amounts, strict=True))
 
 
 @dataclass
@@ -123,6 +128,7 @@ class Model:
             "cancelled": self._cancelled,
             "expired": self._expired,
             "settled": self._settled,
+            "abandoned": self._abandoned,
             "adjusted": self._adjusted,
             "extended": self._renewed,
             "closed": self._closed,
@@ -322,21 +328,32 @@ class Model:
         pull = self._pull(entry)
         reward = entry.reward
         check(reward is not None and 0 <= reward <= 1, entry, "tells an impossible reward")
-        check(pull.state in ("open", "expired"), entry, "tells a pull that is", pull.state)
+        check(pull.state in ("open", "settled", "expired"), entry, "tells a pull that is", pull.state)
         if pull.state == "open":
             self._charge(entry, pull)
             pull.state, pull.told = "told", (float(reward or 0), entry.amounts)
         else:
-            check(not any(entry.amounts), entry, "charges for a pull that had expired")
+            check(not any(entry.amounts), entry, "charges for a pull that was settled or had expired")
             self.made[pull.arm] += self._is_given_back(pull)
             pull.state, pull.told = "told late", (float(reward or 0), entry.amounts)
         self.rewards += float(reward or 0)
 
     def _settled(self, entry: Entry) -> None:
         pull = self._pull(entry)
-        check(pull.state == "open", entry, "settles a pull that is", pull.state)
+        check(pull.state in ("open", "expired"), entry, "settles a pull that is", pull.state)
+        if pull.state == "open":
+            self._charge(entry, pull)
+        else:
+            self.made[pull.arm] += self._is_given_back(pull)
+            self._correct(entry, pull)
+        pull.state, pull.bill = "settled", pull.held
+
+    def _abandoned(self, entry: Entry) -> None:
+        pull = self._pull(entry)
+        check(pull.state == "open", entry, "gives a pull up that is", pull.state)
+        check(entry.amounts == pull.price, entry, "charges other than", pull.price)
         self._charge(entry, pull)
-        pull.state, pull.is_settled = "expired", True
+        pull.state, pull.expiry = "expired", "abandoned"
 
     def _charge(self, entry: Entry, pull: ModelPull) -> None:
         check(self.can_have_cost(pull, entry.amounts), entry, "costs more than", pull.price)
@@ -358,19 +375,25 @@ class Model:
         amounts = pull.held if self.terms.on_expire == "charge" else self.terms.nothing
         check(entry.amounts == amounts, entry, "charges other than", amounts)
         self._close(entry, pull, amounts)
-        pull.state = "expired"
+        pull.state = pull.expiry = "expired"
         self.made[pull.arm] -= self._is_given_back(pull)
 
     def _is_given_back(self, pull: ModelPull) -> bool:
-        return pull.state == "expired" and not pull.is_settled and self.terms.on_expire == "release"
+        return pull.state == pull.expiry == "expired" and self.terms.on_expire == "release"
 
     def _adjusted(self, entry: Entry) -> None:
         pull = self._pull(entry)
-        after = tuple(held + change for held, change in zip(pull.held, entry.amounts, strict=True))
         check(pull.state != "open", entry, "adjusts a pull that is open")
+        is_new = (pull.held_with(entry), entry.note) != (pull.held, pull.reason)
+        check(entry.note and is_new, entry, "gives no reason, or no new one")
+        self._correct(entry, pull)
+        pull.reason = entry.note
+
+    def _correct(self, entry: Entry, pull: ModelPull) -> None:
+        """Let a pull cost what it does with a row, less or more than before."""
+        after = pull.held_with(entry)
         check(min(after) >= 0 and self.can_have_cost(pull, after), entry, "makes a pull cost", after)
         check(self.has_room_for(pull, after), entry, "makes a pull cost", after, "with", self.left(), "left")
-        check(entry.note and (after, entry.note) != (pull.held, pull.reason), entry, "gives no reason, or no new one")
         # A refund takes back overruns first. What is added is an overrun above the price, or where nothing is left.
         for place, (old, new, price) in enumerate(zip(pull.held, after, pull.price, strict=True)):
             if new < old:
@@ -380,7 +403,7 @@ class Model:
                 within = min(new - old - above, self.left()[place] + self.overrun[place])
                 self.overrun[place] += new - old - within
         self._move(pull.held, after)
-        pull.held, pull.reason = after, entry.note
+        pull.held = after
 
     def _renewed(self, entry: Entry) -> None:
         pull = self._pull(entry)

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 import budgetbandits as bb
 from budgetbandits.campaigns.backend import Totals
 from budgetbandits.campaigns.journal import Entry
-from budgetbandits.campaigns.pulls import TOLD_LATE
 from budgetbandits.core.no_pull import Pulls
 from budgetbandits.errors import (
     CampaignClosed,
@@ -182,7 +181,7 @@ class OfPull(Operation):
 
 @dataclass(frozen=True)
 class Tell(OfPull):
-    """The reward of a pull, and perhaps its cost; also one that was told before, or has expired."""
+    """The reward of a pull, and perhaps its cost; also one that was told or settled before, or has expired."""
 
     reward: float
     cost: Units | None
@@ -193,16 +192,23 @@ class Tell(OfPull):
 
     @property
     def most(self) -> int:
-        return 2  # a cost that is told late is a correction
+        return 2  # a cost that is told late is a bill
 
     def causes(self, entry: Entry) -> bool:
-        is_correction = (entry.kind, entry.pull, entry.note) == ("adjusted", self.pull, TOLD_LATE)
-        return is_correction or (super().causes(entry) and entry.reward == self.reward)
+        is_bill = (entry.kind, entry.pull) == ("settled", self.pull) and self.cost is not None
+        return is_bill or (super().causes(entry) and entry.reward == self.reward)
+
+    def explains(self, entry: Entry, model: Model) -> bool:
+        if not self.causes(entry) or entry.kind == "told":
+            return self.causes(entry)
+        pull = model.pulls.get(self.pull)
+        return pull is not None and pull.state == "expired" and pull.held_with(entry) == self.cost
 
     def check_answer(self, answer: object, model: Model, sent: Sent) -> None:
         pull = model.pulls.get(self.pull)
-        is_late = pull is not None and pull.state == "told late" and pull.reason is not None and self.cost is not None
-        if not is_late or sent.wrote or answer not in (None, PullAlreadySettled):
+        is_told_without_bill = pull is not None and pull.state == "told late" and pull.bill is None
+        is_corrected = is_told_without_bill and pull is not None and pull.reason is not None and self.cost is not None
+        if not is_corrected or sent.wrote or answer not in (None, PullAlreadySettled):
             super().check_answer(answer, model, sent)  # else what was corrected may be taken for what was told
 
     def expected(self, pull: ModelPull, model: Model) -> type[Exception] | None:
@@ -213,9 +219,10 @@ class Tell(OfPull):
         if pull.state == "told":
             return None if pull.told == (self.reward, cost) else PullAlreadySettled
         if pull.state == "told late":
-            is_same = pull.told is not None and pull.told[0] == self.reward and self.cost in (None, pull.held)
+            was = pull.held if pull.bill is None else pull.bill
+            is_same = pull.told is not None and pull.told[0] == self.reward and self.cost in (None, was)
             return None if is_same else PullAlreadySettled
-        if pull.state == "cancelled":
+        if pull.state == "cancelled" or (pull.state == "settled" and self.cost not in (None, pull.bill)):
             return PullAlreadySettled
         is_late = pull.state == "expired"
         if not is_possible or (is_late and self.cost is not None and not model.has_room_for(pull, cost)):
@@ -225,22 +232,43 @@ class Tell(OfPull):
 
 
 @dataclass(frozen=True)
-class Expire(OfPull):
-    """A cost without a reward."""
+class Settle(OfPull):
+    """A bill before its reward."""
 
     cost: Units | None
     kind = "settled"
 
     def send(self, ads: bb.Campaign, terms: Terms) -> None:
-        ads.expire(self.pull, None if self.cost is None else terms.given(self.cost))
+        ads.settle(self.pull, None if self.cost is None else terms.given(self.cost))
+
+    def explains(self, entry: Entry, model: Model) -> bool:
+        pull = model.pulls.get(self.pull)
+        return self.causes(entry) and pull is not None and pull.state == "open" and entry.amounts == self._bill(pull)
+
+    def _bill(self, pull: ModelPull) -> Units:
+        return pull.price if self.cost is None else self.cost
 
     def expected(self, pull: ModelPull, model: Model) -> type[Exception] | None:
-        cost = pull.price if self.cost is None else self.cost
-        if not model.can_have_cost(pull, cost):
+        if not model.can_have_cost(pull, self._bill(pull)):
             return InvalidAmount
-        is_same = pull.state in ("expired", "told late") and pull.held == cost
         check(pull.state != "open", self, "was not taken, and the pull is still", pull)
+        is_same = pull.state in ("settled", "told late") and pull.bill == self._bill(pull)
         return None if is_same else PullAlreadySettled
+
+
+@dataclass(frozen=True)
+class Expire(OfPull):
+    """A pull that is not waited for any more."""
+
+    kind = "abandoned"
+
+    def send(self, ads: bb.Campaign, terms: Terms) -> None:
+        ads.expire(self.pull)
+
+    def expected(self, pull: ModelPull, model: Model) -> type[Exception] | None:
+        check(pull.state != "open", self, "was not taken, and the pull is still", pull)
+        is_charged = pull.expiry == "abandoned" or (pull.expiry == "expired" and model.terms.on_expire == "charge")
+        return None if is_charged else PullAlreadySettled
 
 
 @dataclass(frozen=True)
@@ -257,8 +285,7 @@ class Adjust(OfPull):
         # Of two bills that may have come, only one makes it cost that.
         if not self.causes(entry) or self.pull not in model.pulls:
             return False
-        held = model.pulls[self.pull].held
-        return self.cost == tuple(old + change for old, change in zip(held, entry.amounts, strict=True))
+        return self.cost == model.pulls[self.pull].held_with(entry)
 
     def expected(self, pull: ModelPull, model: Model) -> type[Exception] | None:
         if pull.state == "open":
@@ -529,8 +556,11 @@ class Dice:
     def tell_wrongly(self, model: Model) -> Operation:
         return Tell(self._pull(model), 1.5, None)
 
+    def settle(self, model: Model) -> Operation:
+        return Settle(self._pull(model), self._cost(model, 0.7))
+
     def expire(self, model: Model) -> Operation:
-        return Expire(self._pull(model), self._cost(model, 0.7))
+        return Expire(self._pull(model))
 
     def adjust(self, model: Model) -> Operation:
         return Adjust(self._pull(model, 0.2), self._cost(model, 1.0) or model.terms.nothing)
@@ -593,6 +623,7 @@ KINDS: Final[dict[Callable[[Dice, Model], Operation], float]] = {
     Dice.ask_with_old_key: 4,
     Dice.tell: 40,
     Dice.tell_wrongly: 1,
+    Dice.settle: 10,
     Dice.expire: 4,
     Dice.adjust: 4,
     Dice.cancel: 4,

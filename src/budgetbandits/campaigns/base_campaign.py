@@ -77,10 +77,10 @@ class HistoryRow:
     number, time
         1, 2, 3 and so on, and when it was written.
     kind
-        asked, directed (asked for by the name of an arm), told, cancelled, expired, settled (at a cost without a
-        reward), adjusted (a correction of its cost) or extended (its lease was renewed); or of the campaign: deposited,
-        withdrawn, paused, resumed, closed or snapshot; or of an arm: added, repriced, limited, retired or observed (a
-        pull that was made elsewhere).
+        asked, directed (asked for by the name of an arm), told, cancelled, settled (its bill, before its reward),
+        expired (its lease ended), abandoned (by `expire`), adjusted (a correction of its cost) or extended (its lease
+        was renewed); or of the campaign: deposited, withdrawn, paused, resumed, closed or snapshot; or of an arm:
+        added, repriced, limited, retired or observed (a pull that was made elsewhere).
     pull, arm
         The pull that it is about, and its arm.
     amount
@@ -275,7 +275,7 @@ class BaseCampaign(ABC):
         """Hold a pull for the length of a block, ``with`` or ``async with``: it is settled when that is left.
 
         The block gets a `PullInHand`, or a `NoPull` if there is none. Say in the block what came of it, by its `tell`,
-        `expire` or `cancel`. If the block is left by an exception before that, `on_error` says it.
+        `settle`, `expire` or `cancel`. If the block is left by an exception before that, `on_error` says it.
 
         Parameters
         ----------
@@ -310,23 +310,24 @@ class BaseCampaign(ABC):
         Parameters
         ----------
         pull
-            The pull, or its id. One that has expired may be told, too: its reward is learned from. No money moves,
-            unless its cost is told as well: then it is adjusted to that.
+            The pull, or its id. One that was settled or has expired may be told, too: its reward is learned from. No
+            money moves, unless the cost of an expired one is told as well: then that is what it has cost.
         reward
             What it paid.
         cost
             What it cost, if that was not what was reserved. If it was less, the rest is given back. If it was more,
             that is charged, and `money` shows the overrun apart; less than nothing may be left then, and nothing more
             is handed out (`on_overrun="refuse"` raises instead). What is finer than the campaign's unit is rounded up,
-            with a `RoundedCostWarning` if that is noticeable. Needed if the arm's cost is random, unless the pull has
-            expired. With several resources, what it took of each by name; those left out took what was reserved.
+            with a `RoundedCostWarning` if that is noticeable. Needed if the arm's cost is random, unless the pull was
+            settled or has expired. With several resources, what it took of each by name; those left out took what was
+            reserved.
 
         Raises
         ------
         InvalidReward, InvalidAmount
             If the reward or the cost is not allowed; the pull stays outstanding.
         UnknownPull, PullAlreadySettled
-            If there is no such pull, or it was cancelled, or told with another reward or cost.
+            If there is no such pull, or it was cancelled, settled at another cost, or told with another reward or cost.
         HistoryLost
             If the journal does not have this pull, since an older copy was restored. An id is not checked, here and in
             all that settles or changes pulls.
@@ -337,31 +338,61 @@ class BaseCampaign(ABC):
         """Do as `tell` does, in an event loop, which goes on meanwhile."""
         _warn_if_rounded(await self._act_async(Ledger.tell, **_telling(pull, reward, cost)))
 
-    def expire(self, pull: Pull | int, cost: Amounts | None = None) -> None:
-        """Wait no longer for the reward of a pull, and charge its cost. The same again changes nothing.
+    def settle(self, pull: Pull | int, cost: Amounts | None = None) -> None:
+        """Pay the bill of a pull whose reward comes later, or never. The same again changes nothing.
 
-        A reward that comes after all can be told, and is learned from.
+        The rest of its reservation is given back at once, its lease ends, and its cost is learned from. `tell` the
+        reward when it comes, without a cost.
 
         Parameters
         ----------
         pull
             The pull, or its id.
         cost
-            What it cost, where that is known; by default what was reserved.
+            What it cost, as in `tell`.
 
         Raises
         ------
         InvalidAmount
-            If the cost is not allowed, as in `tell`.
+            If the cost is not allowed, as in `tell`; the pull stays outstanding.
         UnknownPull, PullAlreadySettled
-            If there is no such pull, or it was told or cancelled, or has expired at another cost: `adjust` that.
+            If there is no such pull, or it was told, cancelled or settled at another cost, or has expired: `adjust`
+            what it cost.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> store = bb.open_store(f"sqlite:///{folder.name}/ads.db")
+        >>> costs = {"a": ("0.05", "0.25")}
+        >>> ads = store.create("spring", policy=bb.kube(), costs=costs, budget=10, reward_range=(0, 1), seed=7)
+        >>> pull = ads.ask()
+        >>> ads.settle(pull, cost="0.08")
+        >>> f"{ads.money.spent:f}", ads.arms[0].cost
+        ('0.080000', 0.08)
+        >>> ads.tell(pull, reward=0.7)          # perhaps a day later
+        >>> store.close(); folder.cleanup()
         """
-        pull = _plain_pull(pull)
-        told = _plain_cost(pull, cost)
-        _warn_if_rounded(self._act(Ledger.expire, pull=pull, cost=told))
+        _warn_if_rounded(self._act(Ledger.settle, **_billing(pull, cost)))
+
+    async def settle_async(self, pull: Pull | int, cost: Amounts | None = None) -> None:
+        """Do as `settle` does, in an event loop, which goes on meanwhile."""
+        _warn_if_rounded(await self._act_async(Ledger.settle, **_billing(pull, cost)))
+
+    def expire(self, pull: Pull | int) -> None:
+        """Wait no longer for a pull, and charge what is reserved for it. The same again changes nothing.
+
+        Where the bill is known, `settle` it instead. A reward that comes after all can be told, and is learned from.
+
+        Raises
+        ------
+        UnknownPull, PullAlreadySettled
+            If there is no such pull, or it was told, settled or cancelled, or has expired and was released.
+        """
+        self._act(Ledger.expire, pull=_plain_pull(pull))
 
     def adjust(self, pull: Pull | int, cost: Amounts, *, reason: str) -> None:
-        """Correct what a pull has cost that was told, cancelled or has expired: a bill that came later, or a refund.
+        """Correct what a pull has cost that was told, settled or cancelled, or has expired: a later bill, or a refund.
 
         Only money moves: what was learned stays. The same again changes nothing.
 
@@ -391,7 +422,7 @@ class BaseCampaign(ABC):
         Raises
         ------
         UnknownPull, PullAlreadySettled
-            If there is no such pull, or it was told, or has expired.
+            If there is no such pull, or it was told or settled, or has expired.
         """
         self._act(Ledger.cancel, pull=_plain_pull(pull))
 
@@ -810,6 +841,13 @@ class _Telling(TypedDict):
     cost: Amounts | None
 
 
+class _Billing(TypedDict):
+    """The bill of a pull."""
+
+    pull: Pull | int
+    cost: Amounts | None
+
+
 def _asking(n: int | None, key: str | None, arm: ArmName | None, wait: Duration | None) -> Asking:
     if key is not None:
         check_text(key, "key")
@@ -822,6 +860,11 @@ def _telling(pull: Pull | int, reward: float, cost: Amounts | None) -> _Telling:
     if not math.isfinite(amount):
         raise _no_reward(reward, f"arm {pull.arm!r}" if isinstance(pull, Pull) else _called(pull))
     return {"pull": pull, "reward": amount, "cost": _plain_cost(pull, cost)}
+
+
+def _billing(pull: Pull | int, cost: Amounts | None) -> _Billing:
+    pull = _plain_pull(pull)
+    return {"pull": pull, "cost": _plain_cost(pull, cost)}
 
 
 def _plain_row(number: int, arm: ArmName, reward: float, cost: Amounts | None = None) -> tuple[Any, ...]:

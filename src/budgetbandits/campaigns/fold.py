@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, Self, TypeVar
 
 from budgetbandits.campaigns.chain import canonical, linked
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Journal, Kind, Snapshot
-from budgetbandits.campaigns.pulls import HISTORY_DIGITS, PullRecord, State, Told
+from budgetbandits.campaigns.pulls import HISTORY_DIGITS, PullRecord, State
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.snapshots import FORM, Facts, SnapshotDamaged, facts_of, is_bound
 from budgetbandits.core.arrays import UNLIMITED
@@ -30,7 +30,7 @@ from budgetbandits.core.changes import (
     observed_digest,
 )
 from budgetbandits.core.checks import check_limit
-from budgetbandits.core.pulls import Pull, PullState, Reservation, Terms
+from budgetbandits.core.pulls import Late, Pull, PullState, Reservation, Terms
 from budgetbandits.errors import (
     BudgetBanditsError,
     InvalidInput,
@@ -123,6 +123,7 @@ class Fold:
             Kind.TOLD: self._fold_told,
             Kind.CANCELLED: self._fold_cancelled,
             Kind.EXPIRED: self._fold_expired,
+            Kind.ABANDONED: self._fold_abandoned,
             Kind.SETTLED: self._fold_settled,
             Kind.ADJUSTED: self._fold_adjusted,
             Kind.RENEWED: self._fold_renewed,
@@ -236,12 +237,12 @@ class Fold:
         pull = self._books.find_told(_present(entry.pull))
         self._check_arm(entry, pull)
         reward = self.player.learning.checked_reward(entry.reward, pull.arm)
-        is_late, amounts = pull.number in self._books.expired, entry.amounts
+        is_late, amounts = pull.number in self._books.late, entry.amounts
         if is_late and amounts != self._nothing():
             raise JournalDamaged("the pull was not outstanding, and no more money can be spent on it")
         if not is_late and not self._books.can_have_cost(pull, amounts):
             raise JournalDamaged("its amount is not what the pull can have cost")
-        self._policy_says(self.player.tell, pull, reward, amounts)
+        self._policy_says(self.player.tell, pull, reward, None if is_late else amounts)
         self._leases.pop(pull.number, None)
 
     def _fold_cancelled(self, entry: Entry) -> None:
@@ -260,13 +261,26 @@ class Fold:
         self.player.expire(pull, release=self.settings.on_expire == "release")
         del self._leases[pull.number]
 
-    def _fold_settled(self, entry: Entry) -> None:
+    def _fold_abandoned(self, entry: Entry) -> None:
         pull = self._books.find(_present(entry.pull))
         self._check_arm(entry, pull)
-        if not self._books.can_have_cost(pull, entry.amounts):
-            raise JournalDamaged("its amount is not what the pull can have cost")
-        self.player.expire(pull, release=False, prices=entry.amounts)
+        if entry.amounts != pull.prices:
+            raise JournalDamaged("its amount is not what is reserved")
+        self.player.expire(pull, release=False)
         del self._leases[pull.number]
+
+    def _fold_settled(self, entry: Entry) -> None:
+        pull = self._books.find_told(_present(entry.pull))
+        self._check_arm(entry, pull)
+        record = self._record(pull.number)
+        bill = record.charged_with(entry)
+        if record.state is State.SETTLED or not self._books.can_have_cost(pull, bill):
+            raise JournalDamaged("it was settled before, or cannot have cost that")
+        if record.state is State.EXPIRED:
+            self._policy_says(self.player.settle_expired, pull, record.charged, bill)
+        else:
+            self._policy_says(self.player.settle, pull, bill)
+            del self._leases[pull.number]
 
     def _fold_adjusted(self, entry: Entry) -> None:
         number = _present(entry.pull)
@@ -275,7 +289,7 @@ class Fold:
             raise JournalDamaged("only what was settled is adjusted")
         reservation, before = self._reservation(number), self._record(number).charged
         self._check_arm(entry, reservation)
-        after = tuple(old + change for old, change in zip(before, entry.amounts, strict=True))
+        after = self._record(number).charged_with(entry)
         may_overrun = self._books.may_overrun_of(reservation.arm)
         most = (math.inf,) * len(after) if may_overrun else reservation.prices
         is_possible = all(0 <= price <= bound for price, bound in zip(after, most, strict=True))
@@ -370,8 +384,9 @@ class Fold:
         is_last = entry.part + 1 == entry.wanted
         self._observed = _NONE_OBSERVED if is_last else _Observed(key, entry.wanted, entry.part + 1, digest)
         self._books.changes[str(key)] = f"{entry.part + 1} observations ({digest[:16]})"
-        told = Told(observation.reward, entry.amounts)
-        self._pulls[number] = PullRecord(arm, pull.prices, pull.place, True, pull.least, State.OBSERVED, told)
+        self._pulls[number] = PullRecord(
+            arm, pull.prices, pull.place, True, pull.least, State.OBSERVED, observation.reward, entry.amounts
+        )
 
     def _check_observed_part(self, entry: Entry) -> None:
         """Raise unless an observation is the next one of those that come with its key."""
@@ -442,6 +457,10 @@ class Fold:
     def _charged(self, pull: Reservation) -> tuple[int, ...]:
         """Return what a pull costs that expires."""
         return pull.prices if self.settings.on_expire == "charge" else self._nothing()
+
+    def _is_released(self, record: PullRecord) -> bool:
+        """Tell whether a pull that has expired was given its money back."""
+        return record.expiry is Kind.EXPIRED and self.settings.on_expire == "release"
 
     def _nothing(self) -> tuple[int, ...]:
         return (0,) * len(self._books.accounts)
@@ -525,9 +544,9 @@ class Fold:
         record = self._pulls.get(number)
         if record is None:
             record = self._pulls[number] = self._recalled(number)
-            if record.state is State.EXPIRED:
-                is_released = record.is_overdue and self.settings.on_expire == "release"
-                self.player.recall_expired(self._reservation(number), is_released=is_released, learns=record.learns)
+            if record.state in (State.EXPIRED, State.SETTLED):
+                is_released = record.bill is None and self._is_released(record)
+                self.player.recall_late(Late(self._reservation(number), is_released, record.bill), learns=record.learns)
             elif record.state is State.CANCELLED:
                 self._books.cancelled.add(number)
         return record

@@ -29,7 +29,9 @@ _SETTLING: Final[set["asyncio.Future[None]"]] = set()
 
 @final  # as `Pull` is
 class PullInHand:
-    """A pull in a ``with`` block: say what came of it, once. It is settled when the block is left.
+    """A pull in a ``with`` block: say what came of it, once, or first its bill and then its reward.
+
+    That is done when the block is left.
 
     Attributes
     ----------
@@ -39,6 +41,7 @@ class PullInHand:
 
     def __init__(self, pull: Pull) -> None:
         self.pull = pull
+        self._bill: Callable[[BaseCampaign], None] | None = None
         self._outcome: Callable[[BaseCampaign], None] | None = None
 
     @property
@@ -57,36 +60,45 @@ class PullInHand:
         return self.pull.state
 
     def tell(self, reward: float, cost: Amounts | None = None) -> None:
-        """Say what it paid, and what it cost if that is not what was reserved."""
-        self._say(lambda campaign: campaign.tell(self.pull, reward, cost))
+        """Say what it paid and, if that is not what was reserved or settled, what it cost."""
+        self._check_unsaid(self._outcome)
+        self._outcome = lambda campaign: campaign.tell(self.pull, reward, cost)
 
-    def expire(self, cost: Amounts | None = None) -> None:
-        """Say that there is no reward, and what it cost, by default what was reserved."""
-        self._say(lambda campaign: campaign.expire(self.pull, cost))
+    def settle(self, cost: Amounts | None = None) -> None:
+        """Pay its bill, by default the reservation; its reward can be told, in the block or later."""
+        self._check_unsaid(self._outcome or self._bill)
+        self._bill = lambda campaign: campaign.settle(self.pull, cost)
+
+    def expire(self) -> None:
+        """Give it up, and charge its reservation."""
+        self._check_unsaid(self._outcome or self._bill)
+        self._outcome = lambda campaign: campaign.expire(self.pull)
 
     def cancel(self) -> None:
         """Say that it was not made, and cost nothing."""
-        self._say(lambda campaign: campaign.cancel(self.pull))
+        self._check_unsaid(self._outcome or self._bill)
+        self._outcome = lambda campaign: campaign.cancel(self.pull)
 
-    def _say(self, outcome: "Callable[[BaseCampaign], None]") -> None:
-        if self._outcome is not None:
+    def _check_unsaid(self, said: object) -> None:
+        if said is not None:
             raise PullError(f"what came of pull {self.id} was said before in this block, and stands: say it once")
-        self._outcome = outcome
 
-    def settle(self, campaign: "BaseCampaign", on_error: OnError, *, is_error: bool) -> None:
+    def conclude(self, campaign: "BaseCampaign", on_error: OnError, *, is_error: bool) -> None:
         """Settle it as was said. If nothing was, or what cannot be, settle it as after an error, and raise."""
-        if self._outcome is not None:
+        said = [each for each in (self._bill, self._outcome) if each is not None]
+        for is_settled, outcome in enumerate(said):
             try:
-                self._outcome(campaign)
+                outcome(campaign)
             except (InvalidReward, InvalidAmount):
-                self._settle_after_error(campaign, on_error)
+                if not is_settled:
+                    self._settle_after_error(campaign, on_error)
                 raise
-        elif self.state in _NOT_SETTLED:
+        if not said and self.state in _NOT_SETTLED:
             self._settle_after_error(campaign, on_error)
             if not is_error:
                 raise PullError(
                     f"pull {self.id} was left without a reward, and settled as after an error ({on_error}): call tell, "
-                    "expire or cancel on it in the block"
+                    "settle, expire or cancel on it in the block"
                 )
 
     def _settle_after_error(self, campaign: "BaseCampaign", on_error: OnError) -> None:
@@ -169,4 +181,4 @@ class Holding:
 
     def _settle(self, *, is_error: bool) -> None:
         if self._in_hand is not None:
-            self._in_hand.settle(self._campaign, self._on_error, is_error=is_error)
+            self._in_hand.conclude(self._campaign, self._on_error, is_error=is_error)

@@ -15,8 +15,9 @@ __all__ = ["ArmTerms", "Entry", "Journal", "Kind", "Snapshot", "written"]
 class Kind(StrEnum):
     """What an entry says.
 
-    `DIRECTED` is an ask for an arm that the client chose, not the policy; `SETTLED` a cost without a reward; `ADJUSTED`
-    a correction of what a pull has cost. `DEPOSITED` and `WITHDRAWN` change the budget; `PAUSED` and `RESUMED` say
+    `DIRECTED` is an ask for an arm that the client chose, not the policy. `SETTLED` is the bill of a pull, whose reward
+    follows; `EXPIRED` the end of a lease, `ABANDONED` a client's decision to wait no longer; `ADJUSTED` a correction of
+    what a pull has cost. `DEPOSITED` and `WITHDRAWN` change the budget; `PAUSED` and `RESUMED` say
     whether pulls are handed out. `ADDED`, `REPRICED`, `LIMITED` and `RETIRED` are about an arm; `OBSERVED` is a
     pull that was made elsewhere. `SNAPSHOT` says that the ledger was kept as it stands there, see `Snapshot`.
     """
@@ -26,6 +27,7 @@ class Kind(StrEnum):
     TOLD = "told"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    ABANDONED = "abandoned"
     SETTLED = "settled"
     ADJUSTED = "adjusted"
     RENEWED = "extended"  # the word in every stored journal
@@ -123,6 +125,7 @@ _USED: Final = {
     Kind.TOLD: {"pull", "arm", "amount", "reward", "further"},
     Kind.CANCELLED: {"pull", "arm"},
     Kind.EXPIRED: {"pull", "arm", "amount", "further"},
+    Kind.ABANDONED: {"pull", "arm", "amount", "further"},
     Kind.SETTLED: {"pull", "arm", "amount", "further"},
     Kind.ADJUSTED: {"pull", "arm", "amount", "further", "note"},
     Kind.RENEWED: {"pull", "arm", "until"},

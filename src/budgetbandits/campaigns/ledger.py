@@ -1,17 +1,17 @@
 """The ledger of a campaign: the decisions that lengthen its journal.
 
-`ask`, `tell`, `expire`, `adjust`, `cancel` and `renew` decide about pulls, `deposit`, `withdraw`, `pause`, `resume` and
-`close` about the campaign, `add_arm`, `reprice`, `set_limit`, `retire` and `observe` about arms, and put what they
-decided into `Ledger.unsaved` as entries. A decision changes the ledger in no other way than by folding its own entry
-in, so that a ledger restored from a journal is the one that wrote it.
+`ask`, `tell`, `settle`, `expire`, `adjust`, `cancel` and `renew` decide about pulls, `deposit`, `withdraw`, `pause`,
+`resume` and `close` about the campaign, `add_arm`, `reprice`, `set_limit`, `retire` and `observe` about arms, and put
+what they decided into `Ledger.unsaved` as entries. A decision changes the ledger in no other way than by folding its
+own entries in, so that a ledger restored from a journal is the one that wrote it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from budgetbandits.campaigns.fold import FUNDING, Fold
 from budgetbandits.campaigns.journal import ArmTerms, Entry, Kind, Snapshot, written
-from budgetbandits.campaigns.pulls import TOLD_LATE, PullRecord, State, Told
+from budgetbandits.campaigns.pulls import PullRecord, State
 from budgetbandits.campaigns.settings import CampaignSettings
 from budgetbandits.campaigns.times import moment
 from budgetbandits.core.books import promise_lost
@@ -177,65 +177,76 @@ class Ledger(Fold):
         return arm if self._books.can_pull(arm) else None
 
     def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> str | None:
-        """Settle a pull. The same again changes nothing.
+        """Settle a pull with its reward. The same again changes nothing.
 
-        One that has expired is learned from, and moves no money, unless its cost is told: then it is adjusted. If the
-        cost is rounded up noticeably, that is said in return.
+        One that was settled or has expired is learned from, and moves no money, unless the cost of an expired one is
+        told. If the cost is rounded up noticeably, that is said in return.
         """
         number = self._identify(pull)
         record = self._record(number)
         reward = self.player.learning.told_reward(reward, record.arm)
-        if told := record.told:
-            self._check_repeated(number, told, reward, cost)
+        if record.reward is not None or (record.state is State.SETTLED and cost is not None):
+            self._check_repeated(number, record, reward, cost)
+        if record.reward is not None:
             return None
         found = self._books.find_told(number)
-        if record.state is State.EXPIRED:
-            self._tell_late(found, record, reward, cost)
-        else:
+        if record.state is State.OPEN:
             prices = self._books.told_prices(found, cost)
             self._write(Kind.TOLD, pull=number, arm=found.arm, reward=reward, **written(prices))
+        else:
+            self._tell_late(found, record, reward, None if record.state is State.SETTLED else cost)
         return self._books.rounding(found, cost)
 
     def _tell_late(self, pull: Reservation, record: PullRecord, reward: float, cost: Amounts | None) -> None:
-        prices = self._late_prices(pull, record, cost)
-        self._books.check_room(pull, record.charged, prices)
+        bill = record.charged if cost is None else self._late_bill(pull, record, cost)
+        self._books.check_room(pull, record.charged, bill)
         if self.settings.arrivals is None:  # an expected number is no limit
             self._books.check_counts_again(pull)
+        if cost is not None:
+            change = [after - before for before, after in zip(record.charged, bill, strict=True)]
+            self._write(Kind.SETTLED, pull=pull.number, arm=pull.arm, **written(change))
         self._write(Kind.TOLD, pull=pull.number, arm=pull.arm, reward=reward, **written(self._nothing()))
-        if prices != record.charged:
-            self._write_adjusted(pull, record.charged, prices, TOLD_LATE)
 
-    def _late_prices(self, pull: Reservation, record: PullRecord, cost: Amounts | None) -> tuple[int, ...]:
-        """Return what a pull that has expired cost, as it is told then."""
-        if cost is None:
-            return record.charged
-        self._books.told_prices(pull, cost, is_late=True)  # or raise
-        is_released = record.is_overdue and self.settings.on_expire == "release"
-        return self._books.adjusted_prices(pull, pull.prices if is_released else record.charged, cost)
+    def _late_bill(self, pull: Reservation, record: PullRecord, cost: Amounts) -> tuple[int, ...]:
+        """Return what a pull that has expired cost, as it is told with its reward."""
+        self._books.told_prices(pull, cost)  # or raise
+        return self._books.adjusted_prices(pull, pull.prices if self._is_released(record) else record.charged, cost)
 
-    def expire(self, pull: Pull | int, cost: Amounts | None = None) -> str | None:
-        """Settle a pull without a reward, at its cost or at what was reserved. The same again changes nothing.
+    def settle(self, pull: Pull | int, cost: Amounts | None = None) -> str | None:
+        """Pay the bill of a pull whose reward comes later, or never. The same again changes nothing.
 
         If the cost is rounded up noticeably, that is said in return.
         """
         number = self._identify(pull)
-        reservation = self._reservation(number)
-        prices = reservation.prices if cost is None else self._books.told_prices(reservation, cost)
-        record = self._record(number)
-        if record.state in (State.TOLD, State.CANCELLED):
-            raise PullAlreadySettled(
-                f"pull {number} was {record.shown_state} before: a pull is settled once; adjust what it cost, if that "
-                "has changed"
+        reservation, record = self._reservation(number), self._record(number)
+        bill = self._books.told_prices(reservation, cost)
+        if record.state is State.OPEN:
+            self._write(Kind.SETTLED, pull=number, arm=reservation.arm, **written(bill))
+            return self._books.rounding(reservation, cost)
+        if record.state is State.TOLD or record.bill != bill:
+            raise self._already_settled(number, record)
+        return None
+
+    def expire(self, pull: Pull | int) -> None:
+        """Wait no longer for a pull, and charge what is reserved for it. The same again changes nothing."""
+        number = self._identify(pull)
+        reservation, record = self._reservation(number), self._record(number)
+        if record.state is State.OPEN:
+            self._write(Kind.ABANDONED, pull=number, arm=reservation.arm, **written(reservation.prices))
+        elif record.expiry is None or self._is_released(record):
+            raise self._already_settled(number, record)
+
+    def _already_settled(self, number: int, record: PullRecord) -> PullAlreadySettled:
+        cost = self._books.shown(record.charged)
+        if record.state is State.EXPIRED:
+            return PullAlreadySettled(
+                f"pull {number} has expired before, and {cost} was charged for it: adjust that, or tell its cost with "
+                "its reward"
             )
-        if record.state in (State.EXPIRED, State.TOLD_LATE):
-            if prices != record.charged:
-                charged = self._books.shown(record.charged)
-                raise PullAlreadySettled(
-                    f"pull {number} has expired before, and {charged} was charged for it: adjust that"
-                )
-            return None
-        self._write(Kind.SETTLED, pull=number, arm=self._books.find(number).arm, **written(prices))
-        return self._books.rounding(reservation, cost)
+        return PullAlreadySettled(
+            f"pull {number} was {record.shown_state} before, and cost {cost}: a pull is settled once; adjust what it "
+            "cost, if that has changed"
+        )
 
     def adjust(self, pull: Pull | int, cost: Amounts, reason: str) -> str | None:
         """Correct what a settled pull has cost. The same again changes nothing.
@@ -244,7 +255,7 @@ class Ledger(Fold):
         """
         number = self._identify(pull)
         if self._record(number).state is State.OPEN:
-            raise PullError(f"pull {number} is outstanding: tell it, or let it expire, with its cost")
+            raise PullError(f"pull {number} is outstanding: settle it, or tell its reward, with its cost")
         _check_reason(reason)
         if cost is None or cost == {}:
             raise InvalidAmount(f"cost of pull {number} is {cost!r}: say what it cost after all")
@@ -253,12 +264,9 @@ class Ledger(Fold):
         if after == record.charged and reason == record.reason:
             return None
         self._books.check_room(reservation, record.charged, after)
-        self._write_adjusted(reservation, record.charged, after, reason)
+        change = [new - old for old, new in zip(record.charged, after, strict=True)]
+        self._write(Kind.ADJUSTED, pull=number, arm=reservation.arm, note=reason, **written(change))
         return self._books.rounding(reservation, cost)
-
-    def _write_adjusted(self, pull: Reservation, before: Sequence[int], after: Sequence[int], reason: str) -> None:
-        change = [new - old for old, new in zip(before, after, strict=True)]
-        self._write(Kind.ADJUSTED, pull=pull.number, arm=pull.arm, note=reason, **written(change))
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back. The same again changes nothing."""
@@ -390,21 +398,24 @@ class Ledger(Fold):
         self._fold(entry)
         self.unsaved.append(entry)
 
-    def _check_repeated(self, number: int, told: Told, reward: float, cost: Amounts | None) -> None:
-        record, pull = self._record(number), self._reservation(number)
-        is_late = record.state is State.TOLD_LATE
-        was = record.charged if told.prices is None else told.prices
+    def _check_repeated(self, number: int, record: PullRecord, reward: float, cost: Amounts | None) -> None:
+        """Raise if a reward or a cost is not the one that was told before."""
+        pull, was = self._reservation(number), record.charged if record.bill is None else record.bill
         try:
-            prices = self._late_prices(pull, record, cost) if is_late else self._books.told_prices(pull, cost)
+            if record.state is State.TOLD:
+                prices = self._books.told_prices(pull, cost)
+            else:
+                prices = was if cost is None else self._books.adjusted_prices(pull, was, cost)
         except InvalidAmount:
             if cost is None:
                 raise
         else:
-            if reward == told.reward and ((is_late and cost is None) or prices == was):
+            if record.reward in (None, reward) and prices == was:
                 return
+        of_reward = "" if record.reward is None else f"the reward {record.reward!r} and "
         raise PullAlreadySettled(
-            f"pull {number} was told before, with the reward {told.reward!r} and the cost {self._books.shown(was)}, "
-            "and now with another: a pull is told once; adjust what it cost, if that has changed"
+            f"pull {number} was {record.shown_state} before, with {of_reward}the cost {self._books.shown(was)}, and "
+            "now with another: a pull is settled once; adjust what it cost, if that has changed"
         )
 
     def _identify(self, pull: Pull | int) -> int:

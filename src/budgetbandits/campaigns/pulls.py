@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from budgetbandits.campaigns.journal import Entry, Kind
 from budgetbandits.core.pulls import PullState
 
-__all__ = ["HISTORY_DIGITS", "TOLD_LATE", "PullRecord", "State", "Told"]
-
-TOLD_LATE: Final = "told after it had expired"
-"""The reason of an adjustment to a cost that is told with a late reward."""
+__all__ = ["HISTORY_DIGITS", "PullRecord", "State"]
 
 HISTORY_DIGITS: Final = 16
 """The number of digits of the head that tell the history of a pull from others."""
@@ -24,8 +21,9 @@ class State(IntEnum):
     TOLD = 1
     CANCELLED = 2
     EXPIRED = 3
-    TOLD_LATE = 4  # after it had expired
+    TOLD_LATE = 4  # after it was settled or had expired
     OBSERVED = 5  # made elsewhere
+    SETTLED = 6  # its bill is paid, and its reward follows
 
 
 _SHOWN = {
@@ -35,14 +33,8 @@ _SHOWN = {
     State.EXPIRED: PullState.EXPIRED,
     State.TOLD_LATE: PullState.TOLD,
     State.OBSERVED: PullState.TOLD,
+    State.SETTLED: PullState.SETTLED,
 }
-
-
-class Told(NamedTuple):
-    """What was told of a pull: its reward, and what it took of each resource; None if it had expired at that cost."""
-
-    reward: float
-    prices: tuple[int, ...] | None
 
 
 @dataclass(slots=True)
@@ -61,14 +53,16 @@ class PullRecord:
         What it may cost at least, see `Terms`.
     state
         What became of it.
-    told
-        What was told of it, or None if nothing was.
+    reward
+        The reward that was told, or None.
+    bill
+        What it took of each resource, as it was settled or told; None while that is not known.
     charged
-        What it has cost so far, of each resource.
+        What it has cost so far, of each resource: the bill, corrections included.
     reason
         Why that was corrected the last time.
-    is_overdue
-        Whether its lease ended before it was told.
+    expiry
+        The kind of the entry by which it expired: the end of its lease, or a request; None if it has not.
     history
         The beginning of the head of the chain with its ask.
 
@@ -76,8 +70,8 @@ class PullRecord:
     --------
     >>> record = PullRecord(arm=2, prices=(10,), place=1, learns=True)
     >>> record.note(Entry(2, 0, Kind.TOLD, pull=1, arm=2, amount=8, reward=0.5))
-    >>> record.state.name, record.told, record.charged
-    ('TOLD', Told(reward=0.5, prices=(8,)), (8,))
+    >>> record.state.name, record.reward, record.charged
+    ('TOLD', 0.5, (8,))
     """
 
     arm: int
@@ -86,10 +80,11 @@ class PullRecord:
     learns: bool
     least: tuple[int | None, ...] | None = None
     state: State = State.OPEN
-    told: Told | None = None
+    reward: float | None = None
+    bill: tuple[int, ...] | None = None
     charged: tuple[int, ...] = ()
     reason: str | None = None
-    is_overdue: bool = False
+    expiry: Kind | None = None
     history: str = ""
 
     def __post_init__(self) -> None:
@@ -103,7 +98,7 @@ class PullRecord:
             raise ValueError("its arm is missing")
         record = cls(asked.arm, asked.amounts, place, learns, history=history)
         if asked.kind is Kind.OBSERVED and asked.reward is not None:
-            record.state, record.told = State.OBSERVED, Told(asked.reward, asked.amounts)
+            record.state, record.reward, record.bill = State.OBSERVED, asked.reward, asked.amounts
         elif asked.kind not in (Kind.ASKED, Kind.DIRECTED):
             raise ValueError("its ask is missing")
         for entry in later:
@@ -121,19 +116,23 @@ class PullRecord:
             self._note_told(entry)
         elif entry.kind is Kind.CANCELLED:
             self.state = State.CANCELLED
-        elif entry.kind in (Kind.EXPIRED, Kind.SETTLED):
-            self.state, self.charged = State.EXPIRED, entry.amounts
-            self.is_overdue = entry.kind is Kind.EXPIRED
+        elif entry.kind in (Kind.EXPIRED, Kind.ABANDONED):
+            self.state, self.charged, self.expiry = State.EXPIRED, entry.amounts, entry.kind
+        elif entry.kind is Kind.SETTLED:
+            self.state, self.bill = State.SETTLED, self.charged_with(entry)
+            self.charged = self.bill
         elif entry.kind is Kind.ADJUSTED:
-            self.charged = tuple(old + change for old, change in zip(self.charged, entry.amounts, strict=True))
-            self.reason = entry.note
-            if entry.note == TOLD_LATE and self.told is not None and self.told.prices is None:
-                self.told = self.told._replace(prices=self.charged)
+            self.charged, self.reason = self.charged_with(entry), entry.note
+
+    def charged_with(self, entry: Entry) -> tuple[int, ...]:
+        """Return what it costs with the amounts of one more entry."""
+        return tuple(before + change for before, change in zip(self.charged, entry.amounts, strict=True))
 
     def _note_told(self, entry: Entry) -> None:
         if entry.reward is None:
             raise ValueError("its reward is missing")
-        if self.state is State.EXPIRED:
-            self.state, self.told = State.TOLD_LATE, Told(entry.reward, None)
+        self.reward = entry.reward
+        if self.state is State.OPEN:
+            self.state, self.bill, self.charged = State.TOLD, entry.amounts, entry.amounts
         else:
-            self.state, self.told, self.charged = State.TOLD, Told(entry.reward, entry.amounts), entry.amounts
+            self.state = State.TOLD_LATE

@@ -124,6 +124,14 @@ def _add_changes(verbs: Any) -> None:
         )
         parser.add_argument("--key", required=True, help="what makes it repeatable, such as the number of an invoice")
         parser.add_argument("--reason", help="why, for the journal")
+    settle = (
+        "Pay the bill of a pull whose reward comes later, or never. The rest of its reservation is given back at once."
+    )
+    parser = _add_change(verbs, "settle", _settle, "pay the bill of a pull before its reward", settle)
+    parser.add_argument("pull", type=int, help="its id, as `campaign show` has it")
+    parser.add_argument(
+        "cost", nargs="*", help="what it cost, if that is not what was reserved: 0.08, or usd=0.08 gpu_s=5 of resources"
+    )
     _add_arm_changes(verbs)
     _add_observe(verbs)
     pause = "Hand out no pulls until the campaign is resumed. Pulls that are outstanding can be told."
@@ -202,6 +210,11 @@ def _deposit(options: argparse.Namespace) -> int:
 
 def _withdraw(options: argparse.Namespace) -> int:
     return _change(options, lambda ads: ads.withdraw(_amounts(options.amount), key=options.key, reason=options.reason))
+
+
+def _settle(options: argparse.Namespace) -> int:
+    cost = _amounts(options.cost) if options.cost else None
+    return _change(options, lambda ads: ads.settle(options.pull, cost))
 
 
 def _add_arm(options: argparse.Namespace) -> int:

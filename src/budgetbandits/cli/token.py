@@ -34,7 +34,7 @@ Only its SHA-256 is kept, so nobody can find the secret out later. Clients send 
 "Authorization: Bearer bb_...". The name of the token is the actor of these requests in the journal.
 
   read    look at campaigns: money, arms, pending pulls, journals, exports
-  work    and ask, tell, cancel, expire and renew
+  work    and ask, tell, settle, cancel, expire and renew
   admin   and change campaigns; for all campaigns: and create them, and make and revoke tokens
 """
 

@@ -5,8 +5,9 @@ a whole number of units; names and Decimals appear only in what is handed out (`
 resource has an account of its own (`core.resources`); a price is one number for each of them.
 
 A pull is *reserved* when it is asked for. After that it is settled once: told (its cost is spent), cancelled (as if it
-had not been asked for), or expired, either charged or released. The reward of an expired pull may still be told; then
-no money moves. At every moment ``budget = spent + reserved + left``.
+had not been asked for), settled without its reward (its cost is spent), or expired, either charged or released. The
+reward of one that was settled or has expired may still be told; then no money moves. At every moment ``budget = spent +
+reserved + left``.
 
 Where there is a number of requests, each pull answers one of them. A request may then be declined, if that is allowed:
 such a pull is of the arm `SKIP`, costs nothing and teaches nothing.
@@ -27,7 +28,7 @@ from budgetbandits.core.fallback import Fallback, fallback_of
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.no_pull import NoPull, NoPullReason
 from budgetbandits.core.notices import notice
-from budgetbandits.core.pulls import Answer, Expired, Pull, PullState, Reservation, Terms
+from budgetbandits.core.pulls import Answer, Late, Pull, PullState, Reservation, Terms
 from budgetbandits.core.resources import Account, Amounts, Bill, Money, accounts_of, price_lists
 from budgetbandits.errors import (
     InvalidAmount,
@@ -85,9 +86,9 @@ class Books:
     declined
         How many of these are of the arm `SKIP`.
     outstanding
-        The pulls that are neither told nor cancelled nor expired, by id, the oldest first.
-    expired
-        The expired pulls whose rewards have not been told, by id.
+        The pulls that are neither told nor cancelled nor settled nor expired, by id, the oldest first.
+    late
+        The settled and the expired pulls whose rewards have not been told, by id.
     cancelled
         The ids of the cancelled pulls.
     answers
@@ -103,7 +104,7 @@ class Books:
     >>> from budgetbandits.core.money import price_list
     >>> books = Books(["a", "b"], price_list(["0.10", "0.25"], ["a", "b"], 1), np.full(2, UNLIMITED))
     >>> pull = books.reserve(1)
-    >>> books.settle(pull, books.told_prices(pull, "0.2"))
+    >>> books.spend(pull, books.told_prices(pull, "0.2"))
     >>> books.first.money.spent, books.first.left
     (Decimal('0.20'), 80)
     """
@@ -136,7 +137,7 @@ class Books:
         self.pulls = 0
         self.declined = 0
         self.outstanding: dict[int, Reservation] = {}
-        self.expired: dict[int, Expired] = {}
+        self.late: dict[int, Late] = {}
         self.cancelled: set[int] = set()
         self.answers: dict[str, Answer] = {}
         self.changes: dict[str, str] = {}
@@ -176,8 +177,8 @@ class Books:
             return pull._replace(arm=arms) if pull.arm == before else pull
 
         self.outstanding = {number: renumbered(pull) for number, pull in self.outstanding.items()}
-        self.expired = {
-            number: each._replace(reservation=renumbered(each.reservation)) for number, each in self.expired.items()
+        self.late = {
+            number: each._replace(reservation=renumbered(each.reservation)) for number, each in self.late.items()
         }
         for answer in self.answers.values():
             answer.pulls[:] = map(renumbered, answer.pulls)
@@ -311,8 +312,8 @@ class Books:
         """Return what became of a pull that was handed out before."""
         if number in self.outstanding:
             return PullState.OPEN
-        if number in self.expired:
-            return PullState.EXPIRED
+        if number in self.late:
+            return PullState.EXPIRED if self.late[number].bill is None else PullState.SETTLED
         return PullState.CANCELLED if number in self.cancelled else PullState.TOLD
 
     def pull(self, reservation: Reservation, state: PullState = PullState.OPEN, history: str | None = None) -> Pull:
@@ -360,7 +361,7 @@ class Books:
         self.outstanding[self.asked] = reservation
         return reservation
 
-    def settle(self, reservation: Reservation, prices: tuple[int, ...]) -> None:
+    def spend(self, reservation: Reservation, prices: tuple[int, ...]) -> None:
         """Spend so much of what is reserved for a pull, and give the rest back; or more than that."""
         del self.outstanding[reservation.number]
         self._handed_out.pop(reservation.number, None)
@@ -378,18 +379,30 @@ class Books:
         self._count(reservation.arm, -1)
         self.cancelled.add(reservation.number)
 
-    def expire(self, reservation: Reservation, *, release: bool, prices: tuple[int, ...] | None = None) -> None:
-        """Wait no longer for the reward of a pull: charge what it cost, by default what is reserved, or release it."""
+    def settle(self, reservation: Reservation, bill: tuple[int, ...]) -> None:
+        """Pay the bill of a pull whose reward follows."""
+        self.spend(reservation, bill)
+        self.late[reservation.number] = Late(reservation, is_released=False, bill=bill)
+
+    def settle_expired(self, reservation: Reservation, charged: tuple[int, ...], bill: tuple[int, ...]) -> bool:
+        """Pay the bill of an expired pull, for which so much was charged; return whether it counts again by that."""
+        is_released = self.close_late(reservation)
+        self.adjust(reservation, charged, bill)
+        self.late[reservation.number] = Late(reservation, is_released=False, bill=bill)
+        return is_released
+
+    def expire(self, reservation: Reservation, *, release: bool) -> None:
+        """Wait no longer for the reward of a pull: charge what is reserved, or release it."""
         if release:
             self._close(reservation)
             self._count(reservation.arm, -1)
         else:
-            self.settle(reservation, reservation.prices if prices is None else prices)
-        self.expired[reservation.number] = Expired(reservation, release)
+            self.spend(reservation, reservation.prices)
+        self.late[reservation.number] = Late(reservation, release)
 
-    def settle_late(self, reservation: Reservation) -> bool:
-        """Let the reward of an expired pull be told; return whether that makes it count again."""
-        is_released = self.expired.pop(reservation.number).is_released
+    def close_late(self, reservation: Reservation) -> bool:
+        """Let the reward of a settled or expired pull be told; return whether that makes it count again."""
+        is_released = self.late.pop(reservation.number).is_released
         if is_released:  # it was pulled after all, and its cost was given back
             self._count(reservation.arm, 1)
             for account in self.accounts:
@@ -408,7 +421,7 @@ class Books:
 
     def forget_settled(self) -> None:
         """Forget which pulls were settled, and what was answered to keys: somebody else remembers."""
-        self.expired.clear()
+        self.late.clear()
         self.cancelled.clear()
         self.answers.clear()
 
@@ -444,23 +457,18 @@ class Books:
 
     # Checks
 
-    def told_prices(self, reservation: Reservation, cost: Amounts | None, *, is_late: bool = False) -> tuple[int, ...]:
-        """Return what a pull cost in whole units, as it is told, or raise; what is finer than the unit is rounded up.
-
-        A random cost has to be told, unless the pull has expired (is_late), since no money moves then.
-        """
+    def told_prices(self, reservation: Reservation, cost: Amounts | None) -> tuple[int, ...]:
+        """Return what a pull cost in whole units, as it is told, or raise; finer amounts are rounded up to the unit."""
         if cost is None and reservation.least is None:
             return reservation.prices
         least = reservation.least or (None,) * len(self.accounts)
         told = zip(self._told_of_each(reservation, cost), least, strict=True)
-        return tuple(self._told_price(reservation.arm, *each, low, is_late=is_late) for each, low in told)
+        return tuple(self._told_price(reservation.arm, *each, low) for each, low in told)
 
-    def _told_price(
-        self, arm: int, account: Account, reserved: int, cost: Any, what: str, least: int | None, *, is_late: bool
-    ) -> int:
+    def _told_price(self, arm: int, account: Account, reserved: int, cost: Any, what: str, least: int | None) -> int:
         if cost is not None:
             return account.told_price(cost, reserved, least, what, may_overrun=self.may_overrun_of(arm))
-        if least is not None and not is_late:
+        if least is not None:
             raise InvalidAmount(f"{what} is missing: arm {self.names[arm]!r} has a random cost; tell what it was")
         return reserved
 
@@ -504,8 +512,8 @@ class Books:
 
     def check_counts_again(self, reservation: Reservation) -> None:
         """Raise if a pull that was released cannot count again: all requests were answered without it since."""
-        expired = self.expired.get(reservation.number)
-        if self.may_overrun or expired is None or not expired.is_released or self.requests_left >= 1:
+        late = self.late.get(reservation.number)
+        if self.may_overrun or late is None or not late.is_released or self.requests_left >= 1:
             return
         raise PullError(
             f"pull {reservation.number} was released when it expired, and all of {self.requests} requests are taken by "
@@ -556,12 +564,12 @@ class Books:
         return self._matched(pull, reservation)
 
     def find_told(self, pull: Pull | int) -> Reservation:
-        """Return a pull whose reward may be told, outstanding or expired, or raise."""
+        """Return a pull whose reward may be told, outstanding, settled or expired, or raise."""
         number = pull.id if isinstance(pull, Pull) else pull
         if type(number) is int and (outstanding := self.outstanding.get(number)) is not None:
             return self._matched(pull, outstanding)
-        expired = self.expired.get(number) if is_whole(number) else None
-        return self.find(pull) if expired is None else self._matched(pull, expired.reservation)
+        late = self.late.get(number) if is_whole(number) else None
+        return self.find(pull) if late is None else self._matched(pull, late.reservation)
 
     def _matched(self, pull: Pull | int, reservation: Reservation | None) -> Reservation:
         if reservation is None or not self.is_own(pull, reservation):
@@ -587,10 +595,10 @@ class Books:
         return UnknownPull(f"{shown(pull)} is no pull that was handed out here: give what an ask returned, or its id")
 
     def _how_settled(self, number: int) -> str:
-        if number in self.expired:
-            return (
-                f"pull {number} has expired: it can be neither cancelled nor expire again, but its reward can be told"
-            )
+        if (late := self.late.get(number)) is not None:
+            if late.bill is None:
+                return f"pull {number} has expired before: tell its reward, and its cost if that is known"
+            return f"pull {number} was settled before, and cost {self.shown(late.bill)}: tell its reward, if it has one"
         how = "cancelled" if number in self.cancelled else "told"
         return f"pull {number} was {how} before: a pull is settled once"
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, final
 from budgetbandits.core.checks import ArmName, is_whole, shown
 from budgetbandits.errors import InvalidInput
 
-__all__ = ["Answer", "Expired", "Pull", "PullState", "Reservation", "Terms", "as_new", "check_wanted", "new_key"]
+__all__ = ["Answer", "Late", "Pull", "PullState", "Reservation", "Terms", "as_new", "check_wanted", "new_key"]
 
 _MOST_WANTED: Final = 10_000  # pulls of one ask: all others wait meanwhile
 
@@ -23,10 +23,11 @@ class PullState(StrEnum):
     """
 
     NEW = "new"
-    OPEN = "open"  # handed out before, and neither told nor cancelled nor expired since
+    OPEN = "open"  # handed out before, and neither told nor cancelled nor expired nor settled since
     TOLD = "told"
     CANCELLED = "cancelled"
     EXPIRED = "expired"  # its reward may still be told
+    SETTLED = "settled"  # its bill is paid, and its reward may still be told
 
 
 @final  # so that type checkers know that it is true, and a `NoPull` is not
@@ -108,11 +109,22 @@ class Reservation(NamedTuple):
         return Terms(self.prices, self.least)
 
 
-class Expired(NamedTuple):
-    """A pull that expired before its reward was told, and whether its cost was given back."""
+class Late(NamedTuple):
+    """A pull that was settled or has expired before its reward was told.
+
+    Attributes
+    ----------
+    reservation
+        The pull.
+    is_released
+        Whether its cost was given back.
+    bill
+        What it has cost of each resource; None if it has expired, and that is not known.
+    """
 
     reservation: Reservation
     is_released: bool
+    bill: tuple[int, ...] | None = None
 
 
 class Answer(NamedTuple):

@@ -10,7 +10,7 @@ With several resources, policies see costs as shares of the budgets, so that the
 import numpy as np
 
 from budgetbandits.core.arrays import Counts, Flags, Floats
-from budgetbandits.live.learning import Learning
+from budgetbandits.live.learning import Learning, mean_costs_in, mean_costs_of
 from budgetbandits.policies.memories import Past, Window, add_exactly
 from budgetbandits.policies.resources import Resources
 from budgetbandits.policies.state import Arms, is_barren
@@ -53,7 +53,7 @@ def carry_over(before: Learning, after: Learning) -> None:
     after.observed[:count], after.has_observed = before.observed, before.has_observed
     _carry_costs(before.arms, after.arms, move, before.is_random_cost, after.is_random_cost, after.greatest_costs)
     if before.arms.resources is not None and after.arms.resources is not None:
-        _carry_resources(before.arms.resources, after.arms.resources, after.arms.told)
+        _carry_resources(before.arms.resources, after.arms.resources, after.arms, before.is_random_cost)
     if before.past.arms is not before.arms:
         _carry_past(before, after, move)
     after.tried = before.tried
@@ -73,27 +73,26 @@ def _carry_rewards(before: Arms, after: Arms) -> None:
 def _carry_costs(before: Arms, after: Arms, move: _Move, was_random: Flags, is_random: Flags, greatest: Floats) -> None:
     """Move the sums of the costs that were told; of known costs there are none."""
     count = len(before.pulls)
-    told = before.told.astype(np.float64)
+    told = np.where(was_random, before.cost_told, before.told).astype(np.float64)
     sums = np.where(was_random, before.cost_sum, told * before.mean_cost)
     squares = np.where(was_random, before.cost_squares, told * before.mean_cost**2)
     is_random = is_random[:count]
+    after.cost_told[:count] = np.where(is_random, told, 0.0)
     after.cost_sum[:count] = np.where(is_random, move.sums(told, sums), 0.0)
     after.cost_squares[:count] = np.where(is_random, move.squares(told, sums, squares), 0.0)
-    known = np.flatnonzero(is_random & (told > 0.0))
-    means = after.cost_sum[known] / told[known]
-    after.mean_cost[known] = np.maximum(np.minimum(means, greatest[known]), after.cost_low[known])
+    known = np.flatnonzero(is_random)
+    after.mean_cost[known] = mean_costs_of(after, greatest)[known]
     stays = np.flatnonzero(was_random & is_random & ~move.changed)
     after.mean_cost[stays] = before.mean_cost[stays]  # divided again, its last bit might be another
 
 
-def _carry_resources(before: Resources, after: Resources, told: Counts | Floats) -> None:
+def _carry_resources(before: Resources, after: Resources, arms: Arms, was_random: Flags) -> None:
     move = _Move(before.costs_low, before.costs, after.costs_low, after.costs)
     count = before.costs.shape[1]
-    told = told[:count].astype(np.float64)
-    after.cost_sums[:, :count] = move.sums(told, before.cost_sums)
-    known = np.flatnonzero(told > 0)
-    means = after.cost_sums[:, known] / told[known]
-    after.mean_costs[:, known] = np.clip(means, after.costs_low[:, known], after.costs[:, known])
+    told = arms.cost_told[:count].astype(np.float64)
+    sums = np.where(was_random, before.cost_sums, told * before.mean_costs)
+    after.cost_sums[:, :count] = np.where(told > 0, move.sums(told, sums), 0.0)
+    after.mean_costs[:] = mean_costs_in(after, arms.told, arms.cost_told)
 
 
 def _carry_past(before: Learning, after: Learning, move: _Move) -> None:
@@ -106,12 +105,15 @@ def _carry_past(before: Learning, after: Learning, move: _Move) -> None:
     new.place_arm[:], new.place_reward[:] = old.place_arm, old.place_reward
     if not move.changed.any() and old.is_random == new.is_random:
         new.place_cost[:] = old.place_cost
-        for name in ("mean_cost", "cost_sum", "cost_squares"):
+        for name in ("mean_cost", "cost_told", "cost_sum", "cost_squares"):
             getattr(new.arms, name)[:count] = getattr(old.arms, name)
         return
-    taken = np.flatnonzero((old.place_arm >= 0) & ~np.isnan(old.place_reward))
+    is_known = ~np.isnan(old.place_cost if old.is_random else old.place_reward)
+    taken = np.flatnonzero((old.place_arm >= 0) & is_known)
     arms = old.place_arm[taken]
-    new.place_cost[taken] = move.offset[arms] + move.slope[arms] * old.place_cost[taken]
+    costs = old.place_cost[taken] if old.is_random else old.prices[arms]
+    if new.is_random:
+        new.place_cost[taken] = move.offset[arms] + move.slope[arms] * costs
     if type(after.memory) is Window:  # a user's subclass may count its pulls otherwise
         _add_up_window(new, taken)
     else:
@@ -127,11 +129,10 @@ def _add_up_window(past: Past, taken: Counts) -> None:
         return
     for place in taken.tolist():
         arm, cost = int(past.place_arm[place]), float(past.place_cost[place])
+        arms.cost_told[arm] += 1.0
         add_exactly(arms.cost_sum, past.rounding[2], arm, cost)
         add_exactly(arms.cost_squares, past.rounding[3], arm, cost * cost)
-    known = np.flatnonzero(arms.told > 0.0)
-    means = arms.cost_sum[known] / arms.told[known]
-    arms.mean_cost[known] = np.maximum(np.minimum(means, past.prices[known]), arms.cost_low[known])
+    arms.mean_cost[:] = mean_costs_of(arms, past.prices)
 
 
 def _reckon_first_tries(before: Learning, learning: Learning) -> None:

@@ -1,9 +1,10 @@
 """The live learner: it says which arm to pull next, and learns from the reward.
 
 `Learner.ask` reserves the cost of a pull and hands the pull out, `Learner.tell` settles it with its reward, and
-`Learner.cancel` gives the reservation back. Any number of pulls may be outstanding, and be told in any order. A pull
-whose reward does not come is settled by `Learner.expire`; a reward that comes after all is learned from. Where costs
-are known only afterwards, the greatest is reserved, and the true one told with the reward.
+`Learner.cancel` gives the reservation back. Any number of pulls may be outstanding, and be told in any order. Where the
+bill comes before the reward, `Learner.settle` pays it, and the reward is told later. A pull without bill and reward is
+charged by `Learner.expire`; a reward that comes after all is learned from. Where costs are known only afterwards, the
+greatest is reserved, and the true one told with the reward or before it.
 
 This is the front door, with names, Decimals and a lock. What is behind it works with arm numbers and whole units:
 `player` plays, with `core.books`, `choosing` and `learning`; `views` shows, `saving` saves.
@@ -40,7 +41,7 @@ from budgetbandits.core.no_pull import NoPull, Pulls, cut_short, one_of
 from budgetbandits.core.pulls import Pull, PullState, Reservation, check_wanted
 from budgetbandits.core.resources import Amounts, Money, bill_of
 from budgetbandits.core.tables import Table
-from budgetbandits.errors import InvalidInput, RoundedCostWarning, TightBudgetWarning
+from budgetbandits.errors import PullAlreadySettled, RoundedCostWarning, TightBudgetWarning
 from budgetbandits.live.interrupts import Uninterrupted
 from budgetbandits.live.player import SEED_BITS, Player
 from budgetbandits.live.saving import from_json, to_json
@@ -324,14 +325,15 @@ class Learner:
         Parameters
         ----------
         pull
-            The pull, or its id. One that has expired may be told, too: its reward is learned from, and no money moves.
+            The pull, or its id. One that was settled or has expired may be told, too: its reward is learned from, and
+            no money moves.
         reward
             What it paid.
         cost
             What it cost, if that was not what was reserved. If it was less, the rest is given back; if it was more, see
             `on_overrun`. What is finer than the unit is rounded up, with a `RoundedCostWarning` if that is noticeable.
-            Needed if the arm's cost is random; it is learned from then, unless the pull has expired. With several
-            resources, what it took of each by name; those left out took what was reserved.
+            Needed if the arm's cost is random, unless the pull was settled or has expired; it is learned from then.
+            With several resources, what it took of each by name; those left out took what was reserved.
 
         Raises
         ------
@@ -341,7 +343,7 @@ class Learner:
             If the cost is less than the least that was declared, or no amount, or missing though it is random; or more
             than what was reserved, if `on_overrun` is "refuse". The pull stays outstanding.
         UnknownPull, PullAlreadySettled
-            If there is no such pull, or it was told or cancelled before.
+            If there is no such pull, or it was told or cancelled before, or settled at another cost.
 
         Examples
         --------
@@ -356,10 +358,61 @@ class Learner:
             found = books.find_told(pull)
             books.check_counts_again(found)
             amount = player.learning.told_reward(reward, found.arm)
-            prices = books.told_prices(found, cost, is_late=found.number in books.expired)
+            prices = self._told_prices(found, cost)
             if cost is not None and (said := books.rounding(found, cost)):
                 warnings.warn(said, RoundedCostWarning, stacklevel=2)
             player.tell(found, amount, prices)
+
+    def _told_prices(self, pull: Reservation, cost: Amounts | None) -> tuple[int, ...] | None:
+        """Return what a pull has cost, as told with its reward; None if it is late, and nothing new is said of that."""
+        books = self._player.books
+        late = books.late.get(pull.number)
+        if late is None or (late.bill is None and cost is not None):
+            return books.told_prices(pull, cost)
+        if late.bill is not None and cost is not None and books.adjusted_prices(pull, late.bill, cost) != late.bill:
+            raise PullAlreadySettled(
+                f"pull {pull.number} was settled at the cost {books.shown(late.bill)}, and is told with another: tell "
+                "its reward without a cost"
+            )
+        return None
+
+    def settle(self, pull: Pull | int, cost: Amounts | None = None) -> None:
+        """Pay the bill of a pull whose reward comes later, or never.
+
+        The rest of its reservation is given back at once, and its cost is learned from. `tell` the reward when it
+        comes, without a cost.
+
+        Parameters
+        ----------
+        pull
+            The pull, or its id.
+        cost
+            What it cost, as in `tell`.
+
+        Raises
+        ------
+        InvalidAmount
+            If the cost is not allowed, as in `tell`; the pull stays outstanding.
+        UnknownPull, PullAlreadySettled
+            If there is no such pull outstanding.
+
+        Examples
+        --------
+        >>> import budgetbandits as bb
+        >>> learner = bb.Learner(bb.recommended(), costs={"a": ("0.05", "0.25")}, budget=1, reward_range=(0, 1))
+        >>> pull = learner.ask()
+        >>> learner.settle(pull, cost="0.08")
+        >>> learner.money.spent, learner.money.reserved, learner.arms[0].cost
+        (Decimal('0.080000'), Decimal('0.000000'), 0.08)
+        >>> learner.tell(pull, reward=0.7)
+        """
+        with self._lock:
+            player, books = self._player, self._player.books
+            found = books.find(pull)
+            prices = books.told_prices(found, cost)
+            if cost is not None and (said := books.rounding(found, cost)):
+                warnings.warn(said, RoundedCostWarning, stacklevel=2)
+            player.settle(found, prices)
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for.
@@ -372,10 +425,11 @@ class Learner:
         with self._lock:
             self._player.cancel(self._player.books.find(pull))
 
-    def expire(self, pull: Pull | int, *, release: bool = False, cost: Amounts | None = None) -> None:
-        """Wait no longer for the reward of a pull: charge its cost, since that may have been spent.
+    def expire(self, pull: Pull | int, *, release: bool = False) -> None:
+        """Wait no longer for a pull: charge what is reserved for it, since that may have been spent.
 
-        A reward that comes after all can be told. It is learned from, and moves no money.
+        Where the bill is known, `settle` it instead. A reward that comes after all can be told. It is learned from, and
+        moves no money.
 
         Parameters
         ----------
@@ -384,15 +438,11 @@ class Learner:
         release
             Give the cost back, for those who know that it was not spent. The pull no longer counts, as if cancelled,
             unless its reward comes after all.
-        cost
-            What it cost, where that is known; by default what was reserved.
 
         Raises
         ------
         UnknownPull, PullAlreadySettled
             If there is no such pull outstanding.
-        InvalidAmount
-            If the cost is not allowed, as in `tell`.
 
         Examples
         --------
@@ -406,15 +456,8 @@ class Learner:
         >>> learner.money.spent, learner.reward_total
         (Decimal('1'), 0.5)
         """
-        if release and cost is not None:
-            raise InvalidInput(
-                f"cost is {cost!r} and release is True: what is released has cost nothing; leave one out"
-            )
         with self._lock:
-            books = self._player.books
-            found = books.find(pull)
-            prices = None if cost is None else books.told_prices(found, cost)
-            self._player.expire(found, release=release, prices=prices)
+            self._player.expire(self._player.books.find(pull), release=release)
 
     # Changes
 

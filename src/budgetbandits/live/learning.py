@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from budgetbandits.core.arrays import Flags, Floats
+from budgetbandits.core.arrays import Counts, Flags, Floats
 from budgetbandits.core.books import Books
 from budgetbandits.core.checks import shown
 from budgetbandits.core.money import PriceList
@@ -34,15 +34,14 @@ from budgetbandits.policies.state import (
     read_only,
 )
 
-__all__ = ["Learning", "Lesson", "plain_reward"]
+__all__ = ["CostLesson", "Learning", "mean_costs_in", "mean_costs_of", "plain_reward"]
 
 _PULLS_MOST: Final = 2**53
 
 
-class Lesson(NamedTuple):
-    """What a policy learns from a pull: a reward, the price of its cost and, of several resources, each price."""
+class CostLesson(NamedTuple):
+    """The cost that a policy learns from a bill and, of several resources, the price of each."""
 
-    reward: float
     cost: float
     costs: Floats | None
 
@@ -114,12 +113,11 @@ class Learning:
         self.add_pulls(pull.arm, 1)
         self.memory.begin(self.past, pull.arm, pull.number)
 
-    def observe(self, pull: Reservation, lesson: Lesson) -> None:
-        """Learn from a pull that was made elsewhere."""
+    def observe(self, pull: Reservation) -> None:
+        """Let a pull count that was made elsewhere."""
         self.observed[pull.arm] += 1
         self.has_observed = True
         self.begin(pull)
-        self.learn(pull, lesson)
 
     def count(self, pull: Reservation, sign: int) -> None:
         """Let a pull count again (1), or no longer (-1)."""
@@ -237,38 +235,33 @@ class Learning:
             )
         return amount + 0.0  # without the sign of a zero, which SQLite does not keep: it would verify as another
 
-    def lesson(self, arm: int, reward: float, prices: tuple[int, ...] | None, draw: float) -> Lesson:
-        """Return what the policy makes of a reward and of a random cost; one that is not known counts as the mean."""
+    def reward_lesson(self, reward: float, draw: float) -> float:
+        """Return what the policy makes of a reward."""
         low, high = self.reward_low, self._reward_high
-        learned = self._checked_lesson("reward", self._policy.reward_lesson(reward, low, high, draw), low, high)
-        if not self._books.has_random_costs and self.arms.resources is None:
-            return Lesson(learned, float(self.greatest_costs[arm]), None)
-        costs = self._told_costs(arm, prices)
-        return Lesson(learned, self._learned_cost(arm, prices, costs, draw), costs)
+        return self._checked_lesson("reward", self._policy.reward_lesson(reward, low, high, draw), low, high)
 
-    def _told_costs(self, arm: int, prices: tuple[int, ...] | None) -> Floats | None:
-        resources, accounts = self.arms.resources, self._books.accounts
-        if resources is None:
-            return None
-        low, high = resources.costs_low[:, arm], resources.costs[:, arm]
-        if prices is None:
-            means: Floats = (resources.mean_costs[:, arm] if self.arms.told[arm] else high).copy()
-            return means
-        told = [account.bill.unit.price(price) for account, price in zip(accounts, prices, strict=True)]
-        return np.clip(told, low, high)  # a known cost that came cheaper is no lesson
-
-    def _learned_cost(self, arm: int, prices: tuple[int, ...] | None, costs: Floats | None, draw: float) -> float:
+    def cost_lesson(self, arm: int, prices: tuple[int, ...] | None, draw: float) -> CostLesson | None:
+        """Return the cost that the policy learns from the prices of a pull; None if it is random and not known."""
         greatest, least = float(self.greatest_costs[arm]), float(self.least_costs[arm])
         if not self._books.has_random_cost(arm):
-            return greatest
+            return CostLesson(greatest, None)
         if prices is None:
-            return float(self.arms.mean_cost[arm]) if self.arms.told[arm] else greatest
+            return None
+        costs = self._told_costs(arm, prices)
         if costs is None or self.arms.resources is None:
             cost = min(self._books.first.bill.unit.price(prices[0]), greatest)  # an overrun is no lesson
         else:
             cost = share_taken(costs, self.arms.resources.budgets)
         lesson = self._policy.cost_lesson(cost, least, greatest, draw) if least < greatest else cost
-        return self._checked_lesson("cost", lesson, least, greatest)
+        return CostLesson(self._checked_lesson("cost", lesson, least, greatest), costs)
+
+    def _told_costs(self, arm: int, prices: tuple[int, ...]) -> Floats | None:
+        resources, accounts = self.arms.resources, self._books.accounts
+        if resources is None:
+            return None
+        told = [account.bill.unit.price(price) for account, price in zip(accounts, prices, strict=True)]
+        # a known cost that came cheaper is no lesson
+        return np.clip(told, resources.costs_low[:, arm], resources.costs[:, arm])
 
     def _checked_lesson(self, what: str, lesson: float, low: float, high: float) -> float:
         is_number = type(lesson) is float or (
@@ -279,36 +272,52 @@ class Learning:
             raise PolicyError(f"{self._policy!r} learns {lesson!r} from a {what}: {rule}")
         return float(lesson)
 
-    def learn(self, pull: Reservation, lesson: Lesson) -> None:
-        """Let a reward enter the estimates and, where it is random, the cost."""
-        arm, arms, (reward, cost, costs) = pull.arm, self.arms, lesson
+    def learn_cost(self, pull: Reservation, lesson: CostLesson) -> None:
+        """Let a cost enter the estimates where it is random, before or without the reward of its pull."""
+        arm, arms, resources = pull.arm, self.arms, self.arms.resources
+        if self._books.has_random_cost(arm):
+            learn_cost(arms, arm, lesson.cost, float(self.greatest_costs[arm]))
+            if lesson.costs is not None and resources is not None:
+                learn_costs(resources, arm, lesson.costs, float(arms.cost_told[arm]))
+        if self.past.is_random:
+            self.memory.learn_cost(self.past, arm, pull.number, self._books.asked, lesson.cost)
+
+    def learn(self, pull: Reservation, reward: float) -> None:
+        """Let a reward enter the estimates."""
+        arm, arms, price = pull.arm, self.arms, float(self.greatest_costs[pull.arm])
         was_barren = self._is_barren(arm)
         learn(arms, arm, reward)
         count_reward(arms, arm, reward, self.reward_low, self._reward_high)
         self.reward_seen = max(self.reward_seen, reward)
-        if self._books.has_random_cost(arm):
-            learn_cost(arms, arm, cost, float(self.greatest_costs[arm]))
-        if costs is not None and arms.resources is not None:
-            learn_costs(arms.resources, arm, costs, float(arms.told[arm]))
-        excess, price = reward - self.reward_low, float(self.greatest_costs[arm])
-        note_reward(self.first_tries, excess, float(arms.mean_cost[arm]), price, was_barren, self._is_barren(arm))
-        self.memory.learn(self.past, arm, pull.number, self._books.asked, reward, cost)
+        if self._books.has_random_cost(arm) and arms.cost_told[arm] == 0:
+            arms.mean_cost[arm] = price
+            if arms.resources is not None:
+                arms.resources.mean_costs[:, arm] = arms.resources.costs[:, arm]
+        excess, mean_cost = reward - self.reward_low, float(arms.mean_cost[arm])
+        note_reward(self.first_tries, excess, mean_cost, price, was_barren, self._is_barren(arm))
+        self.memory.learn(self.past, arm, pull.number, self._books.asked, reward)
+
+    @property
+    def costs_with_rewards(self) -> Counts:
+        """The number of random costs of each arm that are known if each came with its reward."""
+        counts: Counts = np.where(self.is_random_cost, self.arms.told, 0)
+        return counts
 
     def _is_barren(self, arm: int) -> bool:
         return bool(is_barren(float(self.arms.mean[arm]), float(self.arms.told[arm]), self.reward_low))
 
     def mean_prices(self, arms: Arms) -> Floats:
-        """Return the mean price of each arm as told, and the least while none is; policies see more than 0.
+        """Return the mean price of each arm; unlike the one that policies see, it may be 0.
 
         Of several resources, the price of the first.
         """
         if arms.resources is not None:
-            means: Floats = np.where(arms.told > 0, arms.resources.mean_costs[0], arms.resources.costs_low[0])
+            is_known = (arms.told > 0) | (arms.cost_told > 0)
+            means: Floats = np.where(is_known, arms.resources.mean_costs[0], arms.resources.costs_low[0])
             return means
         if self._books.first.bill.least is None:
             return self.greatest_costs
-        means = np.divide(arms.cost_sum, arms.told, out=self.least_costs.copy(), where=arms.told > 0)
-        return np.clip(means, self.least_costs, self.greatest_costs)
+        return mean_costs_of(arms._replace(cost_low=self.least_costs), self.greatest_costs)
 
 
 def plain_reward(reward: Any) -> float:
@@ -320,6 +329,22 @@ def plain_reward(reward: Any) -> float:
         return math.nan if isinstance(reward, str | bytes | bytearray) else float(reward)
     except Exception:
         return math.nan
+
+
+def mean_costs_of(arms: Arms, high: Floats) -> Floats:
+    """Return `Arms.mean_cost` of arms with random costs, from their sums and counts."""
+    means = np.where(arms.told > 0, high, arms.cost_low)
+    np.divide(arms.cost_sum, arms.cost_told, out=means, where=arms.cost_told > 0)
+    bounded: Floats = np.maximum(np.minimum(means, high), arms.cost_low)
+    return bounded
+
+
+def mean_costs_in(resources: Resources, told: Counts | Floats, cost_told: Counts | Floats) -> Floats:
+    """Return `Resources.mean_costs` from the sums, where so many rewards and costs of each arm are told."""
+    means = np.where(told > 0, resources.costs, resources.costs_low)
+    np.divide(resources.cost_sums, cost_told, out=means, where=cost_told > 0)
+    bounded: Floats = np.clip(means, resources.costs_low, resources.costs)
+    return bounded
 
 
 def random_costs_in(bills: Sequence[PriceList]) -> Flags:

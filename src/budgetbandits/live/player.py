@@ -16,14 +16,14 @@ from budgetbandits.core.books import Books
 from budgetbandits.core.changes import NewArm, Observation, with_budgets_changed, with_terms
 from budgetbandits.core.checks import ArmName, check_range, check_requests, check_whole
 from budgetbandits.core.fallback import Fallback
-from budgetbandits.core.pulls import Expired, Reservation, Terms
+from budgetbandits.core.pulls import Late, Reservation, Terms
 from budgetbandits.core.resources import Bill
 from budgetbandits.core.streams import CHOICE, Draws, uniform
 from budgetbandits.errors import InvalidInput, PolicyError
 from budgetbandits.live.carrying import carry_over
 from budgetbandits.live.choosing import Chooser
 from budgetbandits.live.interrupts import Uninterrupted
-from budgetbandits.live.learning import Learning, Lesson
+from budgetbandits.live.learning import CostLesson, Learning
 from budgetbandits.policies import Policy
 from budgetbandits.policies.state import Now, first_requested, moment_at
 
@@ -126,22 +126,23 @@ class Player:
 
     def observe(self, observation: Observation) -> Reservation:
         """Learn from a pull that was made elsewhere. It has a number, costs nothing, and does not count as a pull."""
-        books, lesson = self.books, self._lesson(observation, self.books.asked)
+        books, (reward, cost) = self.books, self._lessons(observation, self.books.asked)
         with Uninterrupted():
             books.asked += 1
             pull = Reservation(books.asked, observation.arm, books.pulls, *books.terms(observation.arm))
-            self.learning.observe(pull, lesson)
+            self.learning.observe(pull)
+            self._learn(pull, reward, cost)
             self._chooser.start_over()
         return pull
 
     def check_lessons(self, observations: Sequence[Observation]) -> None:
         """Raise if the policy cannot learn from each of these."""
         for asked, observation in enumerate(observations, self.books.asked):
-            self._lesson(observation, asked)
+            self._lessons(observation, asked)
 
-    def _lesson(self, observation: Observation, asked: int) -> Lesson:
-        arm, reward, prices = observation
-        return self.learning.lesson(arm, reward, prices, self._draws[asked])
+    def _lessons(self, observation: Observation, asked: int) -> tuple[float, CostLesson | None]:
+        (arm, reward, prices), learning, draw = observation, self.learning, self._draws[asked]
+        return learning.reward_lesson(reward, draw), learning.cost_lesson(arm, prices, draw)
 
     def _change(self, names: Sequence[ArmName], bill: Bill, limits: Counts) -> None:
         with Uninterrupted():
@@ -218,26 +219,56 @@ class Player:
             self._note_change(chosen)
         return pull
 
-    def tell(self, pull: Reservation, reward: float, prices: tuple[int, ...]) -> None:
-        """Settle a pull, outstanding or expired, with its checked reward and prices; an expired one moves no money."""
-        is_late = pull.number in self.books.expired
+    def tell(self, pull: Reservation, reward: float, prices: tuple[int, ...] | None) -> None:
+        """Note the checked reward of a pull, and its prices: known, unless it was settled or has expired.
+
+        Only an outstanding pull moves money.
+        """
+        late = self.books.late.get(pull.number)
         learns, draw = self.decisions[pull.number]
-        # What it cost says nothing about costs if it came too late, or the arm has another price by now.
-        says_cost = not is_late and (pull.prices, pull.least) == self.books.terms(pull.arm)
-        lesson = self.learning.lesson(pull.arm, reward, prices if says_cost else None, draw) if learns else None
+        lesson = self.learning.reward_lesson(reward, draw) if learns else None
+        cost = self._cost_lesson(pull, prices) if late is None or late.bill is None else None
         with Uninterrupted():
-            if is_late:
-                self._settle_late(pull)
-            else:
-                self.books.settle(pull, prices)
+            if late is not None:
+                self._count_again(pull, is_released=self.books.close_late(pull))
+            elif prices is not None:
+                self.books.spend(pull, prices)
             del self.decisions[pull.number]
             self.reward_total += reward
             if lesson is not None:
-                self.learning.learn(pull, lesson)
+                self._learn(pull, lesson, cost)
                 self._note_change(pull.arm)
 
-    def _settle_late(self, pull: Reservation) -> None:
-        if self.books.settle_late(pull):
+    def settle(self, pull: Reservation, bill: tuple[int, ...]) -> None:
+        """Pay the bill of an outstanding pull, and learn from it; its reward may be told later."""
+        cost = self._cost_lesson(pull, bill)
+        with Uninterrupted():
+            self.books.settle(pull, bill)
+            self._learn_cost(pull, cost)
+
+    def settle_expired(self, pull: Reservation, charged: tuple[int, ...], bill: tuple[int, ...]) -> None:
+        """Pay the bill of an expired pull, for which so much was charged before, and learn from it."""
+        cost = self._cost_lesson(pull, bill)
+        with Uninterrupted():
+            self._count_again(pull, is_released=self.books.settle_expired(pull, charged, bill))
+            self._learn_cost(pull, cost)
+
+    def _cost_lesson(self, pull: Reservation, prices: tuple[int, ...] | None) -> CostLesson | None:
+        learns, draw = self.decisions[pull.number]
+        # What it cost says nothing if the arm has another price by now.
+        is_at_present_terms = (pull.prices, pull.least) == self.books.terms(pull.arm)
+        return self.learning.cost_lesson(pull.arm, prices if is_at_present_terms else None, draw) if learns else None
+
+    def _learn(self, pull: Reservation, reward: float, cost: CostLesson | None) -> None:
+        self._learn_cost(pull, cost)
+        self.learning.learn(pull, reward)
+
+    def _learn_cost(self, pull: Reservation, cost: CostLesson | None) -> None:
+        if cost is not None:
+            self.learning.learn_cost(pull, cost)
+
+    def _count_again(self, pull: Reservation, *, is_released: bool) -> None:
+        if is_released:
             self.learning.count(pull, 1)
             self._note_change(pull.arm)
 
@@ -248,23 +279,24 @@ class Player:
             del self.decisions[pull.number]
             self._take_back(pull)
 
-    def expire(self, pull: Reservation, *, release: bool, prices: tuple[int, ...] | None = None) -> None:
-        """Charge what an outstanding pull cost, by default what is reserved, or release it; its reward may be told."""
+    def expire(self, pull: Reservation, *, release: bool) -> None:
+        """Charge what is reserved for an outstanding pull, or release it; its reward may be told."""
         with Uninterrupted():
-            self.books.expire(pull, release=release, prices=prices)
+            self.books.expire(pull, release=release)
             if release:
                 self._take_back(pull)
 
     def forget_settled(self) -> None:
-        """Forget the settled pulls; one that has expired must be recalled before its reward is told."""
-        for number in self.books.expired:
+        """Forget the settled pulls; one whose reward comes late must be recalled before that is told."""
+        for number in self.books.late:
             del self.decisions[number]
         self.books.forget_settled()
 
-    def recall_expired(self, pull: Reservation, *, is_released: bool, learns: bool) -> None:
-        """Remember an expired pull again, so that its reward may be told."""
-        self.books.expired[pull.number] = Expired(pull, is_released)
-        self.decisions[pull.number] = Decision(learns, self.draw_of(pull.number))
+    def recall_late(self, late: Late, *, learns: bool) -> None:
+        """Remember a settled or expired pull again, so that its reward may be told."""
+        number = late.reservation.number
+        self.books.late[number] = late
+        self.decisions[number] = Decision(learns, self.draw_of(number))
 
     def _take_back(self, pull: Reservation) -> None:
         self.learning.count(pull, -1)

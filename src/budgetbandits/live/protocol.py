@@ -19,8 +19,8 @@ class AskTell(Protocol):
     """What hands out pulls and is told their rewards: `Learner` and `Campaign` do.
 
     Code that is written for this protocol works with both. `budgetbandits.testing.AskTellContract` checks it. One
-    thing differs: to tell or cancel a pull twice, in the same way, is an error for a learner, which forgets what it has
-    settled, and changes nothing for a campaign, so that a request can be repeated.
+    thing differs: to tell, settle or cancel a pull twice, in the same way, is an error for a learner, and changes
+    nothing for a campaign, so that a request can be repeated.
 
     Examples
     --------
@@ -55,6 +55,9 @@ class AskTell(Protocol):
 
     def tell(self, pull: Pull | int, reward: float, cost: Amounts | None = None) -> None:
         """Settle a pull with the reward that it paid and, if it was less than what was reserved, what it cost."""
+
+    def settle(self, pull: Pull | int, cost: Amounts | None = None) -> None:
+        """Pay the bill of a pull and give the rest of its reservation back; its reward may be told later."""
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for."""

@@ -12,10 +12,10 @@ from budgetbandits.core.books import Books
 from budgetbandits.core.checks import check_whole, is_whole, limits_of, named_costs
 from budgetbandits.core.fallback import Fallback, fallback_of
 from budgetbandits.core.money import Amount, PriceList, Unit
-from budgetbandits.core.pulls import Answer, Expired, Reservation, Terms
+from budgetbandits.core.pulls import Answer, Late, Reservation, Terms
 from budgetbandits.core.resources import Account, Bill, check_none_is_free
 from budgetbandits.errors import InvalidState
-from budgetbandits.live.learning import Learning
+from budgetbandits.live.learning import Learning, mean_costs_in, mean_costs_of
 from budgetbandits.live.player import Decision, Player
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.memories import restore_past, saved_past
@@ -32,7 +32,7 @@ _CHANGED: Final = 6
 
 def to_json(player: Player) -> str:
     """Return everything about a player as JSON text."""
-    books = player.books
+    books, late = player.books, player.books.late.values()
     money, changed = _saved_account(books.first), _saved_where_changed(player, _remembered_pulls(books))
     return json.dumps(
         {
@@ -54,7 +54,7 @@ def to_json(player: Player) -> str:
             "saved": money["saved"],
             **({"overrun": money["overrun"]} if "overrun" in money else {}),
             "pending": [_saved_pull(player, pull) for pull in books.outstanding.values()],
-            "expired": [[*_saved_pull(player, pull), is_released] for pull, is_released in books.expired.values()],
+            "expired": [[*_saved_pull(player, pull), released] for pull, released, bill in late if bill is None],
             "cancelled": sorted(books.cancelled),
         }
         | _saved_estimates(player)
@@ -90,6 +90,8 @@ def _saved_where_used(player: Player) -> dict[str, Any]:
         used["resource"] = player.books.first.name
     if player.books.requests is not None:
         used |= {"requests": player.books.requests, "skip": player.books.skip, "declined": player.books.declined}
+    if settled := [each for each in player.books.late.values() if each.bill is not None]:
+        used["settled"] = [[*_saved_pull(player, each.reservation), each.bill] for each in settled]
     if player.books.may_overrun:
         used["may_overrun"] = True
     if player.books.answers:
@@ -102,7 +104,7 @@ def _saved_where_used(player: Player) -> dict[str, Any]:
 
 def _remembered_pulls(books: Books) -> list[Reservation]:
     answered = [pull for answer in books.answers.values() for pull in answer.pulls]
-    return [*books.outstanding.values(), *(each.reservation for each in books.expired.values()), *answered]
+    return [*books.outstanding.values(), *(each.reservation for each in books.late.values()), *answered]
 
 
 def _saved_where_changed(player: Player, pulls: Iterable[Reservation]) -> dict[str, Any]:
@@ -139,6 +141,8 @@ def _saved_estimates(player: Player) -> dict[str, Any]:
         saved["cost_sums"] = arms.resources.cost_sums.tolist()
     if player.books.has_random_costs:
         saved |= {"cost_sum": arms.cost_sum.tolist(), "cost_squares": arms.cost_squares.tolist()}
+        if not np.array_equal(arms.cost_told, player.learning.costs_with_rewards):
+            saved["cost_told"] = arms.cost_told.tolist()
     if isinstance(player.policy, Forgetful):
         saved["memory"] = saved_past(player.learning.past)
     return saved
@@ -260,7 +264,7 @@ def _restore_arms(player: Player, data: dict[str, Any]) -> None:
     if not is_sane.all() or (arms.mean > learning.reward_seen + slack).any():
         raise InvalidState("the saved learner is damaged: its counts or rewards make no sense")
     if books.has_random_costs:
-        _restore_costs(player, data["cost_sum"], data["cost_squares"])
+        _restore_costs(player, data)
     if arms.resources is not None:
         _restore_resources(arms, arms.resources, data["cost_sums"])
     _restore_first_tries(player, data.get("first_tries"))
@@ -318,17 +322,19 @@ def _restore_first_tries(player: Player, first_tries: list[float] | None) -> Non
     learning.first_tries[:] = first_tries
 
 
-def _restore_costs(player: Player, cost_sum: list[float], cost_squares: list[float]) -> None:
+def _restore_costs(player: Player, data: dict[str, Any]) -> None:
     arms, prices = player.learning.arms, player.learning.greatest_costs
-    arms.cost_sum[:], arms.cost_squares[:] = cost_sum, cost_squares
-    known = np.flatnonzero(arms.told)
-    means = arms.cost_sum[known] / arms.told[known]
-    arms.mean_cost[known] = np.maximum(np.minimum(means, prices[known]), arms.cost_low[known])
+    arms.cost_sum[:], arms.cost_squares[:] = data["cost_sum"], data["cost_squares"]
+    counts = data.get("cost_told", player.learning.costs_with_rewards)
+    arms.cost_told[:] = [check_whole(count, "the number of costs of an arm", 53) for count in counts]
+    random = np.flatnonzero(player.learning.is_random_cost)
+    arms.mean_cost[random] = mean_costs_of(arms, prices)[random]
     is_sane = (
         (arms.cost_sum >= 0)
-        & (arms.cost_sum <= arms.told * prices * (1 + 1e-9))
+        & (arms.cost_sum <= arms.cost_told * prices * (1 + 1e-9))
         & (arms.cost_squares >= 0)
-        & (arms.cost_squares <= arms.told * prices**2 * (1 + 1e-9))
+        & (arms.cost_squares <= arms.cost_told * prices**2 * (1 + 1e-9))
+        & (arms.cost_told <= arms.pulls)
     )
     if not is_sane.all():
         raise InvalidState("the saved learner is damaged: its costs make no sense")
@@ -336,12 +342,13 @@ def _restore_costs(player: Player, cost_sum: list[float], cost_squares: list[flo
 
 def _restore_resources(arms: Arms, resources: Resources, cost_sums: list[list[float]]) -> None:
     resources.cost_sums[:] = cost_sums
-    known = np.flatnonzero(arms.told)
-    means = resources.cost_sums[:, known] / arms.told[known]
+    resources.mean_costs[:] = mean_costs_in(resources, arms.told, arms.cost_told)
+    known = np.flatnonzero(arms.cost_told)
+    means = resources.cost_sums[:, known] / arms.cost_told[known]
     low, high = resources.costs_low[:, known], resources.costs[:, known]
-    resources.mean_costs[:, known] = np.clip(means, low, high)
     slack = 1e-9 * high
-    if not ((means >= low - slack) & (means <= high + slack)).all() or resources.cost_sums[:, arms.told == 0].any():
+    is_sane = (means >= low - slack) & (means <= high + slack)
+    if not is_sane.all() or resources.cost_sums[:, arms.cost_told == 0].any():
         raise InvalidState("the saved learner is damaged: its costs make no sense")
 
 
@@ -375,9 +382,14 @@ def _restore_pulls(player: Player, data: dict[str, Any]) -> None:
         player.decisions[pull.number] = Decision(bool(learns), player.draw_of(pull.number))
     for *saved, learns, is_released in data["expired"]:
         pull = _restored_pull(player, data, *saved)
-        books.expired[pull.number] = Expired(pull, bool(is_released))
-        player.decisions[pull.number] = Decision(bool(learns), player.draw_of(pull.number))
-    _check_pulls(player, [saved[0] for saved in (*data["pending"], *data["expired"])] + data["cancelled"])
+        player.recall_late(Late(pull, bool(is_released)), learns=bool(learns))
+    settled = data.get("settled", [])
+    for *saved, learns, bill in settled:
+        pull, prices = _restored_pull(player, data, *saved), tuple(check_whole(price, "a bill", 107) for price in bill)
+        if not books.can_have_cost(pull, prices):
+            raise InvalidState(f"the saved learner is damaged: pull {pull.number} cannot have cost {bill}")
+        player.recall_late(Late(pull, is_released=False, bill=prices), learns=bool(learns))
+    _check_pulls(player, [saved[0] for saved in (*data["pending"], *data["expired"], *settled)] + data["cancelled"])
 
 
 def _restored_pull(player: Player, data: dict[str, Any], number: int, arm: int, place: int) -> Reservation:
@@ -408,7 +420,7 @@ def _restored_terms(saved: list[Any], resources: int) -> Terms:
 def _check_pulls(player: Player, ids: list[int]) -> None:
     """Raise unless pulls, counts and money agree; `ids` are those of all pulls that are not told."""
     books, arms = player.books, player.learning.arms
-    charged = [pull for pull, is_released in books.expired.values() if not is_released]
+    charged = [each.reservation for each in books.late.values() if not each.is_released]
     own_pulls = (arms.pulls - player.learning.observed).tolist()
     told_or_not = arms.told.copy()
     for pull in (*books.outstanding.values(), *charged):

@@ -138,7 +138,7 @@ def likely_row(arms: Arms, requests_left: float, resources: Resources, resource:
     costs: Floats = resources.mean_costs[resource].copy()
     left = float(resources.left[resource])
     for arm in np.flatnonzero(least < resources.costs[resource]):
-        costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.told[arm]), requests_left, left)
+        costs[arm] = hopeful_cost(float(costs[arm]), float(least[arm]), float(arms.cost_told[arm]), requests_left, left)
     return costs
 
 
@@ -148,7 +148,7 @@ def likely_cost(arms: Arms, arm: int, requested: Requested | None) -> float:
     mean_cost, low, high = float(arms.mean_cost[arm]), float(arms.cost_low[arm]), float(arms.cost[arm])
     if low < high:
         money = money_left_of(requested, math.inf)
-        return hopeful_cost(mean_cost, low, float(arms.told[arm]), requests_left_of(requested), money)
+        return hopeful_cost(mean_cost, low, float(arms.cost_told[arm]), requests_left_of(requested), money)
     return min(mean_cost, high)
 
 

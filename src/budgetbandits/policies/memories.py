@@ -5,7 +5,7 @@ numbers, as if it had never been: that turns any policy into one that follows ch
 `Window` remembers the last pulls, `Discount` counts each pull for a little less with every one that follows.
 
 The age of a pull is how many were asked for after it. A pull that was cancelled leaves a gap and makes the others no
-younger; and a reward that is told late counts for what its pull still counts for.
+younger; and a reward or a cost that is told late counts for what its pull still counts for.
 """
 
 from collections.abc import Mapping
@@ -55,8 +55,8 @@ class Past(NamedTuple):
         What the four sums of each arm (rewards, costs and their squares) are rounded off by, a row each: so that what
         is forgotten leaves no trace in them.
     place_arm, place_reward, place_cost
-        Of a window, the arm of each pull, its reward and its cost. The arm is -1 where there is no pull, and the reward
-        NaN where it is not known.
+        Of a window, the arm of each pull, its reward and its random cost. The arm is -1 where there is no pull, and
+        the others are NaN where they are not known.
     reward_low
         The low end of the reward range.
     is_random
@@ -86,6 +86,7 @@ def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> P
         reward_sum=np.zeros(size),
         reward_squares=np.zeros(size),
         mean_cost=arms.mean_cost.copy(),
+        cost_told=np.zeros(size),
         cost_sum=np.zeros(size),
         cost_squares=np.zeros(size),
     )
@@ -96,7 +97,7 @@ def fresh_past(arms: Arms, places: int, reward_low: float, is_random: bool) -> P
         rounding=np.zeros((4, size)),
         place_arm=np.full(places, _NO_ARM, np.int64),
         place_reward=np.full(places, np.nan),
-        place_cost=np.zeros(places),
+        place_cost=np.full(places, np.nan),
         reward_low=reward_low,
         is_random=is_random,
     )
@@ -108,7 +109,9 @@ def divide(past: Past, arm: int) -> None:
     arms, told = past.arms, past.arms.told[arm]
     arms.mean[arm] = arms.reward_sum[arm] / told if told > 0.0 else past.reward_low
     if past.is_random:
-        cost = arms.cost_sum[arm] / told if told > 0.0 else arms.cost_low[arm]
+        cost = past.prices[arm] if told > 0.0 else arms.cost_low[arm]
+        if arms.cost_told[arm] > 0.0:
+            cost = arms.cost_sum[arm] / arms.cost_told[arm]
         arms.mean_cost[arm] = max(min(cost, past.prices[arm]), arms.cost_low[arm])
 
 
@@ -142,11 +145,13 @@ class Memory(Spec):
         """Let a pull of an arm begin: all others grow older by one. Return the arm that it forgets a pull of."""
         raise NotImplementedError(f"{type(self).__name__} must define begin(self, past, arm, number)")
 
-    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
-        """Let the reward and the cost of a pull enter, as far as the pull is remembered."""
-        raise NotImplementedError(
-            f"{type(self).__name__} must define learn(self, past, arm, number, asked, reward, cost)"
-        )
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
+        """Let the reward of a pull enter, as far as the pull is remembered."""
+        raise NotImplementedError(f"{type(self).__name__} must define learn(self, past, arm, number, asked, reward)")
+
+    def learn_cost(self, past: Past, arm: int, number: int, asked: int, cost: float) -> None:
+        """Let the cost of a pull enter, likewise; only where costs are random, before its reward or after it."""
+        raise NotImplementedError(f"{type(self).__name__} must define learn_cost(self, past, arm, number, asked, cost)")
 
     def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
         """Let a pull whose reward is not known count again (1) or no longer (-1), as far as it is remembered."""
@@ -192,7 +197,10 @@ class Everything(Memory):
         """Do nothing."""
         return _NO_ARM
 
-    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
+        """Do nothing."""
+
+    def learn_cost(self, past: Past, arm: int, number: int, asked: int, cost: float) -> None:
         """Do nothing."""
 
     def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
@@ -235,35 +243,48 @@ class Window(Memory):
         if old >= 0:
             arms.pulls[old] -= 1.0
             past.pulls[0] -= 1.0
-            self._forget_reward(past, old, place)
+            self._forget(past, old, place)
         past.place_arm[place] = arm
         arms.pulls[arm] += 1.0
         past.pulls[0] += 1.0
         return old
 
-    def _forget_reward(self, past: Past, arm: int, place: int) -> None:
-        reward = past.place_reward[place]
+    def _forget(self, past: Past, arm: int, place: int) -> None:
+        reward, cost = past.place_reward[place], past.place_cost[place]
         if not np.isnan(reward):
-            self._add(past, arm, -1.0, reward, past.place_cost[place])
-            past.place_reward[place], past.place_cost[place] = np.nan, 0.0
+            self._add(past, arm, -1.0, reward)
+            past.place_reward[place] = np.nan
+        if not np.isnan(cost):
+            self._add_cost(past, arm, -1.0, cost)
+            past.place_cost[place] = np.nan
 
-    def _add(self, past: Past, arm: int, sign: float, reward: float, cost: float) -> None:
-        """Add a reward and a cost to the sums of an arm, or take them away."""
+    def _add(self, past: Past, arm: int, sign: float, reward: float) -> None:
+        """Add a reward to the sums of an arm, or take it away."""
         arms = past.arms
         arms.told[arm] += sign
         add_exactly(arms.reward_sum, past.rounding[0], arm, sign * reward)
         add_exactly(arms.reward_squares, past.rounding[1], arm, sign * (reward * reward))
-        if past.is_random:
-            add_exactly(arms.cost_sum, past.rounding[2], arm, sign * cost)
-            add_exactly(arms.cost_squares, past.rounding[3], arm, sign * (cost * cost))
         divide(past, arm)
 
-    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
+    def _add_cost(self, past: Past, arm: int, sign: float, cost: float) -> None:
+        """Add a cost to the sums of an arm, or take it away."""
+        arms = past.arms
+        arms.cost_told[arm] += sign
+        add_exactly(arms.cost_sum, past.rounding[2], arm, sign * cost)
+        add_exactly(arms.cost_squares, past.rounding[3], arm, sign * (cost * cost))
+        divide(past, arm)
+
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
         """Let the reward of a pull enter if the pull is in the window."""
         if number > asked - len(past.place_arm):
-            place = number % len(past.place_arm)
-            past.place_reward[place], past.place_cost[place] = reward, cost
-            self._add(past, arm, 1.0, reward, cost)
+            past.place_reward[number % len(past.place_arm)] = reward
+            self._add(past, arm, 1.0, reward)
+
+    def learn_cost(self, past: Past, arm: int, number: int, asked: int, cost: float) -> None:
+        """Let the cost of a pull enter if the pull is in the window."""
+        if number > asked - len(past.place_arm):
+            past.place_cost[number % len(past.place_arm)] = cost
+            self._add_cost(past, arm, 1.0, cost)
 
     def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
         """Give a pull its place in the window, or leave the place empty."""
@@ -307,18 +328,20 @@ class Discount(Memory):
         np.multiply(arms.told, kept, arms.told)
         np.multiply(arms.reward_sum, kept, arms.reward_sum)
         np.multiply(arms.reward_squares, kept, arms.reward_squares)
-        np.multiply(arms.cost_sum, kept, arms.cost_sum)
-        np.multiply(arms.cost_squares, kept, arms.cost_squares)
         # A mean does not fade: it is that of the last reward, and not divided again, which might change its last bit.
         forgotten = np.flatnonzero(arms.told <= 0.0)
         arms.mean[forgotten] = past.reward_low
         if past.is_random:
-            arms.mean_cost[forgotten] = arms.cost_low[forgotten]
+            np.multiply(arms.cost_told, kept, arms.cost_told)
+            np.multiply(arms.cost_sum, kept, arms.cost_sum)
+            np.multiply(arms.cost_squares, kept, arms.cost_squares)
+            unknown = np.flatnonzero((arms.told <= 0.0) & (arms.cost_told <= 0.0))
+            arms.mean_cost[unknown] = arms.cost_low[unknown]
         past.pulls[0] = past.pulls[0] * self.factor + 1.0
         arms.pulls[arm] += 1.0
         return _NO_ARM
 
-    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float, cost: float) -> None:
+    def learn(self, past: Past, arm: int, number: int, asked: int, reward: float) -> None:
         """Let a reward enter with the weight that its pull has by now, unless that is forgotten."""
         arms, weight = past.arms, self.factor ** (asked - number)
         # Rounding may have taken away already what is left of a pull's arm: then its reward is forgotten, too.
@@ -327,9 +350,16 @@ class Discount(Memory):
         arms.told[arm] += weight
         arms.reward_sum[arm] += weight * reward
         arms.reward_squares[arm] += weight * (reward * reward)
-        if past.is_random:
-            arms.cost_sum[arm] += weight * cost
-            arms.cost_squares[arm] += weight * (cost * cost)
+        divide(past, arm)
+
+    def learn_cost(self, past: Past, arm: int, number: int, asked: int, cost: float) -> None:
+        """Let a cost enter, likewise."""
+        arms, weight = past.arms, self.factor ** (asked - number)
+        if weight < _FORGOTTEN or arms.pulls[arm] < _FORGOTTEN:
+            return
+        arms.cost_told[arm] += weight
+        arms.cost_sum[arm] += weight * cost
+        arms.cost_squares[arm] += weight * (cost * cost)
         divide(past, arm)
 
     def count(self, past: Past, arm: int, number: int, asked: int, sign: int) -> None:
@@ -345,7 +375,9 @@ class Discount(Memory):
 
     def _forget(self, past: Past, arm: int) -> None:
         arms = past.arms
-        for sums in (arms.pulls, arms.told, arms.reward_sum, arms.reward_squares, arms.cost_sum, arms.cost_squares):
+        for sums in (arms.pulls, arms.told, arms.reward_sum, arms.reward_squares):
+            sums[arm] = 0.0
+        for sums in (arms.cost_told, arms.cost_sum, arms.cost_squares):
             sums[arm] = 0.0
         arms.mean[arm] = past.reward_low
         if past.is_random:
@@ -371,15 +403,17 @@ def saved_past(past: Past) -> dict[str, Any]:
     """Return all that a past holds as JSON can hold it."""
     arms = past.arms
     taken = np.flatnonzero(past.place_arm >= 0).tolist()
-    rewards = [None if np.isnan(reward) else reward for reward in past.place_reward[taken].tolist()]
-    return {name: getattr(arms, name).tolist() for name in _REMEMBERED} | {
+    rewards, costs = _known(past.place_reward[taken]), _known(past.place_cost[taken])
+    saved = {name: getattr(arms, name).tolist() for name in _REMEMBERED} | {
         "pulls_in_all": float(past.pulls[0]),
         "rounding": past.rounding.tolist(),
-        "places": [
-            list(row)
-            for row in zip(taken, past.place_arm[taken].tolist(), rewards, past.place_cost[taken].tolist(), strict=True)
-        ],
+        "places": [list(row) for row in zip(taken, past.place_arm[taken].tolist(), rewards, costs, strict=True)],
     }
+    return saved | {"cost_told": arms.cost_told.tolist()} if past.is_random else saved
+
+
+def _known(amounts: Floats) -> list[float | None]:
+    return [None if np.isnan(amount) else amount for amount in amounts.tolist()]
 
 
 def restore_past(memory: Memory, past: Past, data: Mapping[str, Any], reward_high: float) -> None:
@@ -387,23 +421,30 @@ def restore_past(memory: Memory, past: Past, data: Mapping[str, Any], reward_hig
     arms = past.arms
     for name in _REMEMBERED:
         getattr(arms, name)[:] = np.array(data[name], np.float64)
+    if past.is_random:
+        arms.cost_told[:] = np.array(data["cost_told"], np.float64)
     past.pulls[0] = data["pulls_in_all"]
     past.rounding[:] = data["rounding"]
     for place, arm, reward, cost in data["places"]:
         past.place_arm[place] = arm
         past.place_reward[place] = np.nan if reward is None else reward
-        past.place_cost[place] = cost
+        past.place_cost[place] = np.nan if cost is None else cost
     # Exactly this class: a user's subclass may keep its places otherwise.
     if not _is_sane(past, reward_high) or (type(memory) is Window and not _is_window(past)):
         raise InvalidState("the saved learner is damaged: what it remembers makes no sense")
 
 
 def _is_window(past: Past) -> bool:
-    """Tell whether pulls and rewards are as many as the places of a window say."""
-    taken = past.place_arm >= 0
-    pulls = np.bincount(past.place_arm[taken], minlength=len(past.arms.pulls))
-    told = np.bincount(past.place_arm[taken & ~np.isnan(past.place_reward)], minlength=len(past.arms.pulls))
-    return np.array_equal(pulls, past.arms.pulls) and np.array_equal(told, past.arms.told)
+    """Tell whether pulls, rewards and costs are as many as the places of a window say."""
+    arms, taken = past.arms, past.place_arm >= 0
+    counts = [
+        (arms.pulls, taken),
+        (arms.told, taken & ~np.isnan(past.place_reward)),
+        (arms.cost_told, taken & ~np.isnan(past.place_cost) & past.is_random),
+    ]
+    return all(
+        np.array_equal(np.bincount(past.place_arm[places], minlength=len(count)), count) for count, places in counts
+    )
 
 
 def _is_sane(past: Past, reward_high: float) -> bool:
@@ -411,6 +452,8 @@ def _is_sane(past: Past, reward_high: float) -> bool:
     is_sane = (
         (arms.told >= 0)
         & (arms.told <= arms.pulls * (1 + 1e-9) + _FORGOTTEN)
+        & (arms.cost_told >= 0)
+        & (arms.cost_told <= arms.pulls * (1 + 1e-9) + _FORGOTTEN)
         & (arms.mean >= past.reward_low - slack)
         & (arms.mean <= reward_high + slack)
         & (abs(arms.reward_sum - arms.told * arms.mean) <= slack * (1 + arms.told))

@@ -126,11 +126,12 @@ def _tried(
         reward_squares=pulls * squares,
         cost_low=0.5,
         mean_cost=1.2,
+        cost_told=pulls,
         cost_sum=pulls * 1.2,
         cost_squares=pulls * 1.6,
     )
     if not is_random:
-        arm = arm._replace(cost=1.2, cost_low=1.2, cost_sum=0.0, cost_squares=0.0)
+        arm = arm._replace(cost=1.2, cost_low=1.2, cost_told=0, cost_sum=0.0, cost_squares=0.0)
     return float(index.value(arm, _moment(pull, left, arms_tried)))
 
 

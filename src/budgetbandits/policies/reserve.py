@@ -38,7 +38,7 @@ def payable(
         return money
     price, later = float(prices[fallback.arm]), max(requests_left - 1.0, 0.0)
     kept = price * later
-    if not fallback.is_certain and arms.told[fallback.arm] > 0:
+    if not fallback.is_certain and arms.cost_told[fallback.arm] > 0:
         kept = min(kept, likely_total(arms, fallback.arm, price, later))
     return float(min(money, max(money - kept, price)))
 
@@ -50,7 +50,7 @@ def likely_total(arms: Arms, arm: int, price: float, pulls: float) -> float:
     That is their mean, three standard errors of such a sum, since mean and sum both vary, and once the greatest cost. A
     variance from few costs may be far too small: the greatest cost enters it like one more of them.
     """
-    told, mean = arms.told[arm], arms.mean_cost[arm]
+    told, mean = arms.cost_told[arm], arms.mean_cost[arm]
     variance = max(arms.cost_squares[arm] / told - (arms.cost_sum[arm] / told) ** 2, 0.0)
     if told < _FEW:
         variance += price * price / told
@@ -101,7 +101,7 @@ def is_frugal(
     limits = kept_where(is_payable, arms.pulls_left, 0)
     if not np.any(resources.costs_low < resources.costs):
         return leaves_most_answers(resources.costs, resources.left, limits, requests_left)
-    costs = careful_costs(resources, arms.told, requests_left)
+    costs = careful_costs(resources, arms.cost_told, requests_left)
     found = leaves_most_answers(costs, resources.left, limits, requests_left)
     if not np.all(found == is_payable):
         found |= leaves_most_answers(resources.costs, resources.left, limits, requests_left)

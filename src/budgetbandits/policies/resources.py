@@ -22,8 +22,8 @@ class Resources(NamedTuple):
     costs_low
         The least.
     mean_costs
-        The mean of the costs told with the rewards that were learned from, or the least while there are none. A
-        policy that forgets does not forget these.
+        The mean of the costs learned from. While there are none, the least, or the greatest once a reward was told
+        without its cost. A policy that forgets does not forget these.
     cost_sums
         The sum of these.
     budgets, left
@@ -88,7 +88,7 @@ def share_taken(costs: Floats, budgets: Floats) -> float:
 
 @kernel
 def learn_costs(resources: Resources, arm: int, costs: Floats, told: float) -> None:
-    """Let what a pull took of each resource enter the means, after its reward."""
+    """Let what a pull took of each resource enter the means; `told` counts such costs, this one included."""
     for resource in range(len(costs)):
         resources.cost_sums[resource, arm] += costs[resource]
         mean = resources.cost_sums[resource, arm] / told

@@ -53,8 +53,10 @@ class Arms(NamedTuple):
         The least price of a pull, and at least a millionth of the greatest; the price where costs are known. Never 0,
         since it is divided by: a free arm, which there may be with a number of requests, has next to nothing.
     mean_cost
-        The mean of the costs told with these rewards, and `cost_low` while there are none; the price where costs are
-        known.
+        The mean of the costs learned from. While there are none, `cost_low`, or the greatest price once a reward was
+        told without its cost. The price where costs are known.
+    cost_told
+        How many random costs the policy has learned from; a bill may come before its reward, or never.
     cost_sum, cost_squares
         The sum of these costs and of their squares; 0 where costs are known.
     notes
@@ -77,6 +79,7 @@ class Arms(NamedTuple):
     reward_squares: Floats
     cost_low: Floats
     mean_cost: Floats
+    cost_told: Counts | Floats
     cost_sum: Floats
     cost_squares: Floats
     notes: Floats
@@ -95,6 +98,7 @@ class Arm(NamedTuple):
     reward_squares: float
     cost_low: float
     mean_cost: float
+    cost_told: float
     cost_sum: float
     cost_squares: float
 
@@ -414,6 +418,7 @@ def fresh_arms(
         reward_squares=np.zeros(size),
         cost_low=cost_low,
         mean_cost=cost_low.copy(),
+        cost_told=np.zeros(size, np.int64),
         cost_sum=np.zeros(size),
         cost_squares=np.zeros(size),
         notes=np.zeros(size),
@@ -473,11 +478,12 @@ def count_reward(arms: Arms, arm: int, reward: float, low: float, high: float) -
 
 @kernel
 def learn_cost(arms: Arms, arm: int, cost: float, high: float) -> None:
-    """Let what a pull cost enter the estimates, after its reward; at its limit, `cost` is no longer the greatest."""
+    """Let what a pull cost enter the estimates; at the arm's limit, `cost` is no longer the greatest."""
+    arms.cost_told[arm] += 1
     arms.cost_sum[arm] += cost
     arms.cost_squares[arm] += cost * cost
     # Rounding may carry the mean a step beyond its range, and a known cost has to stay what it is.
-    arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.told[arm], arms.cost_low[arm]), high)
+    arms.mean_cost[arm] = min(max(arms.cost_sum[arm] / arms.cost_told[arm], arms.cost_low[arm]), high)
 
 
 @allocating

@@ -87,7 +87,8 @@ class UCBBwK(Policy):
 
     def lower(self, arm: Arm, now: Now, rate: float) -> float:
         """Return the mean cost less 2 rad, as a price."""
-        mean = arm.mean_cost / max(now.cost_high, _TINY) * arm.told / (arm.told + 1.0)
+        told = arm.cost_told if is_random(arm) else arm.told
+        mean = arm.mean_cost / max(now.cost_high, _TINY) * told / (told + 1.0)
         return lower_cost(arm, mean, 2.0 * radius(mean, rate), now)
 
     def estimates(self, arms: Arms, now: Now, affordable: Counts) -> tuple[Floats, Floats]:

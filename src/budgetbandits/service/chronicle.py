@@ -18,8 +18,8 @@ from budgetbandits.campaigns.times import timestamp
 __all__ = ["Chronicle", "Point"]
 
 _ASKS: Final = {Kind.ASKED, Kind.DIRECTED}
-_ENDS: Final = {Kind.TOLD, Kind.CANCELLED, Kind.EXPIRED, Kind.SETTLED}
-_SPENDING: Final = {Kind.TOLD, Kind.EXPIRED, Kind.SETTLED, Kind.ADJUSTED}
+_ENDS: Final = {Kind.TOLD, Kind.CANCELLED, Kind.SETTLED, Kind.EXPIRED, Kind.ABANDONED}
+_SPENDING: Final = {Kind.TOLD, Kind.SETTLED, Kind.EXPIRED, Kind.ABANDONED, Kind.ADJUSTED}
 _FUNDING: Final = {Kind.DEPOSITED: 1, Kind.WITHDRAWN: -1}
 
 
@@ -185,7 +185,7 @@ class Chronicle:
         if entry.kind is Kind.EXPIRED and self._releases:
             self._released.add(pull)
             return -1
-        if entry.kind is Kind.TOLD and pull in self._released:  # it was made after all
+        if entry.kind in (Kind.TOLD, Kind.SETTLED) and pull in self._released:  # it was made after all
             self._released.remove(pull)
             return 1
         return -1 if entry.kind is Kind.CANCELLED else 0

@@ -26,7 +26,6 @@ __all__ = [
     "BestSet",
     "Campaign",
     "CampaignList",
-    "Expiry",
     "Explanation",
     "Funding",
     "JournalPage",
@@ -43,6 +42,7 @@ __all__ = [
     "PullGiven",
     "Renewed",
     "Series",
+    "SettleOrSettles",
     "TellOrTells",
     "Token",
     "TokenList",
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 MOST_TOLD: Final = 1000
-"""Pulls that may be told at once."""
+"""Pulls that may be told or settled at once."""
 
 _DEPTH: Final = 4  # of a cost: arms, resources, a range
 _LONGEST_NAME: Final = 255
@@ -279,18 +279,29 @@ class Tells(_In):
     tells: Annotated[list[Tell], Field(max_length=MOST_TOLD)]
 
 
-def _form(body: Any) -> str:
-    return "many" if isinstance(body, Mapping) and "tells" in body else "one"
+def _by_form(many: str) -> Discriminator:
+    """Return what tells a body about several things, which has this field, from one about one of them."""
+    return Discriminator(lambda body: "many" if isinstance(body, Mapping) and many in body else "one")
 
 
-TellOrTells = Annotated[Annotated[Tell, Tag("one")] | Annotated[Tells, Tag("many")], Discriminator(_form)]
+TellOrTells = Annotated[Annotated[Tell, Tag("one")] | Annotated[Tells, Tag("many")], _by_form("tells")]
 """One pull, or several."""
 
 
-class Expiry(PullGiven):
-    """A pull whose reward is waited for no longer."""
+class Settle(PullGiven):
+    """The bill of a pull."""
 
-    cost: Amounts | None = Field(None, description="What it cost, where that is known.")
+    cost: Amounts | None = Field(None, description="What it cost, if that was not what was reserved.")
+
+
+class Settles(_In):
+    """The bills of several pulls."""
+
+    settles: Annotated[list[Settle], Field(max_length=MOST_TOLD)]
+
+
+SettleOrSettles = Annotated[Annotated[Settle, Tag("one")] | Annotated[Settles, Tag("many")], _by_form("settles")]
+"""One pull, or several."""
 
 
 class Adjustment(PullGiven):
@@ -387,7 +398,7 @@ class Pull(BaseModel):
     cost: str = Field(examples=["0.10"])
     costs: dict[str, str] = Field({}, description="By resource, where they have names.")
     number: int
-    state: Literal["new", "open", "told", "cancelled", "expired"] = "open"
+    state: Literal["new", "open", "told", "cancelled", "expired", "settled"] = "open"
     campaign: str | None = Field(None, examples=["spring#5f2a90c1"])
     history: str | None = Field(
         None, description="The journal at its ask: it is refused by another one.", examples=["7d793037a0760186"]

@@ -3,7 +3,8 @@
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -477,6 +478,95 @@ class AskTellContract(ABC):
             arms.tell(pull, 0.5, "0.04")
         arms.tell(pull, 0.5, "0.08")
         assert arms.money.spent == Decimal("0.08")
+
+    def test_a_bill_that_comes_before_its_reward_is_paid_and_learned_at_once(self) -> None:
+        arms = self.start(kube(), {"a": ("0.01", "0.25"), "b": 1}, 10)
+        first, second = arms.ask(arm="a", n=2)
+        arms.settle(first, cost="0.02")
+        assert _amounts(arms) == ("0.020000", "0.250000", "9.730000")
+        assert (arms.arms[0].cost, arms.arms[0].mean, arms.pending, arms.pulls) == (0.02, None, (second,), 2)
+        with suppress(PullAlreadySettled):
+            arms.settle(first, cost="0.02")
+        refused: list[Callable[[], None]] = [
+            lambda: arms.settle(first, cost="0.03"),
+            lambda: arms.tell(first, 0.5, cost="0.03"),
+            lambda: arms.cancel(first),
+        ]
+        for refuse in refused:
+            with pytest.raises(PullAlreadySettled, match=r"pull 1 was settled (before|at the cost)"):
+                refuse()
+        arms.tell(second, 0.25, cost="0.04")
+        arms.tell(first, 0.75)
+        assert _amounts(arms) == ("0.060000", "0.000000", "9.940000")
+        assert (arms.arms[0].cost, arms.arms[0].mean, arms.reward_total) == (0.03, 0.5, 1.0)
+
+    def test_a_bill_follows_the_rules_of_a_cost_that_is_told(self, arms: AskTell, jobs: AskTell) -> None:
+        pull = _asked(arms)
+        for cost, rule in (
+            ("1e40", "at most"),
+            (-1, "0 or more"),
+            ("x", "give a number"),
+            ({"usd": 1}, "a plain numb"),
+        ):
+            with pytest.raises(InvalidAmount, match=rule):
+                arms.settle(pull, cost)
+        with pytest.warns(RoundedCostWarning, match=r"cost of pull 1 is 0\.083 and charged as 0\.09: the smallest amo"):
+            arms.settle(pull, "0.083")
+        arms.settle(_asked(arms, arm="a"))  # at its known cost
+        arms.settle(_asked(arms, arm="c"), "1.50")
+        assert (_amounts(arms), arms.money.overrun) == (("1.69", "0.00", "8.31"), Decimal("0.50"))
+        job = _asked(jobs, arm="b")
+        with pytest.raises(InvalidAmount, match="cost of pull 1 in 'gpu_s' is missing: arm 'b' has a random cost"):
+            jobs.settle(job, {"usd": "0.10"})
+        jobs.settle(job, {"gpu_s": 2})
+        assert _resources(jobs) == [("0.25", "0.00", "9.75"), ("2", "0", "58")]
+        with pytest.raises(UnknownPull, match="is no pull that was handed out here"):
+            arms.settle(4)
+
+    @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+    def test_bills_that_come_first_teach_what_they_teach_with_their_rewards(self, policy: Policy) -> None:
+        costs = {"a": ("0.02", "0.25"), "b": ("0.10", "0.50"), "c": "0.20"}
+        first, together = (self.start(policy, costs, 5) for _ in range(2))
+        for number in range(30):
+            if not (pull := together.ask()):
+                break
+            assert first.ask() == pull
+            cost = None if pull.arm == "c" else pull.cost / (1 + number % 2)
+            first.settle(pull.id, cost)
+            for arms in (first, together):
+                arms.tell(pull.id, number / 30, cost if arms is together else None)
+        assert (first.arms, first.money) == (together.arms, together.money)
+
+    def test_bills_of_several_resources_that_come_first_teach_the_same(self) -> None:
+        budget = {"usd": 10, "gpu_s": 60}
+        first, together = (self.start(recommended(), RESOURCES, budget, unit=UNITS, requests=25) for _ in range(2))
+        for number in range(25):
+            pull = _asked(together)
+            assert first.ask() == pull
+            cost = {"gpu_s": 1 + number % 3} if pull.arm == "b" else None
+            first.settle(pull.id, cost)
+            first.tell(pull.id, number / 25)
+            together.tell(pull.id, number / 25, cost)
+        assert (first.arms, first.resources) == (together.arms, together.resources)
+
+    def test_with_late_scores_the_mean_cost_is_the_true_one(self) -> None:
+        # A call costs a tenth of what it may cost, and its score comes after nine more calls.
+        costs = {"small": ("0.0001", "0.0040"), "large": ("0.0010", "0.0100")}
+        arms, waiting = self.start(recommended(), costs, "1.60", unit="0.0001", requests=400), list[Pull]()
+        scores: dict[ArmName, float] = {"small": 0.4, "large": 0.9}
+        while pull := arms.ask():
+            arms.settle(pull, "0.0004" if pull.arm == "small" else "0.0010")
+            waiting.append(pull)
+            if len(waiting) == 10:
+                late = waiting.pop(0)
+                arms.tell(late, scores[late.arm])
+        for late in waiting:
+            arms.tell(late, scores[late.arm])
+        assert [row.cost for row in arms.arms] == [0.0004, 0.001]
+        counts = {row.name: row.pulls for row in arms.arms}
+        assert counts["small"] + counts["large"] == 400
+        assert counts["large"] > 360  # the budget pays the better arm throughout, at its true cost
+        assert arms.money.spent == counts["small"] * Decimal("0.0004") + counts["large"] * Decimal("0.0010")
 
     @pytest.mark.parametrize("pull", [0, 2, -1, True, 1.0, "1", None])
     def test_a_pull_that_was_not_handed_out(self, arms: AskTell, pull: Any) -> None:

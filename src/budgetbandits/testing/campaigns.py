@@ -494,7 +494,7 @@ class CampaignContract(ABC):
         ads.tell(pull, 0.5, cost="0.01")
         assert amounts(ads) == ("0.01", "0.25", "9.74")
         assert ads.reward_total == 0.5
-        assert [row.kind for row in ads.history()] == ["asked", "asked", "extended", "expired", "told", "adjusted"]
+        assert [row.kind for row in ads.history()] == ["asked", "asked", "extended", "expired", "settled", "told"]
         ads.verify()
 
     def test_or_released_if_one_knows_better(self, store: AnyStore, clock: HandClock) -> None:
@@ -598,18 +598,61 @@ class CampaignContract(ABC):
         with pytest.warns(TightBudgetWarning, match="pays 4 of 8 .* the cheapest arm whose limit allows so many, 'a'"):
             ads.reprice("a", 3)
 
-    def test_a_known_cost_without_a_reward(self, ads: BaseCampaign, clock: HandClock) -> None:
+    def test_a_bill_is_settled_before_its_reward(self, store: AnyStore, tmp_path: Path, clock: HandClock) -> None:
+        ads = new_campaign(store, costs={"a": ("0.01", "0.10"), "b": "0.25"}, unit="0.01", lease="1 minute")
         first, second = ads.ask(n=2, arm="a")
         for _ in range(2):
-            ads.expire(first, "0.03")
+            ads.settle(first, "0.03")
         assert (amounts(ads), ads.pulls, len(ads.pending)) == (("0.03", "0.10", "9.87"), 2, 1)
-        with pytest.raises(PullAlreadySettled, match=r"has expired before, and 0\.03 was charged for it: adjust that"):
-            ads.expire(first)
-        ads.tell(first, 0.5, "0.03")
+        assert [row.cost for row in ads.arms] == [0.03, 0.25]
+        with pytest.raises(PullAlreadySettled, match=r"pull 1 was settled before, and cost 0\.03: .*; adjust what it"):
+            ads.settle(first, "0.04")
+        for act in (ads.cancel, ads.expire, ads.renew):
+            with pytest.raises(PullAlreadySettled, match="pull 1 was settled"):
+                act(first)
         clock.advance(99)
-        ads.expire(second)  # it has expired by itself, at the same cost
-        assert (amounts(ads), ads.reward_total) == (("0.13", "0.00", "9.87"), 0.5)
-        assert [row.kind for row in ads.history()] == ["directed", "directed", "settled", "told", "expired"]
+        with pytest.raises(
+            PullAlreadySettled, match=r"pull 2 has expired before, and 0\.10 was charged for it: adjust"
+        ):
+            ads.settle(second, "0.05")
+        with pytest.raises(PullAlreadySettled, match=r"was settled before, with the cost 0\.03, and now with another"):
+            ads.tell(first, 0.5, "0.04")
+        for _ in range(2):
+            ads.tell(first, 0.5)
+            ads.tell(first, 0.5, "0.03")
+            ads.settle(first, "0.03")
+            ads.tell(second, 0.25, "0.05")  # its bill comes with its reward, and is learned from, too
+        assert (amounts(ads), ads.reward_total) == (("0.08", "0.00", "9.92"), 0.75)
+        with self.open_store(tmp_path, clock) as again:
+            assert [row.cost for row in again.open("ads").arms] == [0.04, 0.25]
+        rows = [(row.kind, row.pull, str(row.amount)) for row in ads.history()][2:]
+        assert rows == [
+            ("settled", 1, "0.03"),
+            ("expired", 2, "0.10"),
+            ("told", 1, "0.00"),
+            ("settled", 2, "-0.05"),
+            ("told", 2, "0.00"),
+        ]
+        ads.verify()
+
+    def test_a_settled_pull_says_so_to_its_key(self, ads: BaseCampaign) -> None:
+        pull = ads.ask(key="k")
+        assert pull
+        ads.settle(pull, "0.03")
+        again = ads.ask(key="k")
+        assert again
+        assert again.state == "settled"
+
+    def test_a_pull_that_is_given_up_is_charged(self, ads: BaseCampaign, clock: HandClock) -> None:
+        first, second = ads.ask(n=2, arm="a")
+        for _ in range(2):
+            ads.expire(first)
+        assert (amounts(ads), ads.pulls, len(ads.pending)) == (("0.10", "0.10", "9.80"), 2, 1)
+        ads.tell(first, 0.5)
+        clock.advance(99)
+        ads.expire(second)  # it has expired by itself
+        assert (amounts(ads), ads.reward_total) == (("0.20", "0.00", "9.80"), 0.5)
+        assert [row.kind for row in ads.history()] == ["directed", "directed", "abandoned", "told", "expired"]
         ads.verify()
 
     def test_a_cost_is_corrected_with_a_reason(self, ads: BaseCampaign, tmp_path: Path, clock: HandClock) -> None:
@@ -763,7 +806,7 @@ class CampaignContract(ABC):
         ):
             ads.tell(2, 0.5, {"gpu_s": 2})
         assert (ads.pulls, ads.reward_total) == (3, 1.5)
-        assert [row.amounts["gpu_s"] for row in ads.history()] == [2, 3, 0, 1, 2, 0, 0, -1, 0]
+        assert [row.amounts["gpu_s"] for row in ads.history()] == [2, 3, 0, 1, 2, 0, -1, 0, 0]
         ads.verify()
 
     def test_what_expires_is_released_in_every_resource(self, store: AnyStore, clock: HandClock) -> None:
@@ -780,9 +823,7 @@ class CampaignContract(ABC):
         assert [row.cost for row in ads.arms] == [0.10, 0.25, 0.40]
         ads.verify()
 
-    def test_a_random_cost_that_is_told_late_counts_as_the_mean_or_the_greatest(
-        self, store: AnyStore, clock: HandClock
-    ) -> None:
+    def test_late_rewards_without_their_costs_teach_no_cost(self, store: AnyStore, clock: HandClock) -> None:
         costs = {"a": {"usd": ("0.10", "0.50"), "gpu_s": (0, 3)}}
         ads = new_campaign(store, **(RESOURCES | {"costs": costs}))
         ads.ask(n=4)
@@ -791,8 +832,12 @@ class CampaignContract(ABC):
         assert ads.arms[0].cost == 0.50
         ads.tell(ads.ask() or 0, 0.5, {"usd": "0.10", "gpu_s": 1})
         ads.tell(2, 0.5)
-        assert ads.arms[0].cost == pytest.approx(0.30)
-        assert resources(ads) == [("2.10", "0.00", "7.90"), ("13", "0", "47")]
+        assert ads.arms[0].cost == 0.10
+        ads.tell(3, 0.5, {"usd": "0.40", "gpu_s": 0})
+        assert ads.arms[0].cost == 0.25
+        with pytest.raises(InvalidAmount, match="cost of pull 4 in 'gpu_s' is missing"):
+            ads.tell(4, 0.5, {"usd": "0.40"})
+        assert resources(ads) == [("2.00", "0.00", "8.00"), ("10", "0", "50")]
         ads.verify()
 
     def test_nothing_is_written_of_resources_that_cannot_be(self, store: AnyStore) -> None:

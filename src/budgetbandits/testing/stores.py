@@ -70,8 +70,8 @@ class StoreContract(CampaignContract):
             ("deposited", "Älice ☃"),
             ("told", "worker-7"),
             ("expired", None),
+            ("settled", "nightly"),
             ("told", "nightly"),
-            ("adjusted", "nightly"),
             ("asked", None),
         ]
         assert list(ads.acting_as("anybody").history()) == list(ads.history())

@@ -413,8 +413,8 @@ class UCBB2(DensityIndex):
     def density(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the formula's value."""
         cost_variance = 0.0
-        if arm.told > 0 and is_random(arm):
-            cost_variance = arm.cost_squares / arm.told / (now.cost_high * now.cost_high) - cost * cost
+        if arm.cost_told > 0 and is_random(arm):
+            cost_variance = arm.cost_squares / arm.cost_told / (now.cost_high * now.cost_high) - cost * cost
         doubt = self.radius(cost_variance, arm, now)
         if self.stable and doubt >= cost * (_STABILITY - 1.0) / _STABILITY:
             return math.inf

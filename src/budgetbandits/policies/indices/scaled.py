@@ -74,6 +74,7 @@ def is_random(arm: Arm) -> bool:
 def spending(arm: Arm) -> Arm:
     """Return an arm that pays what this one costs."""
     return arm._replace(
+        told=arm.cost_told,
         mean=arm.mean_cost,
         reward_sum=arm.cost_sum,
         reward_squares=arm.cost_squares,
@@ -107,10 +108,11 @@ def times_least_cost(mean_cost: Any, cost_low: Any, requested: Requested | None)
 @kernel
 def saving(arm: Arm) -> Arm:
     """Return an arm that pays by how much this one costs less than its greatest cost."""
-    total = arm.told * arm.cost - arm.cost_sum
-    squares = arm.told * arm.cost * arm.cost - 2.0 * arm.cost * arm.cost_sum + arm.cost_squares
+    total = arm.cost_told * arm.cost - arm.cost_sum
+    squares = arm.cost_told * arm.cost * arm.cost - 2.0 * arm.cost * arm.cost_sum + arm.cost_squares
     return arm._replace(
-        mean=arm.cost - arm.mean_cost if arm.told > 0 else 0.0,
+        told=arm.cost_told,
+        mean=arm.cost - arm.mean_cost if arm.cost_told > 0 else 0.0,
         reward_sum=total,
         reward_squares=max(squares, 0.0),
         cost_low=arm.cost,

@@ -1,6 +1,7 @@
 """Pulls: ask for them, and say what came of them."""
 
 import asyncio
+from collections.abc import Awaitable, Iterable
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -49,23 +50,43 @@ async def tell(told: shapes.TellOrTells, call: Settling) -> Response:
     """Settle a pull with its reward and, if it was not what was reserved, its cost; or several pulls at once."""
     if isinstance(told, shapes.Tell):
         return views.json_answer(await _told(call.campaign, told))
-    results = await asyncio.gather(*(_told_or_not(call, each) for each in told.tells))
+    return await _each(call, (_told(call.campaign, each) for each in told.tells))
+
+
+async def _told(campaign: Campaign, told: shapes.Tell) -> dict[str, Any]:
+    return await _warned(campaign.tell_async(told.pull, told.reward, told.cost))
+
+
+@actions.post("/settle", **answers(shapes.Told | shapes.ManyTold, body="needed"))
+async def settle(given: shapes.SettleOrSettles, call: Settling) -> Response:
+    """Pay the bill of a pull whose reward comes later, or never; or the bills of several pulls at once."""
+    if isinstance(given, shapes.Settle):
+        return views.json_answer(await _settled(call.campaign, given))
+    return await _each(call, (_settled(call.campaign, each) for each in given.settles))
+
+
+async def _settled(campaign: Campaign, given: shapes.Settle) -> dict[str, Any]:
+    return await _warned(campaign.settle_async(given.pull, given.cost))
+
+
+async def _warned(request: Awaitable[None]) -> dict[str, Any]:
+    with noticed() as warnings:
+        await request
+    return {"warnings": warnings}
+
+
+async def _each(call: CampaignCall, requests: Iterable[Awaitable[dict[str, Any]]]) -> Response:
+    results = await asyncio.gather(*(_done_or_not(call, each) for each in requests))
     answer = views.JsonAnswer if all("warnings" in result for result in results) else views.PartialAnswer
     return answer(views.json_text({"results": results}), 200)
 
 
-async def _told(campaign: Campaign, told: shapes.Tell) -> dict[str, Any]:
-    with noticed() as warnings:
-        await campaign.tell_async(told.pull, told.reward, told.cost)
-    return {"warnings": warnings}
-
-
-async def _told_or_not(call: CampaignCall, told: shapes.Tell) -> dict[str, Any]:
+async def _done_or_not(call: CampaignCall, request: Awaitable[dict[str, Any]]) -> dict[str, Any]:
     try:
-        return await _told(call.campaign, told)
+        return await request
     except KeyReused:  # it is the key of the whole request
         raise
-    except BudgetBanditsError as error:  # the others are told
+    except BudgetBanditsError as error:  # the others are done
         return call.shared.problem_of(error).to_data()
 
 
@@ -76,12 +97,11 @@ async def cancel(given: shapes.PullGiven, call: Settling) -> Response:
     return views.json_answer({})
 
 
-@actions.post("/expire", **answers(shapes.Told, body="needed"))
-async def expire(given: shapes.Expiry, call: Settling) -> Response:
-    """Wait no longer for the reward of a pull, and charge its cost."""
-    with noticed() as warnings:
-        await call.shared.in_thread(call.campaign.expire, given.pull, given.cost)
-    return views.json_answer({"warnings": warnings})
+@actions.post("/expire", **answers(shapes.Done, body="needed"))
+async def expire(given: shapes.PullGiven, call: Settling) -> Response:
+    """Wait no longer for a pull, and charge what is reserved for it."""
+    await call.shared.in_thread(call.campaign.expire, given.pull)
+    return views.json_answer({})
 
 
 @actions.post("/renew", **answers(shapes.Renewed, body="needed"))

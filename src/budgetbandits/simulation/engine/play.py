@@ -290,17 +290,17 @@ def learn_from_pull(
     was_barren = bool(is_barren(arms.mean[arm], arms.told[arm], world.reward_low))
     learn(arms, arm, lesson)
     count_reward(arms, arm, lesson, world.reward_low, world.reward_high)
-    cost = price
     if world.charges.is_random:
         low, greatest = world.charges.least[arm], world.prices[arm]
         cost = policy.cost_lesson(price, low, greatest, number) if low < greatest else price
         check_lesson(cost, low, greatest)
         learn_cost(arms, arm, cost, greatest)
+        memory.learn_cost(state.past, arm, pull, asked, cost)
     excess, mean_cost = lesson - world.reward_low, float(arms.mean_cost[arm])
     barren = bool(is_barren(arms.mean[arm], arms.told[arm], world.reward_low))
     note_reward(state.first_tries, excess, mean_cost, float(world.prices[arm]), was_barren, barren)
     state.earned[2] = max(state.earned[2], lesson)
-    memory.learn(state.past, arm, pull, asked, lesson, cost)
+    memory.learn(state.past, arm, pull, asked, lesson)
 
 
 @kernel

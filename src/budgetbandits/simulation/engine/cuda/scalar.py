@@ -225,7 +225,19 @@ def worth(
     else:
         mean = total / count
         value = index.value(
-            Arm(price, float(count), float(count), mean, total, squares, cost_low, cost, cost_sum, cost_squares),
+            Arm(
+                price,
+                float(count),
+                float(count),
+                mean,
+                total,
+                squares,
+                cost_low,
+                cost,
+                float(count),
+                cost_sum,
+                cost_squares,
+            ),
             now,
         )
     if rules.clip:
