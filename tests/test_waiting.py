@@ -190,6 +190,36 @@ def test_the_loop_goes_on_while_a_task_waits(store: bb.Store) -> None:
     assert asyncio.run(wait_for_it())
 
 
+def test_the_loop_goes_on_while_requests_wait_for_their_turn(store: bb.Store) -> None:
+    ads, is_looking, is_over = new_campaign(store), threading.Event(), threading.Event()
+    pulls = ads.ask(n=5)
+
+    def look(_: object) -> bool:
+        is_looking.set()
+        return is_over.wait(60)
+
+    async def work() -> None:
+        looking = asyncio.create_task(asyncio.to_thread(ads.look, look))
+        await asyncio.to_thread(is_looking.wait)  # all others wait for this look, which waits for the loop
+        requests = asyncio.gather(
+            ads.cancel_async(pulls[0]),
+            ads.settle_async(pulls[1]),
+            ads.expire_async(pulls[2]),
+            ads.renew_async(pulls[3]),
+            ads.deposit_async(1, key="in"),
+            ads.withdraw_async(1, key="out"),
+        )
+        await asyncio.sleep(0.01)
+        assert not requests.done()
+        is_over.set()
+        assert await looking
+        await requests
+        await ads.adjust_async(pulls[1], "0.05", reason="the bill")
+
+    asyncio.run(work())
+    assert ads.entries == 12
+
+
 def test_errors_come_to_the_task_that_made_them(store: bb.Store) -> None:
     ads = poor_campaign(store)
     text: Any = "0.5"

@@ -391,6 +391,10 @@ class BaseCampaign(ABC):
         """
         self._act(Ledger.expire, pull=_plain_pull(pull))
 
+    async def expire_async(self, pull: Pull | int) -> None:
+        """Do as `expire` does, in an event loop, which goes on meanwhile."""
+        await self._act_async(Ledger.expire, pull=_plain_pull(pull))
+
     def adjust(self, pull: Pull | int, cost: Amounts, *, reason: str) -> None:
         """Correct what a pull has cost that was told, settled or cancelled, or has expired: a later bill, or a refund.
 
@@ -412,9 +416,11 @@ class BaseCampaign(ABC):
         PullError
             If there is no such pull, or it is outstanding.
         """
-        pull = _plain_pull(pull)
-        told = plain_amounts(cost, f"cost of {_called(pull)}")
-        _warn_if_rounded(self._act(Ledger.adjust, pull=pull, cost=told, reason=reason))
+        _warn_if_rounded(self._act(Ledger.adjust, **_adjusting(pull, cost, reason)))
+
+    async def adjust_async(self, pull: Pull | int, cost: Amounts, *, reason: str) -> None:
+        """Do as `adjust` does, in an event loop, which goes on meanwhile."""
+        _warn_if_rounded(await self._act_async(Ledger.adjust, **_adjusting(pull, cost, reason)))
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for. The same again changes nothing.
@@ -425,6 +431,10 @@ class BaseCampaign(ABC):
             If there is no such pull, or it was told or settled, or has expired.
         """
         self._act(Ledger.cancel, pull=_plain_pull(pull))
+
+    async def cancel_async(self, pull: Pull | int) -> None:
+        """Do as `cancel` does, in an event loop, which goes on meanwhile."""
+        await self._act_async(Ledger.cancel, pull=_plain_pull(pull))
 
     def renew(self, pull: Pull | int) -> datetime | None:
         """Renew the lease of a pull: it runs for its full length from now on.
@@ -439,8 +449,11 @@ class BaseCampaign(ABC):
         UnknownPull, PullAlreadySettled
             If there is no such pull, or its lease is no longer running.
         """
-        until = self._act(Ledger.renew, pull=_plain_pull(pull))
-        return None if until is None else moment(until)
+        return _moment_or_none(self._act(Ledger.renew, pull=_plain_pull(pull)))
+
+    async def renew_async(self, pull: Pull | int) -> datetime | None:
+        """Do as `renew` does, in an event loop, which goes on meanwhile."""
+        return _moment_or_none(await self._act_async(Ledger.renew, pull=_plain_pull(pull)))
 
     def close(self) -> None:
         """Hand out no more pulls; those outstanding can still be settled. The same again changes nothing."""
@@ -473,6 +486,10 @@ class BaseCampaign(ABC):
         """
         self._act(Ledger.deposit, amount=plain_amounts(amount, "deposit"), key=key, reason=reason)
 
+    async def deposit_async(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
+        """Do as `deposit` does, in an event loop, which goes on meanwhile."""
+        await self._act_async(Ledger.deposit, amount=plain_amounts(amount, "deposit"), key=key, reason=reason)
+
     def withdraw(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
         """Take money out of the budget: no more than is neither spent nor reserved. Parameters are those of `deposit`.
 
@@ -488,6 +505,11 @@ class BaseCampaign(ABC):
         """
         said = self._act(Ledger.withdraw, amount=plain_amounts(amount, "withdrawal"), key=key, reason=reason)
         _warn_if_tight(said)
+
+    async def withdraw_async(self, amount: Amounts, *, key: str, reason: str | None = None) -> None:
+        """Do as `withdraw` does, in an event loop, which goes on meanwhile."""
+        amount = plain_amounts(amount, "withdrawal")
+        _warn_if_tight(await self._act_async(Ledger.withdraw, amount=amount, key=key, reason=reason))
 
     def observe(self, observations: Iterable[Any], *, key: str) -> None:
         """Learn from pulls that were made elsewhere, before the campaign say: they teach, and cost nothing here.
@@ -848,6 +870,14 @@ class _Billing(TypedDict):
     cost: Amounts | None
 
 
+class _Adjusting(TypedDict):
+    """A correction of what a pull has cost."""
+
+    pull: Pull | int
+    cost: Amounts
+    reason: str
+
+
 def _asking(n: int | None, key: str | None, arm: ArmName | None, wait: Duration | None) -> Asking:
     if key is not None:
         check_text(key, "key")
@@ -865,6 +895,11 @@ def _telling(pull: Pull | int, reward: float, cost: Amounts | None) -> _Telling:
 def _billing(pull: Pull | int, cost: Amounts | None) -> _Billing:
     pull = _plain_pull(pull)
     return {"pull": pull, "cost": _plain_cost(pull, cost)}
+
+
+def _adjusting(pull: Pull | int, cost: Amounts, reason: str) -> _Adjusting:
+    pull = _plain_pull(pull)
+    return {"pull": pull, "cost": plain_amounts(cost, f"cost of {_called(pull)}"), "reason": reason}
 
 
 def _plain_row(number: int, arm: ArmName, reward: float, cost: Amounts | None = None) -> tuple[Any, ...]:
@@ -896,6 +931,10 @@ def _plain_cost(pull: Pull | int, cost: Amounts | None) -> Amounts | None:
 
 def _called(pull: Pull | int) -> str:
     return f"pull {pull.id if isinstance(pull, Pull) else pull}"
+
+
+def _moment_or_none(time: int | None) -> datetime | None:
+    return None if time is None else moment(time)
 
 
 def _warn_if_rounded(said: str | None) -> None:

@@ -159,7 +159,7 @@ class Holding:
             return None
         if pull.state is not PullState.NEW:
             return pull
-        await asyncio.to_thread(self._campaign.cancel, pull)  # it had got none: this is another one
+        await self._campaign.cancel_async(pull)  # it had got none: this is another one
         return None
 
     def _hold(self, pull: Pull | NoPull) -> PullInHand | NoPull:

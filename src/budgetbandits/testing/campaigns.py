@@ -1,5 +1,6 @@
 """What every store of campaigns does, wherever it is: `CampaignContract`, to be inherited by a test class."""
 
+import asyncio
 import threading
 import warnings
 from abc import ABC, abstractmethod
@@ -634,6 +635,36 @@ class CampaignContract(ABC):
             ("told", 2, "0.00"),
         ]
         ads.verify()
+
+    def test_requests_in_an_event_loop_do_what_others_do(self, store: AnyStore) -> None:
+        waiting, looping = (new_campaign(store, name) for name in ("waiting", "looping"))
+        pulls = waiting.ask(n=5)
+        waiting.cancel(pulls[0])
+        waiting.settle(pulls[1], "0.05")
+        waiting.expire(pulls[2])
+        waiting.adjust(pulls[2], "0.07", reason="the bill")
+        until = waiting.renew(pulls[3])
+        waiting.deposit(2, key="in")
+        waiting.withdraw(1, key="out", reason="too much")
+
+        async def work() -> None:
+            pulls = await looping.ask_async(n=5)
+            await looping.cancel_async(pulls[0])
+            await looping.settle_async(pulls[1], "0.05")
+            await looping.expire_async(pulls[2])
+            await looping.adjust_async(pulls[2], "0.07", reason="the bill")
+            assert await looping.renew_async(pulls[3]) == until
+            await looping.deposit_async(2, key="in")
+            await looping.withdraw_async(1, key="out", reason="too much")
+            with pytest.raises(PullAlreadySettled):
+                await looping.cancel_async(pulls[2])
+            with pytest.raises(InvalidAmount):
+                await looping.withdraw_async(1000, key="more")
+
+        asyncio.run(work())
+        rows = [[(row.kind, row.pull, row.amount, row.note) for row in ads.history()] for ads in (waiting, looping)]
+        assert rows[0] == rows[1]
+        assert looping.money == waiting.money
 
     def test_a_settled_pull_says_so_to_its_key(self, ads: BaseCampaign) -> None:
         pull = ads.ask(key="k")

@@ -93,27 +93,25 @@ async def _done_or_not(call: CampaignCall, request: Awaitable[dict[str, Any]]) -
 @actions.post("/cancel", **answers(shapes.Done, body="needed"))
 async def cancel(given: shapes.PullGiven, call: Settling) -> Response:
     """Give the reservation of a pull back, as if it had not been asked for."""
-    await call.shared.in_thread(call.campaign.cancel, given.pull)
+    await call.campaign.cancel_async(given.pull)
     return views.json_answer({})
 
 
 @actions.post("/expire", **answers(shapes.Done, body="needed"))
 async def expire(given: shapes.PullGiven, call: Settling) -> Response:
     """Wait no longer for a pull, and charge what is reserved for it."""
-    await call.shared.in_thread(call.campaign.expire, given.pull)
+    await call.campaign.expire_async(given.pull)
     return views.json_answer({})
 
 
 @actions.post("/renew", **answers(shapes.Renewed, body="needed"))
 async def renew(given: shapes.PullGiven, call: Settling) -> Response:
     """Renew the lease of a pull: it runs for its full length from now on."""
-    until = await call.shared.in_thread(call.campaign.renew, given.pull)
+    until = await call.campaign.renew_async(given.pull)
     return views.json_answer({"until": views.moment_or_none(until)})
 
 
 @actions.post("/adjust", **answers(shapes.Told, body="needed"))
 async def adjust(given: shapes.Adjustment, call: Changing) -> Response:
     """Correct what a settled pull has cost: a bill that came later, or a refund."""
-    with noticed() as warnings:
-        await call.shared.in_thread(call.campaign.adjust, given.pull, given.cost, reason=given.reason)
-    return views.json_answer({"warnings": warnings})
+    return views.json_answer(await _warned(call.campaign.adjust_async(given.pull, given.cost, reason=given.reason)))
