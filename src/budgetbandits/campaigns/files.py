@@ -53,7 +53,7 @@ def _create(path: Path) -> None:
 def appearing(path: Path, *, force: bool) -> Iterator[Path]:
     """Yield a new, empty file beside a path; it takes its place, durably, if the context is left without an exception.
 
-    Its owner alone may read and write it. Nobody can have put a link there beforehand: its name is drawn, and it must not exist.
+    Its owner alone may read and write it. Its name is drawn and must not exist, so that it is no link of another user.
 
     Raises
     ------
