@@ -99,6 +99,12 @@ def time_stands_still(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "_next_due", lambda self, time: None)
 
 
+def bills_in_full(patch: pytest.MonkeyPatch) -> None:
+    """Charge what was reserved for a pull, whatever its bill says."""
+    settle = Books.settle
+    patch.setattr(Books, "settle", lambda self, pull, bill: settle(self, pull, pull.prices))
+
+
 def no_actors(patch: pytest.MonkeyPatch) -> None:
     """Forget who wants something."""
     begin = clerk.Request.__init__
@@ -113,6 +119,7 @@ PLANTED: Sequence[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
     ("log", no_identity),
     ("log", no_names),
     ("log", time_stands_still),
+    ("log", bills_in_full),
     ("log", no_actors),
 ]
 
