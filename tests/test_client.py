@@ -161,6 +161,8 @@ TROUBLES: list[Outcome] = [
     httpx.RemoteProtocolError,
     httpx.Response(502, text="<html>Bad Gateway</html>"),
     httpx.Response(504),
+    httpx.Response(408),
+    httpx.Response(425),
     problem(503, "store-unavailable"),
     problem(503, "outcome-unknown"),
     problem(409, "request-under-way"),

@@ -39,7 +39,7 @@ _NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeou
 _NOT_THE_NETWORK: Final = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 _UNDER_WAY: Final = "request-under-way"
 _UNEXPECTED: Final = "unexpected"  # an error of the service itself
-_TRY_AGAIN: Final = (429, 502, 503, 504)
+_TRY_AGAIN: Final = (408, 425, 429, 502, 503, 504)
 _SERVER_ERROR: Final = 500
 
 
