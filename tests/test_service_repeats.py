@@ -140,6 +140,17 @@ def test_while_the_first_is_under_way_the_second_is_refused(http: httpx.Client) 
     assert [pull["state"] for pull in answers[0].json()["pulls"]] == ["new"]
 
 
+def test_the_key_of_a_batch_that_failed_in_part_is_for_that_batch_only(http: httpx.Client) -> None:
+    path = create(http, "in part")
+    [pull] = ask(http, path)
+    tells = [{"pull": pull, "reward": 1}, {"pull": 99, "reward": 1}]
+    for _ in range(2):
+        answer = http.post(f"{path}/tell", json={"tells": tells}, headers=key("in part"))
+        assert [result.get("status") for result in answer.json()["results"]] == [None, 404]
+    other = http.post(f"{path}/tell", json={"tells": tells[:1]}, headers=key("in part"))
+    assert problem(other)[:2] == (422, "key-reused")
+
+
 class TestRepeats:
     def answered(self, repeats: Repeats, name: str, request: bytes, size: int = 1) -> bytes:
         async def answer() -> Response:

@@ -26,6 +26,7 @@ _BYTES: Final = 16 * 2**20
 class _Kept(NamedTuple):
     fingerprint: bytes
     answer: Response
+    is_final: bool
 
 
 class Repeats:
@@ -78,20 +79,22 @@ class Repeats:
     async def answered(self, key: Hashable, request: bytes, answer: Callable[[], Awaitable[Response]]) -> Response:
         """Return the answer to a request: that of before, if it was answered before.
 
-        An answer that says what is wrong, of the request or of a part, is not remembered: nothing was changed by that,
+        An answer that says what is wrong, of the request or of a part, is not given again: nothing was changed by that,
         and it may be right by now. What was done before is not done again, as the ledger knows it.
         """
         if (kept := self._kept.get(key)) is not None:
             _check_same(kept.fingerprint, request)
             self._kept.move_to_end(key)
-            return kept.answer
+            if kept.is_final:
+                return kept.answer
         with self.under_way(key, request):
             new = await answer()
-            if not isinstance(new, PartialAnswer):
-                self._keep(key, _Kept(request, new))
+            self._keep(key, _Kept(request, new, not isinstance(new, PartialAnswer)))
             return new
 
     def _keep(self, key: Hashable, new: _Kept) -> None:
+        if (old := self._kept.pop(key, None)) is not None:
+            self._bytes -= len(old.answer.body)
         self._kept[key] = new
         self._bytes += len(new.answer.body)
         while len(self._kept) > self._most or self._bytes > self._most_bytes:
