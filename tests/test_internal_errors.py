@@ -1,5 +1,6 @@
 """An error that no caller has caused is raised as it is, undoes its request, and concerns no other request."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -189,3 +190,30 @@ def test_a_service_answers_500_and_the_next_request_is_answered(
         assert ads.entries == 0
         assert len(http.post(asking, json={"n": 3, "key": "three"}).json()["pulls"]) == 3
         ads.verify()
+
+
+@pytest.mark.parametrize("key", [None, "five"])
+def test_an_ask_of_several_transactions_that_fails_leaves_no_pull_that_nobody_can_find(
+    ads: bb.Campaign, key: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("budgetbandits.campaigns.clerk._LONGEST", 0.0)  # a pull in each transaction
+        fail_at(patch, (Ledger, "_next_arm"), 3)
+        with pytest.raises(KeyError, match="planted"):
+            ads.ask(n=5, key=key)
+    found = [] if key is None else ads.ask(n=5, key=key)
+    assert [pull.id for pull in ads.pending] == [pull.id for pull in found]
+    assert ads.money.reserved == sum(pull.cost for pull in found)
+    ads.verify()
+
+
+def test_leases_go_on_to_end_in_an_idle_service_after_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bb.open_store(f"sqlite:///{tmp_path}/ads.db") as store:
+        ads = new_campaign(store, lease="1 second")
+        fail_at(monkeypatch, (Ledger, "is_due"), 1)
+        with ServiceServer(store):
+            ads.ask()
+            end = time.monotonic() + 60
+            while ads.pending and time.monotonic() < end:
+                time.sleep(0.1)
+        assert [row.kind for row in ads.history()] == ["asked", "expired"]

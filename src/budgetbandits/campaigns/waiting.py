@@ -5,13 +5,15 @@ What is to be done is said once, by a generator that yields decisions and pauses
 
 import asyncio
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from budgetbandits.campaigns.base_campaign import Asking
 from budgetbandits.campaigns.clerk import Clerk
 from budgetbandits.campaigns.ledger import Ledger
 from budgetbandits.core.no_pull import Pulls, cut_short
+from budgetbandits.core.pulls import Pull
 from budgetbandits.core.steps import drive, drive_async
 from budgetbandits.errors import BudgetBanditsError
 
@@ -68,10 +70,19 @@ def _rest(asking: Asking, pulls: Pulls) -> Steps[Pulls]:
             more: Pulls = yield _once(asking, len(pulls))
         except BudgetBanditsError:  # what was handed out before stands, and is the answer
             pulls.missing = cut_short(len(pulls), asking.wanted)
+        except Exception:  # a fault: without a key, by which they are found again, nobody would settle them
+            if asking.key is None:
+                yield partial(_cancel, pulls=list(pulls))
+            raise
         else:
             pulls += more
             pulls.missing = more.missing
     return pulls
+
+
+def _cancel(ledger: Ledger, pulls: Sequence[Pull]) -> None:
+    for pull in pulls:
+        ledger.cancel(pull)
 
 
 def _is_cut(asking: Asking, pulls: Pulls) -> bool:

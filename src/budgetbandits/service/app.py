@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -28,6 +29,7 @@ from budgetbandits.service.tokens import StoreTokens, Tokens
 
 __all__ = ["checked_root", "make_app"]
 
+_LOG: Final = logging.getLogger("budgetbandits.service")
 _TITLE: Final = "budgetbandits"
 _DESCRIPTION: Final = """\
 Campaigns that spend budgets on arms, and hand out no pull that the budget cannot pay. Amounts are text such as
@@ -151,8 +153,12 @@ async def _end_leases(shared: Shared) -> None:
     """Let pulls expire, also while nobody asks for anything."""
     while not shared.access.is_read_only:
         await asyncio.sleep(_END_LEASES)
-        with contextlib.suppress(StoreError):  # it is tried again
+        try:
             await shared.in_thread(shared.end_leases)
+        except StoreError:  # it is tried again
+            pass
+        except Exception:
+            _LOG.exception("leases could not be ended; they are tried again")
 
 
 async def _answer_error(request: Request, error: Any) -> Response:

@@ -1,7 +1,6 @@
 """What all requests share: the store, its campaigns, and the threads that wait for the database."""
 
 import asyncio
-import contextlib
 import logging
 import math
 import threading
@@ -107,9 +106,13 @@ class Shared:
         for row in self.store.list():
             if self._without_leases.get(row.name, 0) == row.entries:
                 continue  # a pull adds an entry
-            with contextlib.suppress(BudgetBanditsError):  # the next request for the campaign gets it
+            try:
                 if not self.opened(row.name).end_leases():
                     self._without_leases[row.name] = row.entries
+            except BudgetBanditsError:  # the next request for the campaign gets it
+                pass
+            except Exception:  # the other campaigns come next, and this one is tried again
+                _LOG.exception("the leases of the campaign %r could not be ended", row.name)
 
     def chronicle(self, campaign: Campaign, within: float | None = None) -> Chronicle:
         """Return the chronicle of a campaign. The first time that reads the whole journal, so many seconds at most."""
