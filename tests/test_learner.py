@@ -296,11 +296,22 @@ class TestExpiry:
         ) == (0, 4, 46, 2)
         assert (learner.arms[0].pulls, learner.arms[0].mean) == (2, 0.5)
 
+    @pytest.mark.parametrize("release", [False, True])
+    def test_the_bill_of_an_expired_pull_is_paid_and_learned(self, release: bool) -> None:
+        learner = new_learner()
+        pull = asked(learner)
+        learner.expire(pull, release=release)
+        learner.settle(pull, "0.5")
+        assert (float(learner.money.spent), float(learner.money.reserved), learner.pulls) == (0.5, 0, 1)
+        again = Learner.from_json(learner.to_json())
+        again.tell(pull, 0.5)
+        assert (again.money, again.reward_total) == (learner.money, 0.5)
+
     def test_what_has_expired_is_told_at_most_once_and_neither_cancelled_nor_expired(self) -> None:
         learner = new_learner()
         pull = asked(learner)
         learner.expire(pull)
-        for act in (Learner.cancel, Learner.expire, Learner.settle):
+        for act in (Learner.cancel, Learner.expire):
             message = TestBadTells.refused(learner, PullAlreadySettled, partial(act, pull=pull))
             assert message == "pull 1 has expired before: tell its reward, and its cost if that is known"
         changed_pull = Pull(pull.id, "radio", pull.cost, pull.number)

@@ -64,7 +64,7 @@ STEPS = (
 def act(ledger: Ledger, steps: int, chance: random.Random) -> None:
     """Do anything, to pulls old and new; what is refused is refused."""
     for _ in range(steps):
-        ledger.advance(ledger._time + chance.choice([1, 20]) * SECOND)
+        ledger.advance(ledger.time + chance.choice([1, 20]) * SECOND)
         if ledger.is_paused and chance.random() < 0.5:
             ledger.resume()
         number, cost = chance.randint(1, ledger.player.books.asked + 1), chance.choice([None, "0.05", "0.30"])
@@ -576,7 +576,7 @@ def test_an_answer_that_a_snapshot_divides(store: bb.Store, url: str, clock: Han
     for entry in parts[:2]:
         divided.apply(entry)
         divided.unsaved.append(entry)
-    divided._now = divided._time
+    divided._now = divided.time
     snapshot = divided.take_snapshot()
     last = parts[2]._replace(number=4)
     divided.apply(last)

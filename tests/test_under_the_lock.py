@@ -434,6 +434,22 @@ def test_a_program_that_begins_believes_the_clock(store: bb.Store, url: str, clo
         assert [pull.id for pull in again.open("ads").pending] == [3]
 
 
+def test_time_goes_on_from_the_entries_of_a_program_whose_clock_is_ahead(
+    store: bb.Store, url: str, clocks: Clocks
+) -> None:
+    ads = new_campaign(store)
+    ads.ask()
+    clocks.now += HOUR
+    ads.ask()
+    with bb.open_store(url) as again:
+        again.open("ads").pause()
+        again.open("ads").resume()
+    assert ads.ask()
+    clocks.pass_by(61)  # a lease is a minute
+    ads.end_leases()
+    assert len(ads.pending) == 0
+
+
 def test_a_clock_of_the_users_own_may_jump(tmp_path: Path) -> None:
     clock = HandClock()
     with bb.open_store(f"sqlite:///{tmp_path}/a.db", clock=clock) as store:

@@ -178,7 +178,7 @@ class BaseCampaign(ABC):
         """Return so much of the journal."""
 
     @abstractmethod
-    def _why(self, number: int) -> Explanation:
+    def _why(self, pull: Pull | int) -> Explanation:
         """Return why the arm of a pull was pulled."""
 
     @abstractmethod
@@ -811,8 +811,7 @@ class BaseCampaign(ABC):
         1        2      1   0.9       2.3823  1.19115            0           2
         >>> store.close(); folder.cleanup()
         """
-        plain = _plain_pull(pull)
-        return self._why(plain.id if isinstance(plain, Pull) else plain)
+        return self._why(_plain_pull(pull))
 
     @property
     def entries(self) -> int:

@@ -20,6 +20,7 @@ from budgetbandits.campaigns.why import Explanation, explanation
 from budgetbandits.core.checks import SKIP, ArmName, check_text, shown
 from budgetbandits.core.money import CostRange
 from budgetbandits.core.no_pull import Pulls
+from budgetbandits.core.pulls import Pull
 from budgetbandits.errors import HistoryLost, InvalidInput, JournalDamaged, PullError, UnknownPull
 
 __all__ = ["Campaign"]
@@ -257,7 +258,10 @@ class Campaign(BaseCampaign):
             return names, len(names)
         return names, len(self._clerk.ledger_at(entries).settings.names)
 
-    def _why(self, number: int) -> Explanation:
+    def _why(self, pull: Pull | int) -> Explanation:
+        number = pull.id if isinstance(pull, Pull) else pull
+        if isinstance(pull, Pull) and pull.history is not None:
+            self.check_history(number, pull.history)
         entry = next(iter(self._clerk.journal.of_pull(number)), None)
         if entry is None:
             raise UnknownPull(f"{number} is no pull that was handed out here: give what an ask returned, or its id")
@@ -265,6 +269,10 @@ class Campaign(BaseCampaign):
             raise PullError(f"pull {number} was made elsewhere, and not decided on here: there is nothing to explain")
         before = self._clerk.ledger_at(entry.number - 1)
         return explanation(before, entry, money_of(before))
+
+    def check_history(self, number: int, history: str) -> None:
+        """Raise `HistoryLost` unless there is a pull with this id and history, see `Pull.history`."""
+        self.look(lambda ledger: ledger.check_history(number, history))
 
     def _verified(self, heads: Sequence[str]) -> Totals:
         record = self._backend.find(self.name)

@@ -200,7 +200,7 @@ class Clerk:
                 ledger = self._caught_up(transaction, transaction.totals)
                 ledger.has_time = lambda: monotonic() < deadline
                 self._look_up_keys(requests, ledger, transaction)
-                decided = self._decide(requests, ledger) if ledger.advance(self._time_by(transaction)) else 0
+                decided = self._decide(requests, ledger) if ledger.advance(self._time_after(ledger, transaction)) else 0
                 snapshot = ledger.take_snapshot() if ledger.unsaved and ledger.is_snapshot_due() else None
                 if ledger.unsaved:
                     transaction.append(ledger.unsaved, totals_of(ledger), snapshot)
@@ -242,6 +242,12 @@ class Clerk:
             if not ledger.has_time():
                 return decided
         return len(requests)
+
+    def _time_after(self, ledger: Ledger, transaction: Transaction) -> int:
+        """Return the time, which goes on from that of the last entry if another program's clock is ahead."""
+        time = self._time_by(transaction)
+        self._steady.catch_up(ledger.time)
+        return max(time, ledger.time)
 
     def _time_by(self, database: Backend | Transaction) -> int:
         """Return the time by the user's clock or, without its jumps, by that of the database."""

@@ -90,6 +90,8 @@ class Fold:
         Keeps the books, chooses and learns. To be looked at, not to be changed.
     entries, head
         The number of the last entry, and the head of the chain with it.
+    time
+        The time of the last entry.
     is_closed, is_paused
         Whether it hands out no more pulls, or none for now.
     journal
@@ -107,7 +109,7 @@ class Fold:
         self._origin, self._settings_first = head, settings
         self._books = self.player.books
         self._books.owner = campaign
-        self._time = 0  # of the last entry
+        self.time = 0
         self._pulls: dict[int, PullRecord] = {}  # those that are not forgotten
         self._forgotten = 0  # of the pulls up to this one, those that were settled may be forgotten
         self._facts: Facts | None = None  # of the snapshot that was looked at last: whoever repeats asks for many pulls
@@ -173,7 +175,7 @@ class Fold:
         arrivals = self.settings.arrivals
         if arrivals is None:
             return
-        time = max(time, self._time)  # the clock may have been set back
+        time = max(time, self.time)  # the clock may have been set back
         requests_left = arrivals.left_with(asked, time, self._books.pulls)
         budgets = [arrivals.available(time, resource.budget) for resource in self.settings.resources]
         self.player.expect(requests_left, budgets)
@@ -181,7 +183,7 @@ class Fold:
     def _fold(self, entry: Entry) -> None:
         if entry.number != self.entries + 1:
             raise JournalDamaged(f"it follows entry {self.entries}: there is a gap, or an order of its own")
-        if entry.time < self._time:
+        if entry.time < self.time:
             raise JournalDamaged("it is older than the entry before it")
         due = self._next_due(entry.time)
         if due is not None and entry.kind is not Kind.EXPIRED:
@@ -196,7 +198,7 @@ class Fold:
         elif entry.pull is not None:  # it is new
             self._pulls[entry.pull].history = self.head[:HISTORY_DIGITS]
         self.entries = entry.number
-        self._time = entry.time
+        self.time = entry.time
 
     # In each of these the player comes first: where it refuses, nothing has changed.
 
@@ -483,7 +485,7 @@ class Fold:
             "origin": self._origin,
             "entries": self.entries,
             "head": self.head,
-            "time": self._time,
+            "time": self.time,
             "is_closed": self.is_closed,
             "leases": [[number, self._pulls[number].history, *lease] for number, lease in self._leases.items()],
             "is_paused": self.is_paused,
@@ -518,7 +520,7 @@ class Fold:
     def _restore(self, data: dict[str, Any]) -> None:
         if data["form"] != FORM or data["origin"] != self._origin:
             raise InvalidInput("it is of another version, or of other settings")
-        self.entries, self.head, self._time = data["entries"], data["head"], data["time"]
+        self.entries, self.head, self.time = data["entries"], data["head"], data["time"]
         self.is_closed, self.is_paused = data["is_closed"], data["is_paused"]
         restore_state(self.player, data["player"])
         self._added, self._repriced = data.get("added", []), data.get("repriced", [])

@@ -92,7 +92,7 @@ class Ledger(Fold):
 
         Returns False if there was no time for all of that: nothing else can be decided before the rest has expired.
         """
-        self._now = max(time, self._time)
+        self._now = max(time, self.time)
         while (number := self._next_due(self._now)) is not None:
             pull = self._books.outstanding[number]
             self._write(Kind.EXPIRED, pull=number, arm=pull.arm, **written(self._charged(pull)))
@@ -199,13 +199,21 @@ class Ledger(Fold):
 
     def _tell_late(self, pull: Reservation, record: PullRecord, reward: float, cost: Amounts | None) -> None:
         bill = record.charged if cost is None else self._late_bill(pull, record, cost)
+        self._check_late(pull, record, bill)
+        if cost is not None:
+            self._write_bill(pull, record, bill)
+        self._write(Kind.TOLD, pull=pull.number, arm=pull.arm, reward=reward, **written(self._nothing()))
+
+    def _check_late(self, pull: Reservation, record: PullRecord, bill: tuple[int, ...]) -> None:
+        """Raise if an expired pull cannot have cost that, or cannot count again."""
         self._books.check_room(pull, record.charged, bill)
         if self.settings.arrivals is None:  # an expected number is no limit
             self._books.check_counts_again(pull)
-        if cost is not None:
-            change = [after - before for before, after in zip(record.charged, bill, strict=True)]
-            self._write(Kind.SETTLED, pull=pull.number, arm=pull.arm, **written(change))
-        self._write(Kind.TOLD, pull=pull.number, arm=pull.arm, reward=reward, **written(self._nothing()))
+
+    def _write_bill(self, pull: Reservation, record: PullRecord, bill: tuple[int, ...]) -> None:
+        """Write the bill of a pull: what it adds to the amount charged before."""
+        change = [after - before for before, after in zip(record.charged, bill, strict=True)]
+        self._write(Kind.SETTLED, pull=pull.number, arm=pull.arm, **written(change))
 
     def _late_bill(self, pull: Reservation, record: PullRecord, cost: Amounts) -> tuple[int, ...]:
         """Return what a pull that has expired cost, as it is told with its reward."""
@@ -220,8 +228,10 @@ class Ledger(Fold):
         number = self._identify(pull)
         reservation, record = self._reservation(number), self._record(number)
         bill = self._books.told_prices(reservation, cost)
-        if record.state is State.OPEN:
-            self._write(Kind.SETTLED, pull=number, arm=reservation.arm, **written(bill))
+        if record.state in (State.OPEN, State.EXPIRED):
+            if record.state is State.EXPIRED:
+                self._check_late(reservation, record, bill)
+            self._write_bill(reservation, record, bill)
             return self._books.rounding(reservation, cost)
         if record.state is State.TOLD or record.bill != bill:
             raise self._already_settled(number, record)
@@ -237,15 +247,9 @@ class Ledger(Fold):
             raise self._already_settled(number, record)
 
     def _already_settled(self, number: int, record: PullRecord) -> PullAlreadySettled:
-        cost = self._books.shown(record.charged)
-        if record.state is State.EXPIRED:
-            return PullAlreadySettled(
-                f"pull {number} has expired before, and {cost} was charged for it: adjust that, or tell its cost with "
-                "its reward"
-            )
         return PullAlreadySettled(
-            f"pull {number} was {record.shown_state} before, and cost {cost}: a pull is settled once; adjust what it "
-            "cost, if that has changed"
+            f"pull {number} was {record.shown_state} before, and cost {self._books.shown(record.charged)}: a pull is "
+            "settled once; adjust what it cost, if that has changed"
         )
 
     def adjust(self, pull: Pull | int, cost: Amounts, reason: str) -> str | None:
@@ -410,7 +414,7 @@ class Ledger(Fold):
             if cost is None:
                 raise
         else:
-            if record.reward in (None, reward) and prices == was:
+            if record.reward in (None, reward) and prices in (was, record.charged):
                 return
         of_reward = "" if record.reward is None else f"the reward {record.reward!r} and "
         raise PullAlreadySettled(
@@ -418,15 +422,24 @@ class Ledger(Fold):
             "now with another: a pull is settled once; adjust what it cost, if that has changed"
         )
 
+    def check_history(self, number: int, history: str) -> None:
+        """Raise unless there is a pull with this id and history."""
+        is_known = is_whole(number) and 1 <= number <= self._books.asked
+        if not is_known or self._record(number).history != history:
+            raise HistoryLost(
+                f"pull {number} was handed out in another history of the campaign {self._books.owner!r}: an older copy "
+                "was restored since then, or a failover lost the end. Ask for another pull; if this one has cost "
+                "money, withdraw that from the budget"
+            )
+
     def _identify(self, pull: Pull | int) -> int:
         """Return the id of a pull that was handed out here, or raise."""
         number = pull.id if isinstance(pull, Pull) else pull
         is_known = is_whole(number) and 1 <= number <= self._books.asked
         if isinstance(pull, Pull) and not self._books.is_at_hand(pull):
-            history = self._record(number).history if is_known else None
-            if pull.campaign == self._books.owner and pull.history not in (None, history):
-                raise _lost(pull)
-            is_known = is_known and pull.history == history and self._books.is_own(pull, self._reservation(number))
+            if pull.campaign == self._books.owner and pull.history is not None:
+                self.check_history(pull.id, pull.history)
+            is_known = is_known and pull.history is not None and self._books.is_own(pull, self._reservation(number))
         if not is_known:
             raise self._books.unknown(pull)
         if self._record(number).state is State.OBSERVED:
@@ -472,15 +485,6 @@ def _check_choice(ledger: Ledger, entry: Entry) -> None:
             f"entry {entry.number} of the journal asks for arm number {entry.arm}, where the policy had to {had_to}. "
             "It was changed, or written by another version of this package, whose policy decided so: use that one"
         )
-
-
-def _lost(pull: Pull) -> HistoryLost:
-    """Return the error for a pull of this campaign that is not in its journal."""
-    return HistoryLost(
-        f"pull {pull.id} was handed out in another history of the campaign {pull.campaign!r}: an older copy was "
-        "restored since then, or a failover lost the end. Ask for another pull; if this one has cost money, withdraw "
-        "that from the budget"
-    )
 
 
 def _check_reason(reason: object) -> None:

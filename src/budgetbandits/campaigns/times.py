@@ -1,6 +1,7 @@
 """Moments and durations as whole microseconds, which databases, sums and comparisons keep exactly."""
 
 import re
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -44,9 +45,10 @@ def system_clock() -> datetime:
 
 def steady_clock() -> int:
     """Return microseconds that nobody sets, those in which the machine sleeps included."""
-    # On Windows monotonic() counts them, too; on macOS it stops in sleep, and CLOCK_MONOTONIC does not.
-    clock = getattr(time, "CLOCK_BOOTTIME", None) or getattr(time, "CLOCK_MONOTONIC", None)
-    return (time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)) // 1000
+    if sys.platform == "win32":  # monotonic() counts them there
+        return time.monotonic_ns() // 1000
+    # On macOS monotonic() stops in sleep, and CLOCK_MONOTONIC does not; Linux has CLOCK_BOOTTIME for that.
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1000
 
 
 class SteadyTime:
@@ -85,6 +87,11 @@ class SteadyTime:
         time = now + round(ahead)
         self.jump = clock - time
         return time
+
+    def catch_up(self, time: int) -> None:
+        """Go on from a later time, such as that of an entry of another program, and never stand still until then."""
+        if self._last is not None and (now := self._last[0]) + self._last[1] < time:
+            self._last = now, float(time - now)
 
 
 def timestamp(when: datetime) -> int:

@@ -28,7 +28,7 @@ from budgetbandits.client.answers import (
 from budgetbandits.client.transport import Call, Steps, Transport
 from budgetbandits.client.wire import amounts_sent, in_path, rows_sent, sent
 from budgetbandits.core.no_pull import Pulls
-from budgetbandits.core.pulls import as_new, new_key
+from budgetbandits.core.pulls import Pull, as_new, new_key
 from budgetbandits.policies import Policy
 
 __all__ = ["RemoteCampaign"]
@@ -148,8 +148,10 @@ class RemoteCampaign(BaseCampaign):
             yield from page.entries
             following, left = page.next, left - len(page.entries)
 
-    def _why(self, number: int) -> Explanation:
-        return self._transport.call(Call("GET", f"{self._path}/pulls/{number}/why", Explanation))
+    def _why(self, pull: Pull | int) -> Explanation:
+        number, history = (pull.id, pull.history) if isinstance(pull, Pull) else (pull, None)
+        asked = "" if history is None else f"?history={history}"
+        return self._transport.call(Call("GET", f"{self._path}/pulls/{number}/why{asked}", Explanation))
 
     def _verified(self, heads: Sequence[str]) -> Totals:
         body, time_for_all = {"expect": list(heads)}, self._transport.timeout  # to begin again would take longer

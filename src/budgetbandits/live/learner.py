@@ -377,7 +377,7 @@ class Learner:
         return None
 
     def settle(self, pull: Pull | int, cost: Amounts | None = None) -> None:
-        """Pay the bill of a pull whose reward comes later, or never.
+        """Pay the bill of a pull whose reward comes later, or never; also of one that has expired.
 
         The rest of its reservation is given back at once, and its cost is learned from. `tell` the reward when it
         comes, without a cost.
@@ -408,11 +408,21 @@ class Learner:
         """
         with self._lock:
             player, books = self._player, self._player.books
-            found = books.find(pull)
+            found = books.find_told(pull)
+            late = books.late.get(found.number)
+            if late is not None and late.bill is not None:
+                books.find(pull)  # raises, since it was settled before
             prices = books.told_prices(found, cost)
+            if late is not None:
+                charged = (0,) * len(prices) if late.is_released else found.prices
+                books.check_room(found, charged, prices)
+                books.check_counts_again(found)
             if cost is not None and (said := books.rounding(found, cost)):
                 warnings.warn(said, RoundedCostWarning, stacklevel=2)
-            player.settle(found, prices)
+            if late is None:
+                player.settle(found, prices)
+            else:
+                player.settle_expired(found, charged, prices)
 
     def cancel(self, pull: Pull | int) -> None:
         """Give the reservation of a pull back, as if it had not been asked for.

@@ -448,6 +448,8 @@ class CampaignContract(ABC):
                     partial(ads.cancel, pull),
                     partial(ads.renew, pull),
                     partial(ads.adjust, pull, "0.01", reason="the bill"),
+                    partial(ads.settle, pull),
+                    partial(ads.why, pull),
                 ]
                 for use in uses:
                     with pytest.raises(
@@ -612,10 +614,11 @@ class CampaignContract(ABC):
             with pytest.raises(PullAlreadySettled, match="pull 1 was settled"):
                 act(first)
         clock.advance(99)
-        with pytest.raises(
-            PullAlreadySettled, match=r"pull 2 has expired before, and 0\.10 was charged for it: adjust"
-        ):
-            ads.settle(second, "0.05")
+        third = ads.ask(arm="a")
+        assert third
+        clock.advance(99)
+        for _ in range(2):
+            ads.settle(third, "0.04")  # its lease has ended: that was charged in full, and is learned from, too
         with pytest.raises(PullAlreadySettled, match=r"was settled before, with the cost 0\.03, and now with another"):
             ads.tell(first, 0.5, "0.04")
         for _ in range(2):
@@ -623,16 +626,21 @@ class CampaignContract(ABC):
             ads.tell(first, 0.5, "0.03")
             ads.settle(first, "0.03")
             ads.tell(second, 0.25, "0.05")  # its bill comes with its reward, and is learned from, too
-        assert (amounts(ads), ads.reward_total) == (("0.08", "0.00", "9.92"), 0.75)
+            ads.tell(third, 0)
+        assert (amounts(ads), ads.reward_total) == (("0.12", "0.00", "9.88"), 0.75)
         with self.open_store(tmp_path, clock) as again:
             assert [row.cost for row in again.open("ads").arms] == [0.04, 0.25]
         rows = [(row.kind, row.pull, str(row.amount)) for row in ads.history()][2:]
         assert rows == [
             ("settled", 1, "0.03"),
             ("expired", 2, "0.10"),
+            ("directed", 3, "0.10"),
+            ("expired", 3, "0.10"),
+            ("settled", 3, "-0.06"),
             ("told", 1, "0.00"),
             ("settled", 2, "-0.05"),
             ("told", 2, "0.00"),
+            ("told", 3, "0.00"),
         ]
         ads.verify()
 

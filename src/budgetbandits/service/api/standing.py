@@ -44,8 +44,14 @@ async def show_pending(call: Reading) -> Response:
 
 
 @looks.get("/pulls/{pull}/why", **answers(shapes.Explanation))
-async def explain(call: Reading, pull: Annotated[int, Path(description="The id of a pull.", examples=[1])]) -> Response:
+async def explain(
+    call: Reading,
+    pull: Annotated[int, Path(description="The id of a pull.", examples=[1])],
+    history: Annotated[str | None, Query(description="Its history; a pull of another one is refused.")] = None,
+) -> Response:
     """Show why the arm of a pull was chosen: what the policy knew then, by replay."""
+    if history is not None:
+        await call.shared.in_thread(call.campaign.check_history, pull, history)
     return views.json_answer(rows.why(await call.shared.in_thread(call.campaign.why, pull)))
 
 
