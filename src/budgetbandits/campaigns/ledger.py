@@ -134,7 +134,7 @@ class Ledger(Fold):
         return Pulls(known, missing)
 
     def _asked(self, wanted: int, key: str | None, arm: int | None, begun: int) -> Pulls:
-        if (halted := self._halted()) is not None:
+        if (halted := self._halted(arm, wanted - begun)) is not None:
             return Pulls(missing=halted)
         pulls = Pulls()
         while (part := begun + len(pulls)) < wanted and (not pulls or self.has_time()):
@@ -154,8 +154,11 @@ class Ledger(Fold):
             pulls.append(self.handed_out(self._books.outstanding[self._books.asked], PullState.NEW))
         return pulls
 
-    def _halted(self) -> NoPull | None:
-        """Return why the campaign hands out no pulls at all now; None if it does."""
+    def _halted(self, arm: int | None, wanted: int) -> NoPull | None:
+        """Return why the campaign hands out no pulls at all now; None if it does.
+
+        Where no pull could come after a pause either, the reason for that is returned, and not the pause.
+        """
         arrivals = self.settings.arrivals
         if self.is_closed:
             said = "the campaign is closed, and hands out no more pulls; outstanding ones can be told"
@@ -166,6 +169,9 @@ class Ledger(Fold):
             )
             return NoPull(NoPullReason.ENDED, is_final=True, detail=said)
         if self.is_paused:
+            self.expect(self._now, wanted)
+            if not self._books.could_pull(arm, refilled=True):
+                return self._books.no_pull(arm)
             said = "the campaign is paused: wait until it is resumed; outstanding pulls can be told"
             return NoPull(NoPullReason.PAUSED, is_final=False, detail=said)
         return None

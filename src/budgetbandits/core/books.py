@@ -270,7 +270,7 @@ class Books:
 
     def _used_up(self, reason: NoPullReason, arm: int | None, said: str, remedy: str) -> NoPull:
         """Return that requests or pulls of arms are used up, unless outstanding pulls may be cancelled."""
-        if self._could_pull(arm, refilled=True):
+        if self.could_pull(arm, refilled=True):
             return NoPull(
                 reason, is_final=False, detail=f"{said}: wait, one comes back if an outstanding pull is cancelled"
             )
@@ -284,15 +284,15 @@ class Books:
             said = f"{left}, and arm {self.name(arm)!r} costs {self.shown(self.prices(arm))}"
         else:
             said = f"{left}, and pays for no arm{' below its limit' if self.has_limits else ''}"
-        if self.outstanding and self._could_pull(arm):
+        if self.outstanding and self.could_pull(arm):
             reserved = self.shown([account.reserved for account in self.accounts])
             wait = f"{reserved} is reserved for outstanding pulls: wait until one of them is settled"
             return NoPull(NoPullReason.RESERVED, is_final=False, detail=f"{said}; {wait}")
-        if is_refilled and self._could_pull(arm, refilled=True):
+        if is_refilled and self.could_pull(arm, refilled=True):
             return NoPull(NoPullReason.REFILL, is_final=False, detail=f"{said}: wait for the next part of the budget")
         return NoPull(NoPullReason.SPENT, is_final=True, detail=f"{said}: deposit more, or stop")
 
-    def _could_pull(self, arm: int | None, *, refilled: bool = False) -> bool:
+    def could_pull(self, arm: int | None, *, refilled: bool = False) -> bool:
         """Return whether an arm could be pulled if outstanding pulls were cancelled, and all of the budget had come."""
         if self.requests is not None and self.pulls - len(self.outstanding) >= self.requests:
             return False

@@ -359,6 +359,38 @@ class CampaignContract(ABC):
         assert kinds == ["asked", "asked", "paused", "told", "cancelled", "resumed", "asked"]
         ads.verify()
 
+    def test_a_paused_campaign_says_to_stop_if_no_pull_could_come_after_the_pause(self, store: AnyStore) -> None:
+        ads = new_campaign(store, costs={"a": 1, "b": 1}, budget=2)
+        ads.retire("b")
+        first = ads.ask()
+        assert first
+        ads.pause()
+        assert reason(ads) == ("paused", False)
+        assert reason(ads, arm="b") == ("retired", True)
+        ads.resume()
+        second = ads.ask()
+        assert second
+        ads.pause()
+        assert reason(ads) == ("paused", False)  # an outstanding pull may be cancelled
+        for pull in (first, second):
+            ads.tell(pull, 0.5)
+        assert reason(ads) == ("spent", True)
+        ads.deposit(1, key="more")
+        assert reason(ads) == ("paused", False)
+        few = new_campaign(store, "few", costs={"a": 1}, budget=9, requests=1)
+        last = few.ask()
+        assert last
+        few.pause()
+        assert reason(few) == ("paused", False)
+        few.tell(last, 0.5)
+        assert reason(few) == ("requests", True)
+        rare = new_campaign(store, "rare", costs={"a": 1}, budget=9, requests_rate="0.001 per day", until=LATER)
+        only = rare.ask()
+        assert only
+        rare.tell(only, 0.5)
+        rare.pause()
+        assert reason(rare) == ("paused", False)  # the expected number is no limit
+
     def test_a_campaign_is_opened_or_created(self, store: AnyStore, tmp_path: Path, clock: HandClock) -> None:
         given: dict[str, Any] = {"policy": kube(), "costs": {"a": 1}, "budget": 5, "reward_range": (0, 1)}
         rated = given | {"budget": 90, "requests_rate": "3 per day", "until": LATER}
