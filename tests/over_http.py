@@ -46,6 +46,12 @@ def signed_in(service: ServiceServer, token: str) -> Iterator[httpx.Client]:
         yield browser
 
 
+def cookie_of(browser: httpx.Client) -> tuple[str, str]:
+    """Return the name and the value of the only cookie of a browser."""
+    ((name, value),) = browser.cookies.items()
+    return name, value
+
+
 def create(http: httpx.Client, name: str, **given: Any) -> str:
     """Create a campaign, and return its path."""
     answer = http.post("/v1/campaigns", json={"name": name} | SPRING | given)

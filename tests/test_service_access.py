@@ -13,13 +13,12 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.service import sessions
-from budgetbandits.service.access import COOKIE
 from budgetbandits.service.limits import RateLimits
 from budgetbandits.service.token_file import FileTokens
 from budgetbandits.service.tokens import digest_of
 from budgetbandits.testing import PostgresqlServer
 from budgetbandits.testing.service import ServiceServer
-from over_http import SPRING, ask, client_of, create, problem, served, signed_in
+from over_http import SPRING, ask, client_of, cookie_of, create, problem, served, signed_in
 
 FROM_PAGES = {"X-Requested-With": "budgetbandits"}
 OPEN = {"/livez", "/readyz"}
@@ -168,22 +167,23 @@ def test_a_cookie_is_for_pages(service: ServiceServer) -> None:
 
 def test_a_cookie_holds_a_session_that_expires_and_never_the_token(service: ServiceServer) -> None:
     with signed_in(service, service.token) as first, signed_in(service, service.token) as second:
-        cookies = [browser.cookies[COOKIE] for browser in (first, second)]
+        cookies = [cookie_of(browser)[1] for browser in (first, second)]
         assert cookies[0] != cookies[1]
         assert service.token not in "".join(cookies)
     answer = httpx.post(f"{service.url}/sign-in", json={"token": service.token}, headers=FROM_PAGES)
     said = {part.strip() for part in answer.headers["set-cookie"].split(";")}
     assert said >= {"HttpOnly", "SameSite=strict", "Max-Age=43200"}
-    with httpx.Client(base_url=service.url, headers={"Cookie": f"{COOKIE}={service.token}"}) as browser:
+    name = answer.headers["set-cookie"].partition("=")[0]
+    with httpx.Client(base_url=service.url, headers={"Cookie": f"{name}={service.token}"}) as browser:
         assert browser.get("/v1/campaigns").status_code == 401
 
 
 def test_a_session_ends_by_signing_out(service: ServiceServer) -> None:
     with signed_in(service, service.token) as browser, signed_in(service, service.token) as other:
-        stolen = {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
+        stolen = {"Cookie": "=".join(cookie_of(browser))}
         assert httpx.get(f"{service.url}/v1/campaigns", headers=stolen).status_code == 200
         browser.post("/sign-out", headers=FROM_PAGES)
-        assert COOKIE not in browser.cookies
+        assert not browser.cookies
         assert httpx.get(f"{service.url}/v1/campaigns", headers=stolen).status_code == 401
         assert other.get("/v1/campaigns").status_code == 200
 
@@ -206,16 +206,30 @@ def test_a_session_ends_after_half_a_day(service: ServiceServer, monkeypatch: py
         assert table.token(session) == token
     monkeypatch.setattr(sessions, "LENGTH", 0)
     with signed_in(service, service.token) as browser:
-        assert COOKIE in browser.cookies
+        assert browser.cookies
         assert browser.get("/v1/campaigns").status_code == 401
 
 
 def test_a_session_ends_with_the_service(tmp_path: Path) -> None:
     with served(tmp_path) as (_, service, _), signed_in(service, service.token) as browser:
-        token, cookie = service.token, {"Cookie": f"{COOKIE}={browser.cookies[COOKIE]}"}
+        token, cookie = service.token, {"Cookie": "=".join(cookie_of(browser))}
     with served(tmp_path) as (_, service, _), signed_in(service, token) as browser:
         assert browser.get("/v1/campaigns").status_code == 200
         assert httpx.get(f"{service.url}/v1/campaigns", headers=cookie).status_code == 401
+
+
+def test_a_browser_stays_signed_in_to_two_services_of_one_host(tmp_path: Path) -> None:
+    with (
+        bb.open_store(f"sqlite:///{tmp_path}/ads.db") as store,
+        ServiceServer(store) as first,
+        ServiceServer(store) as second,
+        httpx.Client(headers=FROM_PAGES) as browser,  # it sends cookies to all ports of a host
+    ):
+        for service in (first, second):
+            assert browser.post(f"{service.url}/sign-in", json={"token": service.token}).status_code == 204
+        assert [browser.get(f"{service.url}/v1/campaigns").status_code for service in (first, second)] == [200, 200]
+        browser.post(f"{first.url}/sign-out")
+        assert [browser.get(f"{service.url}/v1/campaigns").status_code for service in (first, second)] == [401, 200]
 
 
 def test_a_token_has_a_bounded_number_of_sessions() -> None:
@@ -271,8 +285,9 @@ def test_cookies_of_others_are_never_parsed(
 
     monkeypatch.setattr("starlette.requests.cookie_parser", parse)
     with signed_in(service, service.token) as browser:
-        cookie = browser.cookies.pop(COOKIE)
-        browser.headers["Cookie"] = f'other="{2000 * chr(92)}"; {COOKIE}={cookie}; c'
+        name, cookie = cookie_of(browser)
+        browser.cookies.clear()
+        browser.headers["Cookie"] = f'other="{2000 * chr(92)}"; {name}={cookie}; c'
         assert [browser.get(path).status_code for path in ("/livez", "/sign-in", "/", "/v1/campaigns")] == 4 * [200]
     assert parsed == []
 

@@ -2,6 +2,7 @@
 
 import ipaddress
 import math
+import secrets
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -12,10 +13,7 @@ from budgetbandits.service.problems import Refused
 from budgetbandits.service.sessions import Sessions
 from budgetbandits.service.tokens import Scope, Token, Tokens, digest_of
 
-__all__ = ["ANYONE", "COOKIE", "FROM_PAGES", "Access", "Caller", "Credentials", "take_credentials"]
-
-COOKIE: Final = "budgetbandits_session"
-"""In which a browser keeps the id of its session."""
+__all__ = ["ANYONE", "FROM_PAGES", "Access", "Caller", "Credentials", "take_credentials"]
 
 FROM_PAGES: Final = "budgetbandits"
 """What our own pages send as X-Requested-With, and no other site can."""
@@ -99,12 +97,16 @@ class Access:
         The same.
     is_read_only
         The same as `read_only`.
+    cookie
+        The name of the cookie in which a browser keeps the id of its session. Each service has another: a browser sends
+        cookies to all ports of a host.
     """
 
     def __init__(self, tokens: Tokens | None, limits: RateLimits, *, read_only: bool = False) -> None:
         self.tokens = tokens
         self._limits = limits
         self.is_read_only = read_only
+        self.cookie = f"budgetbandits_session_{secrets.token_hex(4)}"
         self._sessions = Sessions()
         self._callers: dict[int, tuple[Token, Caller]] = {}
 
@@ -153,8 +155,8 @@ class Access:
         return caller
 
 
-def take_credentials(asked: Asked) -> Credentials:
-    """Return the credentials of a request, and remove its cookies.
+def take_credentials(asked: Asked, cookie: str) -> Credentials:
+    """Return the credentials of a request, with the session in a cookie of that name, and remove its cookies.
 
     FastAPI would parse all cookies of each request, with a parser that takes quadratic time before Python 3.11.10 and
     3.12.6. A browser sends its cookie whatever page made it: those requests that change something need a header that
@@ -175,18 +177,18 @@ def take_credentials(asked: Asked) -> Credentials:
         return Credentials(secret=secret.strip() if kind.lower() == "bearer" else "")
     if asked["method"] not in _SAFE and headers.get(b"x-requested-with") != FROM_PAGES.encode():
         return Credentials()
-    return Credentials(session=_cookie_in(cookies))
+    return Credentials(session=_value_in(cookies, cookie))
 
 
-def _cookie_in(cookies: bytes) -> str:
-    """Return our cookie, "" for none.
+def _value_in(cookies: bytes, name: str) -> str:
+    """Return the value of a cookie, "" for none.
 
-    >>> _cookie_in(b"a=b; budgetbandits_session=xyz; c")
+    >>> _value_in(b"a=b; session=xyz; c", "session")
     'xyz'
     """
     for cookie in cookies.split(b";"):
-        name, _, value = cookie.strip().partition(b"=")
-        if name == COOKIE.encode():
+        found, _, value = cookie.strip().partition(b"=")
+        if found == name.encode():
             return value.decode("latin-1")
     return ""
 

@@ -99,7 +99,7 @@ class Gate:
 
     async def _pass_on(self, scope: Scope, receive: Receive, answering: "_Answering") -> None:
         path: str = scope["path"]
-        scope["credentials"] = credentials = take_credentials(scope)
+        scope["credentials"] = credentials = take_credentials(scope, self._shared.access.cookie)
         caller = None if path in OPEN else await self._shared.access.admitted(scope, credentials)
         if caller is None and path.startswith(_API):
             raise unauthenticated()

@@ -15,7 +15,7 @@ from starlette.types import Scope as Asked
 from budgetbandits.errors import BudgetBanditsError
 from budgetbandits.policies import POLICIES
 from budgetbandits.service import rows
-from budgetbandits.service.access import COOKIE, FROM_PAGES, Caller
+from budgetbandits.service.access import FROM_PAGES, Caller
 from budgetbandits.service.calls import Call, CampaignCall, begun
 from budgetbandits.service.dashboard import contents
 from budgetbandits.service.dashboard.rendering import FOLDER, path_part, rendered
@@ -143,7 +143,8 @@ async def sign_in(secret: Secret, request: Request) -> Response:
         raise Refused("access-denied", 401, "there is no such token, or it was revoked")
     response = Response(status_code=204)
     is_secure, path = request.url.scheme == "https", shared.root_path or "/"
-    response.set_cookie(COOKIE, session, LENGTH, path=path, httponly=True, samesite="strict", secure=is_secure)
+    cookie = shared.access.cookie
+    response.set_cookie(cookie, session, LENGTH, path=path, httponly=True, samesite="strict", secure=is_secure)
     return response
 
 
@@ -153,7 +154,7 @@ async def sign_out(request: Request) -> Response:
     shared = _shared(request)
     shared.access.sign_out(request.scope["credentials"])
     response = Response(status_code=204)
-    response.delete_cookie(COOKIE, path=shared.root_path or "/", httponly=True, samesite="strict")
+    response.delete_cookie(shared.access.cookie, path=shared.root_path or "/", httponly=True, samesite="strict")
     return response
 
 
