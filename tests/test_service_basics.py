@@ -234,7 +234,7 @@ def test_answers_behind_a_proxy_have_its_prefix(tmp_path: Path) -> None:
         assert (
             'data-next="/bandits/campaigns/a%2Fb"' in httpx.get(f"{url}/sign-in?next=/bandits/campaigns/a%252Fb").text
         )
-        for elsewhere in ("/other", "//evil.example/bandits/", "/banditsx/", ""):
+        for elsewhere in ("/other", "//evil.example/bandits/", "/banditsx/", "/bandits/../x", "/bandits/%2e%2E/x", ""):
             assert 'data-next="/bandits/"' in httpx.get(f"{url}/sign-in", params={"next": elsewhere}).text
         kept = direct.get("/bandits/campaigns/a%2Fb")  # the proxy did not take the prefix off
         assert problem(kept)[2].endswith(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
 from fastapi.routing import APIRoute
@@ -130,8 +131,18 @@ async def sign_in_page(request: Request, after: Annotated[str, Query(alias="next
     """Ask for a token."""
     shared = _shared(request)
     first = f"{shared.root_path}/"
-    is_ours = after.startswith(first) and _PATH.fullmatch(after)
+    is_ours = after.startswith(first) and _is_plain(after)
     return rendered(shared, "sign_in.html", None, next=after if is_ours else first)
+
+
+def _is_plain(path: str) -> bool:
+    """Tell whether a browser goes to a path as it is written: it would leave the root path by two dots.
+
+    >>> [_is_plain(path) for path in ("/campaigns/a%2Fb..", "//evil.example", "/bandits/../x", "/bandits/%2E./x")]
+    [True, False, False, False]
+    """
+    segments = map(unquote, path.split("/"))
+    return _PATH.fullmatch(path) is not None and not any(segment in (".", "..") for segment in segments)
 
 
 @forms.post("/sign-in")
