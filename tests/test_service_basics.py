@@ -1,5 +1,6 @@
 """The service over real HTTP: campaigns are created, asked, told and shown; errors are problem details."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,9 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.routing import Route
 
 import budgetbandits as bb
 from budgetbandits.cli import main
+from budgetbandits.errors import InvalidInput
+from budgetbandits.service.api import ROUTERS
+from budgetbandits.service.app import checked_root
+from budgetbandits.service.dashboard import pages
 from over_http import SPRING, ask, client_of, create, problem, served
 from prefix_proxy import proxied
 
@@ -240,6 +246,19 @@ def test_answers_behind_a_proxy_have_its_prefix(tmp_path: Path) -> None:
         assert problem(kept)[2].endswith(
             "the proxy must take /bandits off, as 'proxy_pass http://127.0.0.1:8000/;' with a slash at its end does"
         )
+
+
+def test_a_root_path_may_not_begin_like_a_path_of_the_service(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    routes = [route for router in (*ROUTERS, pages.router, pages.forms) for route in router.routes]
+    own = {route.path.split("/")[1] for route in routes if isinstance(route, Route)} - {""}
+    assert {"v1", "sign-in", "readyz"} <= own
+    for first in own | {"static", "openapi.json"}:
+        with pytest.raises(InvalidInput, match=f"but the service has /{re.escape(first)} itself: give another"):
+            checked_root(f"/{first}/bandits")
+    assert main(["serve", f"sqlite:///{tmp_path}/ads.db", "--port", "0", "--root-path", "/v1/"]) == 2
+    assert "root path is '/v1/', but the service has /v1 itself" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", ["bandits", "//bandits", "/a/../b", "/a b", "/a?b", "https://example.com/"])

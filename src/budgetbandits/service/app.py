@@ -92,6 +92,11 @@ class _App(FastAPI):
         return _description() | ({"servers": [{"url": root}]} if root else {})
 
 
+_OWN: Final = {
+    *("campaigns", "livez", "metrics", "new-campaign", "openapi.json", "readyz", "sign-in", "sign-out", "static", "v1"),
+}
+"""The first segments of the service's own paths."""
+
 _ROOT: Final = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)*")
 
 
@@ -104,6 +109,9 @@ def checked_root(path: str) -> str:
     root = path.removesuffix("/")
     if not _ROOT.fullmatch(root):
         raise InvalidInput(f"root path is {path!r}: give the path that the proxy takes off, such as '/bandits'")
+    first = root.split("/")[1] if root else ""
+    if first in _OWN:
+        raise InvalidInput(f"root path is {path!r}, but the service has /{first} itself: give another, as '/bandits'")
     return root
 
 
