@@ -225,6 +225,17 @@ def test_odd_numbers_are_refused(service: ServiceServer, store: Store) -> None:
         assert client.get(f"{address(campaign)}?after=7").status_code == 200
 
 
+def test_a_campaign_that_hands_out_no_more_pulls_offers_no_pause(service: ServiceServer, store: Store) -> None:
+    spent = new_campaign(store, "used up")
+    with signed_in(service, service.token) as client:
+        assert "Pause" in client.get(address(spent)).text
+        spent.withdraw(spent.money.left, key="all")
+        assert 'class="state spent"' in client.get(address(spent)).text
+        assert "Pause" not in client.get(address(spent)).text
+        spent.pause()
+        assert "Resume" in client.get(address(spent)).text
+
+
 def test_a_reader_sees_and_changes_nothing(browser: Browser, service: ServiceServer, store: Store) -> None:
     campaign = new_campaign(store, "to be read")
     campaign.ask()
