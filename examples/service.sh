@@ -27,10 +27,19 @@ call POST "$service/v1/campaigns" '{
 }' >/dev/null
 
 number=1
-while pull=$(call POST "$campaign/ask" '{"key": "'"$name/$number"'"}' | field id) && [ -n "$pull" ]; do
-    # Here you would take the action, and find out what it paid.
-    call POST "$campaign/tell" '{"pull": '"$pull"', "reward": 0.5}' >/dev/null
-    number=$((number + 1))
+while :; do
+    answer=$(call POST "$campaign/ask" '{"key": "'"$name/$number"'", "wait": "20 seconds"}') || {
+        echo "$answer" >&2
+        exit 1
+    }
+    pull=$(echo "$answer" | field id)
+    if [ -n "$pull" ]; then
+        # Here you would take the action, and find out what it paid.
+        call POST "$campaign/tell" '{"pull": '"$pull"', "reward": 0.5}' >/dev/null
+        number=$((number + 1))
+    elif [ "$(echo "$answer" | field is_final)" != false ]; then
+        break # waiting brings no pull
+    fi
 done
 
 echo "$((number - 1)) pulls, and this became of the budget:"

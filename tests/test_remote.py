@@ -313,3 +313,44 @@ def test_an_example_in_another_language_spends_a_budget(
     spent = {"service.sh": '20 pulls.*\n.*"spent":"2.00"', "service.mjs": r"^\d+ rewards, spent (9.9.|10.00) of 10.00"}
     assert re.search(spent[file], done.stdout)
     assert service.token not in done.stdout
+
+
+PULL = '{"pulls":[{"id":1,"arm":"small","state":"new"}],"reason":null,"is_final":null,"detail":null}'
+WAIT = '{"pulls":[],"reason":"paused","is_final":false,"detail":"why"}'
+STOP = '{"pulls":[],"reason":"spent","is_final":true,"detail":"why"}'
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "said"),
+    [
+        (["{}", WAIT, PULL, "{}", STOP, "{}"], 0, "1 pulls"),  # it goes on after a wait
+        (["{}", PULL, "{}", "no"], 1, ""),  # an ask that fails is no end of the budget
+    ],
+)
+def test_the_example_for_the_shell_waits_until_the_answer_is_final_and_fails_if_an_ask_does(
+    answers: list[str], status: int, said: str, tmp_path: Path
+) -> None:
+    for number, answer in enumerate(answers):
+        (tmp_path / str(number)).write_text(answer, encoding="utf-8")
+    curl = tmp_path / "curl"
+    curl.write_text(
+        f"""#!/bin/sh
+cd {tmp_path} && cat >/dev/null
+for number in 0 1 2 3 4 5; do
+    [ -f $number ] && cat $number && answer=$(cat $number) && rm $number && break
+done
+[ "$answer" != no ]
+""",
+        encoding="utf-8",
+    )
+    curl.chmod(0o755)
+    done = subprocess.run(
+        ["sh", ROOT / "examples" / "service.sh"],
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout[: len("1 pulls")]) == (status, said)
+    assert (done.stderr == "") == (status == 0)
