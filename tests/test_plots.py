@@ -161,8 +161,8 @@ class TestTables:
         assert Table([Choice("a", number, 1.0)]).to_markdown().splitlines()[2] == f"| a | {text} | 1 |"
 
     def test_markdown_shows_signs_of_a_name_as_they_are(self) -> None:
-        line = Table([Choice(r"a|b\|*c*<d>", 1.0, 1.0)]).to_markdown().splitlines()[2]
-        assert line == r"| a\|b\\\|\*c\*\<d> | 1 | 1 |"
+        line = Table([Choice(r"a|b\|*c*<d>[e](f)&lt;", 1.0, 1.0)]).to_markdown().splitlines()[2]
+        assert line == r"| a\|b\\\|\*c\*\<d>\[e\](f)\&lt; | 1 | 1 |"
 
     def test_latex_escapes_names_and_sets_numbers_to_the_right(self) -> None:
         table = Table([Choice(r"a_b & 5%\~", -0.25, math.inf), Choice("c^2|$#{}", 1.25e-9, math.nan)])

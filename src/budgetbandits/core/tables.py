@@ -24,7 +24,7 @@ _FEW_DIGITS: Final = 6  # a number of so few is shown as it is
 _DIGITS_MOST: Final = 15
 _SMALLEST, _LARGEST = 1e-4, 1e15  # sizes of numbers that are written without an exponent
 _FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
-_MARKDOWN: Final = str.maketrans({sign: f"\\{sign}" for sign in "\\*`<"})
+_MARKDOWN: Final = str.maketrans({sign: f"\\{sign}" for sign in "\\*`<[]&"})
 _LATEX: Final = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
