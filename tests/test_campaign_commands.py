@@ -159,6 +159,12 @@ def test_deposit_withdraw_pause_resume_and_close(url: str, tmp_path: Path, capsy
     assert not (tmp_path / "none.db").exists()
 
 
+def test_a_range_of_two_words_is_refused_with_how_to_write_one(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "reprice", url, "spring", "b", "0.2", "0.3")
+    assert "'0.2' is no amount" in said
+    assert "or a range such as 0.05..0.40" in said
+
+
 def test_add_reprice_limit_and_retire_arms(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     commands = [
         ["add-arm", url, "spring", "d", "0.05..0.40", "--limit", "3"],

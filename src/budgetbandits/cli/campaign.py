@@ -295,7 +295,8 @@ def _amounts(given: list[str]) -> str | dict[str, str]:
         name, sign, amount = word.rpartition("=")
         if not sign or name in named:
             raise InvalidInput(
-                f"{word!r} is no amount: give one, such as 100.00, or one of each resource, such as usd=10 gpu_s=60"
+                f"{word!r} is no amount: give one, such as 100.00, or one of each resource, such as usd=10 gpu_s=60, "
+                "or a range such as 0.05..0.40 if it is the cost of an arm"
             )
         named[name] = amount
     return named
