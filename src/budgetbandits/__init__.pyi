@@ -6,7 +6,7 @@ from .campaigns.store import Store, open_store
 from .client.connect import connect
 from .core.checks import SKIP
 from .core.money import CostRange
-from .core.no_pull import NoPull
+from .core.no_pull import NoPull, NoPullReason, Pulls
 from .core.pulls import Pull
 from .core.resources import Money
 from .live.learner import Learner
@@ -52,9 +52,11 @@ __all__ = [
     "Learner",
     "Money",
     "NoPull",
+    "NoPullReason",
     "Policy",
     "Problem",
     "Pull",
+    "Pulls",
     "Runs",
     "Store",
     "TruncatedGaussian",
