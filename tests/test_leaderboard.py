@@ -533,10 +533,19 @@ def test_observations_are_played_with_the_budgets_of_ones_own_list_and_alone_unl
     assert "some of the list's (default: all; with --csv, none)" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize(("given", "played"), [((), "random"), (("--suite", "known"), "known")])
+@pytest.mark.parametrize(
+    ("given", "played", "said"),
+    [
+        ((), "random", ": it is played with the list for these, --suite random"),
+        (("--suite", "known"), "known", ", and --suite known is the list for known costs: --suite random is the one"),
+        (("--suite", "requests"), "requests", None),  # it has random costs, too
+        (("--suite", "random"), "random", None),
+    ],
+)
 def test_observed_random_costs_are_played_with_the_list_for_random_costs(
     given: tuple[str, ...],
     played: str,
+    said: str | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -552,7 +561,21 @@ def test_observed_random_costs_are_played_with_the_list_for_random_costs(
     observed.write_text("arm,cost,reward\na,0.1,1\na,0.3,0\nb,0.2,1\n", encoding="utf-8")
     assert compare("--csv", observed, "--budgets", 50, "--reward-range", 0, 1, *given) == 130
     assert list(chosen[0].study.policies) == list(read_suite(name=played).policies)
-    assert ("--suite random" in capsys.readouterr().err) == (not given)
+    heard = capsys.readouterr().err
+    assert f"costs in {observed} are random{said}" in heard if said else "random" not in heard
+
+
+def test_nothing_is_said_of_a_list_for_random_costs_where_policies_are_given(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def play_contest(*_: object) -> Leaderboard:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("budgetbandits.studies.leaderboard.run.play_contest", play_contest)
+    observed = tmp_path / "calls.csv"
+    observed.write_text("arm,cost,reward\na,0.1,1\na,0.3,0\nb,0.2,1\n", encoding="utf-8")
+    assert compare("--policies", file, "--csv", observed, "--budgets", 50, "--reward-range", 0, 1) == 130
+    assert "costs in" not in capsys.readouterr().err
 
 
 def test_the_command_plays_observations(

@@ -134,7 +134,7 @@ def _run(options: argparse.Namespace) -> int:
     from budgetbandits.studies.leaderboard.suite import read_suite
 
     added = _observed(options)
-    suite = read_suite(options.policies, options.suite or _usual_suite(options, added))
+    suite = read_suite(options.policies, _suite_for(options, added))
     if options.search is not None:
         return _search(options, suite)
     for option in _SEARCH_OPTIONS:
@@ -202,12 +202,21 @@ def _search(options: argparse.Namespace, suite: "Suite") -> int:
     return 0
 
 
-def _usual_suite(options: argparse.Namespace, added: "dict[str, Problem]") -> str:
-    """Return the name of the list that fits the costs of the CSV file, if there is one."""
+def _suite_for(options: argparse.Namespace, added: "dict[str, Problem]") -> str:
+    """Return the name of the list that was given or fits the costs of the CSV file; say so if these are random."""
     if not any(problem.has_random_costs for problem in added.values()):
-        return "known"
-    print(f"costs in {options.csv} are random: it is played with the list for these, --suite random", file=sys.stderr)
-    return "random"
+        return options.suite or "known"
+    said = f"costs in {options.csv} are random"
+    if options.policies is not None:
+        return options.suite or "random"
+    if options.suite is None:
+        print(f"{said}: it is played with the list for these, --suite random", file=sys.stderr)
+    elif options.suite == "known":
+        print(
+            f"warning: {said}, and --suite known is the list for known costs: --suite random is the one for these",
+            file=sys.stderr,
+        )
+    return options.suite or "random"
 
 
 def _observed(options: argparse.Namespace) -> "dict[str, Problem]":
