@@ -180,6 +180,22 @@ class TestTables:
     def test_tables_without_rows_say_so(self) -> None:
         assert Table[Any]().to_markdown() == Table[Any]().to_latex() == "(no rows)"
 
+    def test_exports_of_a_table_without_rows_have_its_header(self) -> None:
+        table = Table((), Choice)
+        assert str(table) == "(no rows)"
+        assert table.to_csv() == "arm,count,probability\n"
+        assert table.to_markdown() == "| arm | count | probability |\n| --- | --- | --- |"
+        assert table.to_latex().splitlines()[:3] == [
+            r"\begin{tabular}{lll}",
+            r"\toprule",
+            r"arm & count & probability \\",
+        ]
+        assert list(table.to_pandas()) == ["arm", "count", "probability"]
+
+    def test_a_learner_without_outstanding_pulls_exports_the_header_of_them(self) -> None:
+        learner = bb.Learner(bb.kube(), {"a": 1}, 10, (0, 1), seed=1)
+        assert learner.pending.to_csv().startswith("id,arm,cost")
+
     @pytest.mark.parametrize("digits", [0, 16, 2.5, True, "4"])
     def test_bad_digits_are_refused(self, digits: Any) -> None:
         table = Table([Choice("a", 1.0, 1.0)])

@@ -977,7 +977,7 @@ def _resources(clerk: Clerk) -> dict[str, Money]:
 
 def _leases(clerk: Clerk) -> Table[LeaseRow]:
     now = clerk.time()
-    return clerk.look(lambda ledger: Table(_lease_row(ledger, *each, now) for each in ledger.leases()))
+    return clerk.look(lambda ledger: Table((_lease_row(ledger, *each, now) for each in ledger.leases()), LeaseRow))
 
 
 def _lease_row(ledger: Ledger, pull: Reservation, lease: Lease, now: int) -> LeaseRow:
@@ -992,7 +992,7 @@ def _pulls(ledger: Ledger) -> int:
 
 
 def _pending(ledger: Ledger) -> Table[Pull]:
-    return Table(map(ledger.handed_out, ledger.player.books.outstanding.values()))
+    return Table(map(ledger.handed_out, ledger.player.books.outstanding.values()), Pull)
 
 
 def _available(ledger: Ledger) -> Decimal:

@@ -153,7 +153,7 @@ class Store(BaseStore[Campaign]):
         return campaign
 
     def _listed(self) -> Table[CampaignRow]:
-        return Table(_row(record) for record in self.backend.list())
+        return Table(map(_row, self.backend.list()), CampaignRow)
 
     def backup(self, path: str | Path) -> None:
         """Write a copy of all campaigns to a file, as they stand at one moment, while they may be in use.

@@ -249,7 +249,7 @@ def _value(kind: Any, data: Any) -> Any:
     if origin in (tuple, Table):
         _check(type(data) is list, kind, data)
         values = (_value(parts[0], each) for each in data)
-        return Table(values) if origin is Table else tuple(values)
+        return Table(values, parts[0]) if origin is Table else tuple(values)
     _check(type(data) is dict, kind, data)
     if origin is Mapping:
         return data if parts[1] is Any else {name: _value(parts[1], each) for name, each in data.items()}

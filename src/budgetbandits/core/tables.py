@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from budgetbandits.core.optional import require
 from budgetbandits.errors import InvalidInput
@@ -38,6 +38,13 @@ class Table(tuple[Row, ...]):
     A notebook shows it as an HTML table. `to_pandas`, `to_csv`, `to_markdown` and `to_latex` return it in other forms.
     A dash stands for what is not known, None or NaN.
 
+    Parameters
+    ----------
+    rows
+        Dataclasses of one kind.
+    row_type
+        Their class, which names the columns where there are no rows.
+
     Examples
     --------
     >>> from budgetbandits.live.views import Choice
@@ -47,7 +54,13 @@ class Table(tuple[Row, ...]):
     b        1         0.25
     """
 
-    __slots__ = ()
+    _row_type: type[Row] | None
+
+    def __new__(cls, rows: Iterable[Row] = (), row_type: type[Row] | None = None) -> Self:
+        """Return a table."""
+        table = super().__new__(cls, rows)
+        table._row_type = row_type
+        return table
 
     def __str__(self) -> str:
         if not self:
@@ -98,7 +111,7 @@ class Table(tuple[Row, ...]):
         a,3.0,0.3333333333333333
         <BLANKLINE>
         """
-        return csv_text(self._names(), self._values()) if self else ""
+        return csv_text(self._names(), self._values()) if self._names() else ""
 
     def to_markdown(self, digits: int = 4) -> str:
         """Return the table as Markdown, with rounded numbers.
@@ -119,7 +132,7 @@ class Table(tuple[Row, ...]):
         | --- | --- | --- |
         | a | 3 | 0.3333 |
         """
-        if not self:
+        if not self._names():
             return str(self)
         rows = [
             [text.translate(_MARKDOWN) for text in _rounded_texts(self._names(), values, digits)]
@@ -147,13 +160,13 @@ class Table(tuple[Row, ...]):
         \bottomrule
         \end{tabular}
         """
-        if not self:
+        if not self._names():
             return str(self)
         rows = []
         for values in self._values():
             texts = zip(values, _rounded_texts(self._names(), values, digits), strict=True)
             rows.append([_latex_number(text) if _is_number(value) else text.translate(_LATEX) for value, text in texts])
-        columns = zip(*self._values(), strict=True)
+        columns = zip(*self._values(), strict=True) if self else [[""]] * len(self._names())
         sides = "".join("r" if all(map(_is_number, column)) else "l" for column in columns)
         head = " & ".join(title.translate(_LATEX) for title in self._titles())
         body = [f"{' & '.join(row)} \\\\" for row in rows]
@@ -176,7 +189,8 @@ class Table(tuple[Row, ...]):
         return [[getattr(row, name) for name in self._names()] for row in self]
 
     def _names(self) -> list[str]:
-        return [field.name for field in fields(self[0])] if self else []
+        kind = self[0] if self else self._row_type
+        return [] if kind is None else [field.name for field in fields(kind)]
 
     def _cells(self) -> list[list[str]]:
         return [list(map(cell_text, values)) for values in self._values()]

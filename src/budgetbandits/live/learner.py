@@ -689,7 +689,7 @@ class Learner:
         """The outstanding pulls, the oldest first."""
         with self._lock:
             books = self._player.books
-            return Table(map(books.pull, books.outstanding.values()))
+            return Table(map(books.pull, books.outstanding.values()), Pull)
 
     @property
     def arms(self) -> Table[ArmRow]:

@@ -77,7 +77,7 @@ def best_set_of(player: Player) -> Table[Choice]:
     """Return the present solution of the policy's oracle, the likeliest arm first."""
     now = player.now()
     if player.choose() is None:
-        return Table()
+        return Table((), Choice)
     if player.learning.cost_min > now.budget_left or player.books.is_overdrawn:
         return Table([Choice(SKIP, 1.0, 1.0)])
     weights = player.policy.weights(player.learning.shown, now)

@@ -274,7 +274,7 @@ class StoreTokens(Tokens):
 
     def list(self) -> Table[Token]:
         """Return all tokens, also those that were revoked, the oldest first."""
-        return Table(map(self._token, self._table.list()))
+        return Table(map(self._token, self._table.list()), Token)
 
     def named(self, name: str) -> Token:
         """Return the token of that name that is in force.

@@ -391,6 +391,13 @@ class CampaignContract(ABC):
         rare.pause()
         assert reason(rare) == ("paused", False)  # the expected number is no limit
 
+    def test_lists_without_rows_export_their_headers(self, store: AnyStore) -> None:
+        assert store.list().to_csv().startswith("name,")
+        ads = new_campaign(store)
+        for table in (ads.pending, ads.leases):
+            assert not table
+            assert "arm" in table.to_csv().split("\n")[0].split(",")
+
     def test_a_campaign_is_opened_or_created(self, store: AnyStore, tmp_path: Path, clock: HandClock) -> None:
         given: dict[str, Any] = {"policy": kube(), "costs": {"a": 1}, "budget": 5, "reward_range": (0, 1)}
         rated = given | {"budget": 90, "requests_rate": "3 per day", "until": LATER}

@@ -204,7 +204,7 @@ class Leaderboard:
     def duels(self) -> Table[Duel]:
         """Every policy of the list's own beside the best published one, cell by cell."""
         own = [policy for policy, origin in self.origins.items() if origin == OWN]
-        return Table(duel for policy in own for duel in self._duels(policy))
+        return Table((duel for policy in own for duel in self._duels(policy)), Duel)
 
     def _duels(self, policy: str) -> Iterable[Duel]:
         for (problem, budget), group in groupby(comparable(self.cells), key=lambda cell: (cell.problem, cell.budget)):
