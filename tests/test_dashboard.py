@@ -226,7 +226,7 @@ def test_odd_numbers_are_refused(service: ServiceServer, store: Store) -> None:
 
 
 def test_a_campaign_that_hands_out_no_more_pulls_offers_no_pause(service: ServiceServer, store: Store) -> None:
-    spent = new_campaign(store, "used up")
+    spent = new_campaign(store, "to be paused")
     with signed_in(service, service.token) as client:
         assert "Pause" in client.get(address(spent)).text
         spent.withdraw(spent.money.left, key="all")

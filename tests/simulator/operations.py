@@ -125,7 +125,11 @@ class Ask(Operation):
             check(answer is KeyReused, self, "was answered", answer, "though the key was a deposit's or the like")
             return
         elif (halted := model.halted(sent.time)) is not None and not is_begun:
-            is_said = isinstance(answer, Pulls) and answer.missing is not None and answer.missing.reason == halted
+            missing = answer.missing if isinstance(answer, Pulls) else None
+            is_said = missing is not None and missing.reason == halted
+            if halted == "paused" and missing is not None and missing.is_final:  # nor could a pull come after the pause
+                self._check_end(model, self.wanted, sent.time)
+                is_said = True
             check(answer == [] and is_said, self, "was answered", answer, "though the campaign was", halted)
             return
         else:
@@ -243,7 +247,10 @@ class Settle(OfPull):
 
     def explains(self, entry: Entry, model: Model) -> bool:
         pull = model.pulls.get(self.pull)
-        return self.causes(entry) and pull is not None and pull.state == "open" and entry.amounts == self._bill(pull)
+        if pull is None or not self.causes(entry) or pull.state not in ("open", "expired"):
+            return False
+        charged = entry.amounts if pull.state == "open" else pull.held_with(entry)
+        return charged == self._bill(pull)
 
     def _bill(self, pull: ModelPull) -> Units:
         return pull.price if self.cost is None else self.cost
@@ -251,7 +258,11 @@ class Settle(OfPull):
     def expected(self, pull: ModelPull, model: Model) -> type[Exception] | None:
         if not model.can_have_cost(pull, self._bill(pull)):
             return InvalidAmount
-        check(pull.state != "open", self, "was not taken, and the pull is still", pull)
+        if pull.state == "expired" and not model.has_room_for(pull, self._bill(pull)):
+            return InvalidAmount
+        if pull.state == "expired" and not model.can_count_again(pull):
+            return PullError
+        check(pull.state not in ("open", "expired"), self, "was not taken, and the pull is still", pull)
         is_same = pull.state in ("settled", "told late") and pull.bill == self._bill(pull)
         return None if is_same else PullAlreadySettled
 

@@ -420,7 +420,7 @@ class Ledger(Fold):
             if cost is None:
                 raise
         else:
-            if record.reward in (None, reward) and prices in (was, record.charged):
+            if record.reward in (None, reward) and prices == was:
                 return
         of_reward = "" if record.reward is None else f"the reward {record.reward!r} and "
         raise PullAlreadySettled(
