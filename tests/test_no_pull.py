@@ -36,7 +36,7 @@ def settle(learner: bb.Learner, chance: Random, pull: bb.Pull) -> None:
 
 
 def check(learner: bb.Learner, arm: Any, no_pull: bb.NoPull) -> None:
-    """Compare what is said with what comes if all outstanding pulls are cancelled."""
+    """Compare the answer with an ask after all outstanding pulls are cancelled."""
     before = learner.to_json()
     copy = bb.Learner.from_json(before)
     for pull in copy.pending:

@@ -60,7 +60,7 @@ class PullInHand:
         return self.pull.state
 
     def tell(self, reward: float, cost: Amounts | None = None) -> None:
-        """Say what it paid and, if that is not what was reserved or settled, what it cost."""
+        """Note its reward and, unless it is the reserved or settled one, its cost."""
         self._check_unsaid(self._outcome)
         self._outcome = lambda campaign: campaign.tell(self.pull, reward, cost)
 

@@ -211,18 +211,18 @@ class Ledger(Fold):
         self._write(Kind.TOLD, pull=pull.number, arm=pull.arm, reward=reward, **written(self._nothing()))
 
     def _check_late(self, pull: Reservation, record: PullRecord, bill: tuple[int, ...]) -> None:
-        """Raise if an expired pull cannot have cost that, or cannot count again."""
+        """Raise if an expired pull cannot have this bill, or cannot count again."""
         self._books.check_room(pull, record.charged, bill)
         if self.settings.arrivals is None:  # an expected number is no limit
             self._books.check_counts_again(pull)
 
     def _write_bill(self, pull: Reservation, record: PullRecord, bill: tuple[int, ...]) -> None:
-        """Write the bill of a pull: what it adds to the amount charged before."""
+        """Write the bill of a pull, as the change of the amount charged before."""
         change = [after - before for before, after in zip(record.charged, bill, strict=True)]
         self._write(Kind.SETTLED, pull=pull.number, arm=pull.arm, **written(change))
 
     def _late_bill(self, pull: Reservation, record: PullRecord, cost: Amounts) -> tuple[int, ...]:
-        """Return what a pull that has expired cost, as it is told with its reward."""
+        """Return the cost of an expired pull, as told with its reward."""
         self._books.told_prices(pull, cost)  # or raise
         return self._books.adjusted_prices(pull, pull.prices if self._is_released(record) else record.charged, cost)
 

@@ -364,7 +364,7 @@ class Learner:
             player.tell(found, amount, prices)
 
     def _told_prices(self, pull: Reservation, cost: Amounts | None) -> tuple[int, ...] | None:
-        """Return what a pull has cost, as told with its reward; None if it is late, and nothing new is said of that."""
+        """Return the prices of a pull, as told with its reward; None for a late one without a new cost."""
         books = self._player.books
         late = books.late.get(pull.number)
         if late is None or (late.bill is None and cost is not None):
