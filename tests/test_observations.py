@@ -6,6 +6,7 @@ import pytest
 
 import budgetbandits as bb
 from budgetbandits.errors import InvalidInput
+from budgetbandits.problems.observations import problem_from_outcomes
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -94,3 +95,36 @@ def test_the_example_is_a_good_one() -> None:
     problem = bb.problem_from_csv(EXAMPLES / "observations.csv", (0, 1))
     assert problem.names == ["small", "medium", "large"]
     assert all(len(law.values) == 40 for law in problem.rewards if isinstance(law, bb.Empirical))
+
+
+def test_counted_observations_are_as_many_single_ones(file: Path) -> None:
+    file.write_text("arm,cost,reward,count\na,0.30,0,3\nb,1,0.5,2\na,0.3,1,1\nb,1,0.25,1\n", encoding="utf-8")
+    problem = problem_from_outcomes(file)
+    assert problem.names == ["a", "b"]
+    assert problem.costs.tolist() == [0.3, 1.0]
+    assert problem.rewards == (bb.Bernoulli(0.25), bb.Empirical([0.25, 0.5, 0.5]))
+    assert problem.reward_range == (0, 1)
+    assert problem.price_list(3).prices.tolist() == [3.0, 10.0]
+    assert problem_from_outcomes(file, (0, 5)).reward_range == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "arm,cost,reward\na,1,1\n",
+            "the column 'count' is missing: the first line must be arm,cost,reward,count",
+        ),
+        ("arm,cost,reward,count\n", "there are no observations: give at least one line"),
+        ("arm,cost,reward,count\na,1,1,\n", "line 2 has no count: give all four in every line"),
+        ("arm,cost,reward,count\na,1,1,0\n", "line 2: count is '0': give a whole number from 1 to 1000000000"),
+        ("arm,cost,reward,count\na,1,1,2.5\n", "line 2: count is '2.5': give a whole number"),
+        ("arm,cost,reward,count\na,1,1,-2\n", "line 2: count is '-2': give a whole number"),
+        ("arm,cost,reward,count\na,1,1,2\na,3,0,1\n", "arm 'a' costs 1 and 3: give the same cost in all of its lines"),
+    ],
+)
+def test_a_mistake_in_counted_observations_is_named(text: str, message: str, file: Path) -> None:
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput) as caught:
+        problem_from_outcomes(file)
+    assert str(caught.value).startswith(f"{file}: {message}")

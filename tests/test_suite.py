@@ -194,6 +194,8 @@ def test_problems_on_different_terms_are_played_and_told_of(tmp_path: Path) -> N
         (PROBLEMS + "budgets = []", "problems.coins.budgets is []: give numbers above 0, each once"),
         (PROBLEMS + "budgets = [5]\npasses = [1]", "problems.coins.passes stands beside problems.coins.budgets"),
         (PROBLEMS + "passes = [-1]", "problems.coins.passes is [-1]: give numbers above 0"),
+        ('[problems.a]\noutcomes = "none.csv"', "problems.a.outcomes: "),
+        ('[problems.a]\noutcomes = "a.csv"\narms = 3', "problems.a.arms is 3, but there is no such key: allowed are"),
         (PROBLEMS + "batch = 0", "problems.coins.batch is 0: give a whole number from 1"),
         (PROBLEMS + "delay = true", "problems.coins.delay is true: give a whole number from 0"),
         ("[presets.a]\nruns = 3", "presets.a.seed is missing: it has no default"),

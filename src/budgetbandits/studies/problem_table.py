@@ -1,6 +1,6 @@
 """A problem or a family as a table of a file: the same in studies and in the lists of leaderboards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from budgetbandits.problems.costs import costs_in_resources
 from budgetbandits.problems.families import Shuffled
 from budgetbandits.problems.laws import Bernoulli
 from budgetbandits.problems.laws.changing import Law
-from budgetbandits.problems.observations import problem_from_csv
+from budgetbandits.problems.observations import problem_from_csv, problem_from_outcomes
 from budgetbandits.problems.problem import Family, Problem
 from budgetbandits.studies.catalogue import make_family, make_law, steady_law
 from budgetbandits.studies.keys import check_keys, inside, line, number, shown, subtable, switch, told_as, whole
@@ -29,7 +29,8 @@ def make_problem(table: Mapping[str, Any], where: str, folder: Path) -> Problem 
     ----------
     table
         With `family` and the parameters of that family; or with `observations`, a CSV file, or `arms`, a list of them,
-        and maybe a `reward_range`. With `shuffled`, the arms of a list come in another order in each run.
+        and maybe a `reward_range`; or with `outcomes`, a CSV file of counted observations. With `shuffled`, the arms of
+        a list or of outcomes come in another order in each run.
     where
         The path of the table, for messages.
     folder
@@ -42,17 +43,33 @@ def make_problem(table: Mapping[str, Any], where: str, folder: Path) -> Problem 
     """
     if isinstance(table.get("arms"), list) and "family" not in table:
         check_keys(table, where, allowed=["arms", "reward_range", "shuffled"])
-        problem = problem_of_arms(table["arms"], table.get("reward_range"), where)
-        is_shuffled = switch(table.get("shuffled", False), inside(where, "shuffled"))
-        return Shuffled(problem) if is_shuffled else problem
-    if "observations" not in table:
-        return make_family(table.get("family"), {key: table[key] for key in table if key != "family"}, where)
-    check_keys(table, where, allowed=["observations", "reward_range"])
+        return _maybe_shuffled(problem_of_arms(table["arms"], table.get("reward_range"), where), table, where)
+    if "outcomes" in table:
+        check_keys(table, where, allowed=["outcomes", "reward_range", "shuffled"])
+        return _maybe_shuffled(_from_file("outcomes", problem_from_outcomes, table, where, folder), table, where)
+    if "observations" in table:
+        check_keys(table, where, allowed=["observations", "reward_range"])
+        return _from_file("observations", problem_from_csv, table, where, folder)
+    return make_family(table.get("family"), {key: table[key] for key in table if key != "family"}, where)
+
+
+def _maybe_shuffled(problem: Problem, table: Mapping[str, Any], where: str) -> Problem | Family:
+    return Shuffled(problem) if switch(table.get("shuffled", False), inside(where, "shuffled")) else problem
+
+
+def _from_file(
+    key: str,
+    read: Callable[[Path, tuple[float, float] | None], Problem],
+    table: Mapping[str, Any],
+    where: str,
+    folder: Path,
+) -> Problem:
+    """Return the problem of the CSV file that a key names, with the reward range if one is declared."""
     given = table.get("reward_range")
     reward_range = None if given is None else reward_range_of(given, inside(where, "reward_range"))
-    path = folder / line(table["observations"], inside(where, "observations"))
-    with told_as("observations", inside(where, "observations")):
-        return problem_from_csv(path, reward_range)
+    path = folder / line(table[key], inside(where, key))
+    with told_as(key, inside(where, key)):
+        return read(path, reward_range)
 
 
 def reward_range_of(value: object, where: str) -> tuple[float, float]:
