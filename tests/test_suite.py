@@ -134,6 +134,26 @@ def test_a_problem_may_be_played_on_terms_of_its_own(tmp_path: Path) -> None:
     assert contest(again, "tiny", budgets=[60]).study.cases["coins"].requests == (20,)
 
 
+@pytest.mark.usefixtures("in_python")
+def test_a_split_is_a_part_of_the_problems_with_the_seeds_of_the_whole(tmp_path: Path) -> None:
+    text = PRESETS + PROBLEMS + 'split = "final"\n' + PROBLEMS.replace("coins", "more") + 'split = "development"\n'
+    suite = read_text(tmp_path, text)
+    assert suite.splits == {"coins": "final", "more": "development"}
+    part = contest(suite, "tiny", split="development").study.cases
+    assert part == {"more": contest(suite, "tiny").study.cases["more"]}
+    board = bb.compare(tmp_path / "mine.toml", preset="tiny", split="final", progress=False)
+    assert {cell.problem for cell in board.cells} == {"coins"}
+
+
+def test_a_split_that_is_not_there(tmp_path: Path) -> None:
+    suite = read_text(tmp_path, PRESETS + PROBLEMS + 'split = "final"\n')
+    for split, message in (("test", "split is 'test': it must be one of"), ("development", "no problem of this list")):
+        with pytest.raises(InvalidInput, match=message):
+            contest(suite, "tiny", split=split)
+    with pytest.raises(InvalidInput, match="split is 'final' beside problems: give one of the two"):
+        contest(suite, "tiny", split="final", names=["coins"])
+
+
 def test_what_the_terms_are_decides_which_experiment_it_is(tmp_path: Path) -> None:
     texts = ["", "budgets = [20]", "batch = 2", "delay = 1"]
     identities = [
@@ -194,6 +214,7 @@ def test_problems_on_different_terms_are_played_and_told_of(tmp_path: Path) -> N
         (PROBLEMS + "budgets = []", "problems.coins.budgets is []: give numbers above 0, each once"),
         (PROBLEMS + "budgets = [5]\npasses = [1]", "problems.coins.passes stands beside problems.coins.budgets"),
         (PROBLEMS + "passes = [-1]", "problems.coins.passes is [-1]: give numbers above 0"),
+        (PROBLEMS + 'split = "test"', "problems.coins.split is 'test': it must be one of development, final"),
         ('[problems.a]\noutcomes = "none.csv"', "problems.a.outcomes: "),
         ('[problems.a]\noutcomes = "a.csv"\narms = 3', "problems.a.arms is 3, but there is no such key: allowed are"),
         (PROBLEMS + "batch = 0", "problems.coins.batch is 0: give a whole number from 1"),

@@ -21,6 +21,7 @@ _OPTIONS: Final = (
     "preset",
     "policies",
     "problems",
+    "split",
     "csv",
     "reward_range",
     "budgets",
@@ -90,6 +91,7 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--problems", nargs="+", metavar="NAME", help="some of the list's (default: all; with --csv, none)"
     )
+    group.add_argument("--split", metavar="NAME", help="the list's problems of a split: development or final")
     group.add_argument("--csv", metavar="FILE.csv", help="your own observations")
     group.add_argument("--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="of the CSV file's rewards")
     group.add_argument(
@@ -149,6 +151,7 @@ def _run(options: argparse.Namespace) -> int:
         suite,
         options.preset,
         names=options.problems,
+        split=options.split,
         added=added,
         budgets=options.budgets,
         runs=options.runs,
@@ -156,7 +159,9 @@ def _run(options: argparse.Namespace) -> int:
         requests=options.requests[0] if options.requests and len(options.requests) == 1 else options.requests,
         skip=bool(options.skip),
     )
-    out = options.out or next(iter(added), "-".join(filter(None, ["leaderboard", options.suite, options.preset])))
+    out = options.out or next(
+        iter(added), "-".join(filter(None, ["leaderboard", options.suite, options.split, options.preset]))
+    )
     board = play_contest(chosen, out, machine_of(options), _command(options))
     print(_summary(board))
     print(f"The report is in {Path(out) / 'report.html'}")

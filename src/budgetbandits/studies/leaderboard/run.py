@@ -65,6 +65,7 @@ def compare(
     *,
     preset: str = "quick",
     suite: str = "known",
+    split: str | None = None,
     out: str | Path | None = None,
     workers: int | None = None,
     engine: "str | Client | None" = None,
@@ -87,6 +88,8 @@ def compare(
         "quick" takes a minute or two, "full" two hours on two cores, or an hour where costs are random.
     suite
         Which of the package's lists: "known" or "random" costs, "requests", or "worlds" with problems of many kinds.
+    split
+        Only the list's problems of this split: "development" or "final".
     out
         A folder for figure, runs, tables and report. If it holds a part of the same runs, they are resumed. A
         family is known by its repr; that of a dataclass tells it from others.
@@ -123,6 +126,7 @@ def compare(
         preset,
         policies=entrants,
         names=() if isinstance(problems, Mapping) else [problems] if isinstance(problems, str) else problems,
+        split=split,
         added=problems if isinstance(problems, Mapping) else None,
         budgets=budgets,
         runs=runs,
@@ -143,6 +147,7 @@ def contest(
     *,
     policies: Mapping[str, Policy] | None = None,
     names: Sequence[str] | None = None,
+    split: str | None = None,
     added: Mapping[str, Problem | Family] | None = None,
     budgets: Sequence[float] | None = None,
     runs: int | None = None,
@@ -160,6 +165,8 @@ def contest(
         In place of the list's.
     names
         Which problems of the list; by default all, or none if others are added.
+    split
+        In place of names, the problems of this split.
     added
         Problems beside those.
     budgets, runs, seed
@@ -168,6 +175,10 @@ def contest(
         In place of the problems' and the preset's.
     """
     settings = choice(preset, suite.presets, "preset")
+    if split is not None:
+        if names is not None:
+            raise InvalidInput(f"split is {split!r} beside problems: give one of the two")
+        names = suite.problems_of(split)
     listed = suite.problems if names is None and not added else names or ()
     if twice := sorted(set(listed) & set(added or ())):
         raise InvalidInput(

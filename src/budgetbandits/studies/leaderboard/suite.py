@@ -36,7 +36,19 @@ from budgetbandits.studies.keys import (
 )
 from budgetbandits.studies.problem_table import make_problem
 
-__all__ = ["OWN", "PACKAGED", "PUBLISHED", "Asked", "Entrant", "Preset", "Suite", "Terms", "budgets_of", "read_suite"]
+__all__ = [
+    "OWN",
+    "PACKAGED",
+    "PUBLISHED",
+    "SPLITS",
+    "Asked",
+    "Entrant",
+    "Preset",
+    "Suite",
+    "Terms",
+    "budgets_of",
+    "read_suite",
+]
 
 _FILES: Final = {"known": "known_costs", "random": "random_costs", "requests": "requests", "worlds": "worlds"}
 PACKAGED: Final[Mapping[str, Path]] = {name: Path(__file__).with_name(f"{file}.toml") for name, file in _FILES.items()}
@@ -48,6 +60,7 @@ _TABLES: Final = ("presets", "problems", "policies")
 _REQUESTS: Final = ("requests", "per_request", "skip")
 _OF_ENTRANTS: Final = ("origin", "runs")
 _TERMS: Final = ("budgets", "passes", "batch", "delay", *_REQUESTS)
+SPLITS: Final[Mapping[str, str]] = {name: name for name in ("development", "final")}
 _OUTSTANDING_MOST: Final = 2**24 - 1
 
 
@@ -148,6 +161,9 @@ class Suite:
         Whether the presets stand in the list itself, and are not the package's.
     terms
         The terms of the problems that say something of their own.
+    splits
+        The split of the problems that have one: development for those that may be looked at while tuning, final for
+        those that are evaluated once at the end.
     """
 
     policies: Mapping[str, Entrant]
@@ -157,6 +173,15 @@ class Suite:
     imports: Mapping[str, str]
     has_own_presets: bool
     terms: Mapping[str, Terms] = field(default_factory=dict)
+    splits: Mapping[str, str] = field(default_factory=dict)
+
+    def problems_of(self, split: str) -> tuple[str, ...]:
+        """Return the names of the problems of a split."""
+        choice(split, SPLITS, "split")
+        names = tuple(name for name in self.problems if self.splits.get(name) == split)
+        if not names:
+            raise InvalidInput(f"split is {split!r}: no problem of this list has it")
+        return names
 
     @property
     def digest(self) -> str:
@@ -189,6 +214,7 @@ def read_suite(path: str | Path | None = None, name: str = "known") -> Suite:
             imports=imports,
             has_own_presets=path is not None and "presets" in tables,
             terms=_terms_of_problems(tables) if "problems" in tables else defaults.terms,
+            splits=_splits_of_problems(tables) if "problems" in tables else defaults.splits,
         )
 
 
@@ -217,9 +243,17 @@ def _policies(tables: Mapping[str, Any]) -> dict[str, Entrant]:
 def _problems(tables: Mapping[str, Any], folder: Path) -> dict[str, Problem | Family]:
     found = {}
     for name, entry in _entries(tables, "problems", '[problems.coins] with family = "bernoulli"').items():
-        made_of = {key: entry[key] for key in entry if key not in _TERMS}
+        made_of = {key: entry[key] for key in entry if key not in (*_TERMS, "split")}
         found[name] = make_problem(made_of, inside("problems", name), folder)
     return found
+
+
+def _splits_of_problems(tables: Mapping[str, Any]) -> dict[str, str]:
+    splits = {}
+    for name, entry in subtable(tables["problems"], "problems", "").items():
+        if "split" in entry:
+            splits[name] = choice(entry["split"], SPLITS, inside(inside("problems", name), "split"))
+    return splits
 
 
 def _terms_of_problems(tables: Mapping[str, Any]) -> dict[str, Terms]:
