@@ -39,8 +39,9 @@ Play all policies on a suite of problems, and compare their regrets with that of
 95th percentile and worst run, with paired intervals, and the standings over all problems and budgets.
 
 The list of policies, parameters, problems and seeds is a file of this package; --suite random takes the one for random
-costs, --suite requests the one with a number of requests beside the budget, and --suite worlds the one with problems of
-many other kinds, such as tiny budgets or rewards that come late. --policies takes one of your own, such as
+costs, --suite requests the one with a number of requests beside the budget, --suite worlds the one with problems of
+many other kinds, such as tiny budgets or rewards that come late, and --suite real the one with problems from real data,
+of which --split development or --split final takes a part. --policies takes one of your own, such as
 examples/leaderboard.toml; what it leaves out is as in the package's.
 With --csv the policies are played on your own observations: a table with the columns arm, cost and reward, one
 observation in each line. The list's problems are then played only if --problems names them. If an arm's cost differs
@@ -62,6 +63,7 @@ examples:
   budgetbandits compare --suite random
   budgetbandits compare --suite requests
   budgetbandits compare --suite worlds --problems "tiny budgets, moderate" "coins, batches of 50"
+  budgetbandits compare --suite real --split development
   budgetbandits compare --problems moderate "Bernoulli, K = 10" --budgets 500 5000
   budgetbandits compare --search 400 --rivals "above average" "BTS, lazy" --arms 2 30
   budgetbandits compare --csv examples/observations.csv --reward-range 0 1 --budgets 5 50
@@ -84,8 +86,8 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--suite",
         metavar="NAME",
-        help="known, random, requests or worlds: which of the package's lists (default: known; random for a CSV file "
-        "with random costs)",
+        help="known, random, requests, worlds or real: which of the package's lists (default: known; random for a CSV "
+        "file with random costs)",
     )
     group.add_argument("--policies", metavar="FILE.toml", help="a list of your own")
     group.add_argument(

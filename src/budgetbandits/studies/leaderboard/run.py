@@ -87,7 +87,8 @@ def compare(
     preset
         "quick" takes a minute or two, "full" two hours on two cores, or an hour where costs are random.
     suite
-        Which of the package's lists: "known" or "random" costs, "requests", or "worlds" with problems of many kinds.
+        Which of the package's lists: "known" or "random" costs, "requests", "worlds" with problems of many kinds, or
+        "real" with problems from real data.
     split
         Only the list's problems of this split: "development" or "final".
     out

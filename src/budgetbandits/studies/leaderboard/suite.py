@@ -1,7 +1,7 @@
 """The list of a leaderboard, from a TOML file: policies, problems, and presets of how much is played.
 
-The package has four lists in this folder: `known_costs.toml`, `random_costs.toml`, `requests.toml` and `worlds.toml`. A
-user's file may have some of their three tables, and what it leaves out is as the package has it.
+The package has five lists in this folder: `known_costs.toml`, `random_costs.toml`, `requests.toml`, `worlds.toml` and
+`real.toml`. A user's file may have some of their three tables, and what it leaves out is as the package has it.
 """
 
 import hashlib
@@ -50,7 +50,13 @@ __all__ = [
     "read_suite",
 ]
 
-_FILES: Final = {"known": "known_costs", "random": "random_costs", "requests": "requests", "worlds": "worlds"}
+_FILES: Final = {
+    "known": "known_costs",
+    "random": "random_costs",
+    "requests": "requests",
+    "worlds": "worlds",
+    "real": "real",
+}
 PACKAGED: Final[Mapping[str, Path]] = {name: Path(__file__).with_name(f"{file}.toml") for name, file in _FILES.items()}
 PUBLISHED: Final = "published"
 OWN: Final = "own"
@@ -176,11 +182,15 @@ class Suite:
     splits: Mapping[str, str] = field(default_factory=dict)
 
     def problems_of(self, split: str) -> tuple[str, ...]:
-        """Return the names of the problems of a split."""
+        """Return the names of the problems of a split.
+
+        >>> read_suite(name="real").problems_of("development")[:2]
+        ('language models', 'language models, 0.3 a request')
+        """
         choice(split, SPLITS, "split")
         names = tuple(name for name in self.problems if self.splits.get(name) == split)
         if not names:
-            raise InvalidInput(f"split is {split!r}: no problem of this list has it")
+            raise InvalidInput(f"split is {split!r}: no problem of this list has it; --suite real has both splits")
         return names
 
     @property
@@ -190,7 +200,7 @@ class Suite:
 
 
 def read_suite(path: str | Path | None = None, name: str = "known") -> Suite:
-    """Read and check a list; without a path, one of the package's: known, random, requests or worlds.
+    """Read and check a list; without a path, one of the package's: known, random, requests, worlds or real.
 
     Examples
     --------
