@@ -92,7 +92,9 @@ class Learning:
         self.observed = np.zeros(len(self.greatest_costs), np.int64)
         self.has_observed = False
         costs, points = (self.greatest_costs, self.least_costs), policy.grid()
-        fresh = fresh_arms(*costs, is_random, books.limits, reward_low, resources, points)
+        fresh = fresh_arms(
+            *costs, is_random, books.limits, reward_low, resources, points, policy.note_count(len(books.limits))
+        )
         self.arms = fresh._replace(pulls_left=books.pulls_left)
         self.memory = policy.memory if isinstance(policy, Forgetful) else Everything()
         self.past = self.memory.fresh(self.arms, _PULLS_MOST, reward_low, is_random)

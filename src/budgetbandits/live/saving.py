@@ -281,7 +281,7 @@ def _restore_observed(learning: Learning, data: dict[str, Any]) -> None:
 def _restore_notes(player: Player, notes: list[float] | None) -> None:
     if notes is None:
         return
-    are_numbers = len(notes) == len(player.books.names) and all(type(note) in (float, int) for note in notes)
+    are_numbers = len(notes) == len(player.learning.arms.notes) and all(type(note) in (float, int) for note in notes)
     if not are_numbers or not np.isfinite(notes).all():
         raise InvalidState("the saved learner is damaged: it must hold a note, a number, for each arm, or none")
     player.learning.arms.notes[:] = notes

@@ -38,6 +38,10 @@ class Policy(Spec):
         as often as needed, and must write nothing.
         """
 
+    def note_count(self, arms: int) -> int:
+        """Return how many numbers `Arms.notes` has, for so many arms: none by default."""
+        return 0
+
     def learns(self, arms: Arms, now: Now) -> bool:
         """Return whether the reward of the pull about to be made will enter the estimates: by default it does."""
         return True

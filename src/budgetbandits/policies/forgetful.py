@@ -61,6 +61,10 @@ class Forgetful(Policy):
         """Let the policy take its notes, which are not forgotten."""
         self.policy.take_note(arms, now, arm)
 
+    def note_count(self, arms: int) -> int:
+        """Return how many notes the policy takes."""
+        return self.policy.note_count(arms)
+
     def learns(self, arms: Arms, now: Now) -> bool:
         """Return whether the policy learns from the pull about to be made."""
         return self.policy.learns(arms, now)

@@ -82,6 +82,10 @@ class AboveAverage(Policy):
                     densest, most = i, density
         return densest
 
+    def note_count(self, arms: int) -> int:
+        """Return one for each arm."""
+        return arms
+
     def take_note(self, arms: Arms, now: Now, arm: int) -> None:
         """Note who is in the pass, if one begins, and that this arm has had its turn."""
         if next_turn(arms, now) < 0:

@@ -60,8 +60,8 @@ class Arms(NamedTuple):
     cost_sum, cost_squares
         The sum of these costs and of their squares; 0 where costs are known.
     notes
-        One number for each arm that the policy may write, in `Policy.take_note`, to remember what the above does not
-        tell; 0 at first.
+        The numbers that the policy writes to remember what the above does not tell (`Policy.take_note`): as many as it
+        asks for (`Policy.note_count`), 0 at first.
     histogram
         How often the arm has paid how much: a row each, on as many evenly spaced points of the reward range as the
         policy asks for (`Policy.grid`), none by default. A reward between two points counts for each of them by how
@@ -400,6 +400,7 @@ def fresh_arms(
     reward_low: float,
     resources: Resources | None = None,
     points: int = 0,
+    notes: int = 0,
 ) -> Arms:
     """Return arms of which nothing is known yet but their prices or, where costs are random, their ranges.
 
@@ -421,7 +422,7 @@ def fresh_arms(
         cost_told=np.zeros(size, np.int64),
         cost_sum=np.zeros(size),
         cost_squares=np.zeros(size),
-        notes=np.zeros(size),
+        notes=np.zeros(notes),
         histogram=np.zeros((size, points)),
         resources=resources,
     )
@@ -487,7 +488,7 @@ def learn_cost(arms: Arms, arm: int, cost: float, high: float) -> None:
 
 
 @allocating
-@fieldwise("arms.{field}[chosen]", columns_of, resources="columns_of(arms.resources, chosen)")
+@fieldwise("arms.{field}[chosen]", columns_of, notes="arms.notes", resources="columns_of(arms.resources, chosen)")
 def select(arms: Arms, chosen: Counts) -> Arms:
     """Return some of the arms only."""
     raise NotImplementedError("it is written out")

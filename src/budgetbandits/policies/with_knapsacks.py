@@ -266,8 +266,7 @@ class Pacer(Policy):
     stands in for that package's, which has contexts. It knows nothing of the requests left: what was saved at first
     is not spent later. No proof is known.
 
-    c is the mean of the arm's costs so far. λ and s are written into the first two notes, so that there have to be two
-    arms. Without requests b is the average of the arms' mean costs.
+    c is the mean of the arm's costs so far. λ and s are its two notes. Without requests b is the average of the arms' mean costs.
 
     Parameters
     ----------
@@ -309,13 +308,16 @@ class Pacer(Policy):
                     best, most = i, score
         return best
 
+    def note_count(self, arms: int) -> int:
+        """Return two: the multiplier and the smoothed spending."""
+        return 2
+
     def take_note(self, arms: Arms, now: Now, arm: int) -> None:
         """Note the smoothed spending and the multiplier, as if the pull cost what those before it did on average."""
-        if len(arms.notes) > 1:
-            cost = arms.mean_cost[arm]
-            excess = cost / target_of(arms, now) - 1.0
-            arms.notes[1] = (1.0 - self.smoothing) * arms.notes[1] + self.smoothing * excess
-            arms.notes[0] = min(max(arms.notes[0] + self.step * arms.notes[1], 0.0), self.most)
+        cost = arms.mean_cost[arm]
+        excess = cost / target_of(arms, now) - 1.0
+        arms.notes[1] = (1.0 - self.smoothing) * arms.notes[1] + self.smoothing * excess
+        arms.notes[0] = min(max(arms.notes[0] + self.step * arms.notes[1], 0.0), self.most)
 
     def weights(self, arms: Arms, now: Now) -> Floats:
         """Return 1 for the arm to pull."""

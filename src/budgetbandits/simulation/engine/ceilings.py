@@ -56,7 +56,7 @@ def play_ceilings(
     draws = np.zeros((2, _BLOCK_MAX))
     for mine in range(len(outcomes.reward)):
         world = world_in(batch, like, mine)
-        state = begin(world, memory, policy.grid())
+        state = begin(world, memory, policy.grid(), policy.note_count(len(world.prices)))
         arms = state.past.arms
         weights = np.ones(len(world.prices)) if is_blind else arms.mean_cost
         ceilings = unknown(weights, world.reward_low, world.reward_high, has_clock)

@@ -62,7 +62,7 @@ class Outstanding(NamedTuple):
 @allocating
 def play_late(policy: Policy, memory: Memory, world: World, batch: int, delay: int) -> Outcome:
     """Play a run with any policy, which is told of `batch` pulls together, once `delay` more were made."""
-    state = begin(world, memory, policy.grid())
+    state = begin(world, memory, policy.grid(), policy.note_count(len(world.prices)))
     arms = state.past.arms
     outstanding = none_outstanding(batch + delay, len(state.taken))
     take_stock(world, state, world.supplies, state.arms.resources)

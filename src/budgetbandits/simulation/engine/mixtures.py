@@ -68,7 +68,7 @@ def play_mixtures(
 
     `requested` is that of the world, where Numba sees that it is not None.
     """
-    state = begin(world, memory, policy.grid())
+    state = begin(world, memory, policy.grid(), policy.note_count(len(world.prices)))
     arms, size = state.past.arms, len(world.prices)
     screening = Screening(
         order=np.argsort(world.prices),

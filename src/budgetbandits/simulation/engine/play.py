@@ -97,11 +97,13 @@ class RunState(NamedTuple):
 
 
 @allocating
-def begin(world: World, memory: Memory, points: int) -> RunState:
+def begin(world: World, memory: Memory, points: int, notes: int) -> RunState:
     """Return a run in which nothing was pulled yet, and rewards are counted on so many points."""
     charges = world.charges
     resources = another(world.resources)
-    arms = fresh_arms(world.prices, charges.least, charges.is_random, world.limits, world.reward_low, resources, points)
+    arms = fresh_arms(
+        world.prices, charges.least, charges.is_random, world.limits, world.reward_low, resources, points, notes
+    )
     cheapest, least_price = least(world.prices), least(arms.cost_low)
     affordable = world.budget / least_price if least_price > 0.0 else _PULLS_MOST
     most_pulls = int(min(affordable, requests_of(world.requested), _PULLS_MOST)) + 1
@@ -369,7 +371,7 @@ def note_end(world: World, state: RunState, outcomes: Outcomes, mine: int) -> No
 def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
     """Play a run with any policy, asking it at every pull about what the memory holds."""
     # As `play_stepwise`, written out: to hand world and state to a function takes a microsecond.
-    state = begin(world, memory, policy.grid())
+    state = begin(world, memory, policy.grid(), policy.note_count(len(world.prices)))
     arms = state.past.arms
     take_stock(world, state, world.supplies, state.arms.resources)
     while goes_on(world, state):
@@ -394,7 +396,7 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
 @allocating
 def play_stepwise(policy: Policy, memory: Memory, world: World) -> Outcome:
     """Do as `play_any` does, in a function for each request: on a GPU, what it has taken is given back after it."""
-    state = begin(world, memory, policy.grid())
+    state = begin(world, memory, policy.grid(), policy.note_count(len(world.prices)))
     take_stock(world, state, world.supplies, state.arms.resources)
     culprit = NO_ARM
     while culprit == NO_ARM and goes_on(world, state):
