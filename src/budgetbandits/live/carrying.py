@@ -48,7 +48,8 @@ def carry_over(before: Learning, after: Learning) -> None:
     move = _Move(before.least_costs, before.greatest_costs, after.least_costs, after.greatest_costs)
     count = len(before.greatest_costs)
     _carry_rewards(before.arms, after.arms)
-    after.arms.notes[: len(before.arms.notes)] = before.arms.notes
+    if after.keeps_notes:
+        after.arms.notes[: len(before.arms.notes)] = before.arms.notes
     after.arms.histogram[:count] = before.arms.histogram
     after.observed[:count], after.has_observed = before.observed, before.has_observed
     _carry_costs(before.arms, after.arms, move, before.is_random_cost, after.is_random_cost, after.greatest_costs)

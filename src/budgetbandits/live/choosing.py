@@ -15,6 +15,7 @@ from budgetbandits.live.cost_blocks import LiveCostBlocks
 from budgetbandits.live.hulls import LiveHull
 from budgetbandits.live.learning import Learning
 from budgetbandits.live.mixtures import LiveMixtures
+from budgetbandits.live.notes import COMPILED_ARMS
 from budgetbandits.policies import Policy
 from budgetbandits.policies.cost_blocks import by_cost
 from budgetbandits.policies.indices import LinearIndex, ScalarIndex
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Chooser"]
 
 CEILING_ARMS: Final = 5  # fewer are looked at all together in less time
-COMPILED_ARMS: Final = 500  # from so many arms on, most policies would take milliseconds in Python
 TOURNAMENT_ARMS: Final = 2_000  # from so many on, NumPy's scan takes longer than the compiled tournament
 
 
@@ -89,9 +89,10 @@ class Chooser:
         arm = self._choice_by_shortcut(now, uniform)
         if arm is not None:
             return arm
+        shown = self._learning.shown_at(now)
         if self._compiled is not None:
-            return self._compiled.choose(self._learning.past.arms, now, uniform)
-        return self._policy.choose(self._learning.shown, now, uniform)
+            return self._compiled.choose(self._learning.past.arms._replace(notes=shown.notes), now, uniform)
+        return self._policy.choose(shown, now, uniform)
 
     def _choice_by_shortcut(self, now: Now, uniform: float) -> int | None:
         if self._new_shortcut is None:

@@ -12,8 +12,9 @@ from budgetbandits.core.checks import shown
 from budgetbandits.core.money import PriceList
 from budgetbandits.core.pulls import Reservation
 from budgetbandits.errors import InvalidReward, PolicyError
+from budgetbandits.live.notes import NoteKeeper
 from budgetbandits.policies import Forgetful, Policy
-from budgetbandits.policies.forgetful import learns_always, takes_notes
+from budgetbandits.policies.forgetful import learns_always, refits, takes_notes
 from budgetbandits.policies.memories import Everything
 from budgetbandits.policies.reserve import note_what_is_left, payable
 from budgetbandits.policies.resources import Resources, learn_costs, resources_in, share_taken, shares_of
@@ -74,6 +75,8 @@ class Learning:
         How many arms were pulled at least once, and what is known of them, see `no_first_tries`.
     greatest_costs, least_costs
         The greatest and the least price of each arm, also at its limit.
+    keeps_notes
+        Whether the policy's notes stay as they are when arms or prices change.
     is_random_cost
         Whether the price of each arm is known only after a pull.
     observed, has_observed
@@ -101,6 +104,8 @@ class Learning:
         self.shown = read_only(self.past.arms)
         self._to_note = self.shown._replace(notes=self.arms.notes)
         self._takes_notes, self._learns_always = takes_notes(policy), learns_always(policy)
+        self.keeps_notes = not refits(policy)
+        self._keeper = None if self.keeps_notes else NoteKeeper(policy, len(books.names))
         self.reward_seen = reward_low
         self.tried = 0
         self.first_tries = no_first_tries()
@@ -114,6 +119,7 @@ class Learning:
             return
         self.add_pulls(pull.arm, 1)
         self.memory.begin(self.past, pull.arm, pull.number)
+        self._note_outcome(pull.arm, is_told=False)
 
     def observe(self, pull: Reservation) -> None:
         """Let a pull count that was made elsewhere."""
@@ -127,6 +133,7 @@ class Learning:
             return
         self.add_pulls(pull.arm, sign)
         self.memory.count(self.past, pull.arm, pull.number, self._books.asked, sign)
+        self._note_outcome(pull.arm, is_told=sign < 0)
 
     def add_pulls(self, arm: int, pulls: int) -> None:
         """Add to the pulls of an arm, or take some back; the books know of it already."""
@@ -298,6 +305,24 @@ class Learning:
         excess, mean_cost = reward - self.reward_low, float(arms.mean_cost[arm])
         note_reward(self.first_tries, excess, mean_cost, price, was_barren, self._is_barren(arm))
         self.memory.learn(self.past, arm, pull.number, self._books.asked, reward)
+        self._note_outcome(arm, is_told=True)
+
+    def shown_at(self, now: Now) -> Arms:
+        """Return the arms as the policy sees them at a choice: if a refit is due, with what it will note."""
+        if self._keeper is None or not self._policy.is_due(self.shown, now):
+            return self.shown
+        foreseen = self.shown._replace(notes=self.arms.notes.copy())
+        self._keeper.refit(foreseen, now)
+        return foreseen
+
+    def refit(self, moment: Callable[[], Now]) -> None:
+        """Let the policy take its notes again if that is due, for a pull about to be made."""
+        if self._keeper is not None and self._policy.is_due(self.shown, now := moment()):
+            self._keeper.refit(self._to_note, now)
+
+    def _note_outcome(self, arm: int, *, is_told: bool) -> None:
+        if self._keeper is not None:
+            self._keeper.note_outcome(self._to_note, arm, is_told)
 
     @property
     def costs_with_rewards(self) -> Counts:

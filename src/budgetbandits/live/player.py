@@ -212,6 +212,7 @@ class Player:
             return None
         learns = learning.learns_from(chosen, self.now)
         with Uninterrupted():
+            learning.refit(self.now)
             learning.take_note(chosen, self.now)
             pull = books.reserve(chosen)
             learning.begin(pull)

@@ -62,7 +62,7 @@ def arms_of(player: Player) -> Table[ArmRow]:
     """Return what is known of each arm."""
     books, learning = player.books, player.learning
     now = player.now()
-    arms = learning.shown._replace(cost=learning.greatest_costs)  # also of those that have reached their limits
+    arms = learning.shown_at(now)._replace(cost=learning.greatest_costs)  # also of those that have reached their limits
     bounds = player.policy.bounds(arms, now)
     unit = books.first.bill.unit
     scale = 1.0 if unit.base == 2 else unit.grain
@@ -80,7 +80,7 @@ def best_set_of(player: Player) -> Table[Choice]:
         return Table((), Choice)
     if player.learning.cost_min > now.budget_left or player.books.is_overdrawn:
         return Table([Choice(SKIP, 1.0, 1.0)])
-    weights = player.policy.weights(player.learning.shown, now)
+    weights = player.policy.weights(player.learning.shown_at(now), now)
     total = weights.sum()
     choices = [
         Choice(player.books.name(int(arm)), weights[arm].item(), float(weights[arm] / total))

@@ -13,9 +13,11 @@ from budgetbandits.core.arrays import *
 from budgetbandits.policies import indices, knapsack, memories, oracles
 from budgetbandits.policies.base import *
 from budgetbandits.policies.base import POLICIES
+from budgetbandits.policies.beliefs import Belief, SampleMeans
 from budgetbandits.policies.epsilon import *
 from budgetbandits.policies.forgetful import *
 from budgetbandits.policies.index_policy import *
+from budgetbandits.policies.learned_prior import *
 from budgetbandits.policies.minimum_empirical_divergence import *
 from budgetbandits.policies.named import *
 from budgetbandits.policies.origin import *

@@ -42,6 +42,24 @@ class Policy(Spec):
         """Return how many numbers `Arms.notes` has, for so many arms: none by default."""
         return 0
 
+    def is_due(self, arms: Arms, now: Now) -> bool:
+        """Return whether `refit` is due before this choice; by default it never is."""
+        return False
+
+    def refit(self, arms: Arms, now: Now) -> None:
+        """Write into `arms.notes` what choices depend on, from what is known of all arms; by default, nothing."""
+
+    def note_outcome(self, arms: Arms, arm: int, is_told: bool) -> None:
+        """Write into `arms.notes` what has changed with a pull of an arm or its reward; by default, nothing.
+
+        It is called when a pull is made and, with `is_told`, when its reward is known or the pull is cancelled. A
+        simulation in which rewards are told at once calls it for the reward alone.
+        """
+
+    def keeps_notes(self) -> bool:
+        """Return whether notes stay as they are when arms or prices change; otherwise they become 0."""
+        return True
+
     def learns(self, arms: Arms, now: Now) -> bool:
         """Return whether the reward of the pull about to be made will enter the estimates: by default it does."""
         return True

@@ -65,6 +65,22 @@ class Forgetful(Policy):
         """Return how many notes the policy takes."""
         return self.policy.note_count(arms)
 
+    def is_due(self, arms: Arms, now: Now) -> bool:
+        """Return that it always is: with every pull, other arms are forgotten."""
+        return True
+
+    def refit(self, arms: Arms, now: Now) -> None:
+        """Let the policy learn from what is remembered."""
+        self.policy.refit(arms, now)
+
+    def note_outcome(self, arms: Arms, arm: int, is_told: bool) -> None:
+        """Let the policy take note of an outcome."""
+        self.policy.note_outcome(arms, arm, is_told)
+
+    def keeps_notes(self) -> bool:
+        """Return whether the policy's notes stay as they are when arms or prices change."""
+        return self.policy.keeps_notes()
+
     def learns(self, arms: Arms, now: Now) -> bool:
         """Return whether the policy learns from the pull about to be made."""
         return self.policy.learns(arms, now)
@@ -91,6 +107,13 @@ def takes_notes(policy: Policy) -> bool:
     if type(policy) is Forgetful:
         return takes_notes(policy.policy)
     return type(policy).take_note is not Policy.take_note
+
+
+def refits(policy: Policy) -> bool:
+    """Tell whether the choices of a policy depend on notes that it takes again and again."""
+    if type(policy) is Forgetful:
+        return refits(policy.policy)
+    return not policy.keeps_notes()
 
 
 def learns_always(policy: Policy) -> bool:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from budgetbandits.core.arrays import Counts, Floats, greatest, least, put
 from budgetbandits.core.compiled import allocating, handed_on, kernel
 from budgetbandits.core.specs import require_flag, require_spec
-from budgetbandits.errors import PolicyError
+from budgetbandits.errors import InvalidInput, PolicyError
 from budgetbandits.policies.allowance import allowance_of
 from budgetbandits.policies.base import Policy
-from budgetbandits.policies.indices import UCB1, Index
+from budgetbandits.policies.beliefs import Belief, SampleMeans
+from budgetbandits.policies.indices import UCB1, Index, PosteriorIndex
 from budgetbandits.policies.oracles import DensityGreedy, Oracle
 from budgetbandits.policies.state import Arms, Now, Requested, declined, may_decline, select
 
@@ -58,34 +59,41 @@ class IndexPolicy(Policy):
     oracle: Oracle = field(default_factory=DensityGreedy)
     clip: bool = False
     lazy: bool = False
+    belief: Belief = field(default_factory=SampleMeans)
 
     def __post_init__(self) -> None:
         require_spec(self.index, "index", Index)
         require_spec(self.oracle, "oracle", Oracle)
         require_flag(self.clip, "clip")
         require_flag(self.lazy, "lazy")
+        require_spec(self.belief, "belief", Belief)
+        if isinstance(self.index, PosteriorIndex) != self.belief.has_posteriors():
+            raise InvalidInput(
+                f"index is {self.index!r} and belief is {self.belief!r}: ExpectedGain goes with LearnedPrior, and an "
+                "index of sample means with SampleMeans"
+            )
 
     def __repr__(self) -> str:
         # Options only where they are on: most policies have none.
         values = {part.name: getattr(self, part.name) for part in dataclasses.fields(self)}
-        shown = ", ".join(f"{name}={value!r}" for name, value in values.items() if value is not False)
+        shown = ", ".join(f"{name}={value!r}" for name, value in values.items() if value not in (False, SampleMeans()))
         return f"{type(self).__qualname__}({shown})"
 
     def weights(self, arms: Arms, now: Now) -> Counts | Floats:
         """Return the counts of the oracle's best set."""
-        fresh = -1 if self.lazy else first_fresh(arms.pulls, arms.cost, now.budget_left)
+        fresh = -1 if self.values_untried() else first_fresh(arms.pulls, arms.cost, now.budget_left)
         if fresh >= 0:
             weights = np.zeros(len(arms.cost), np.int64)
             weights[fresh] = 1
             return weights
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        counts = self.oracle.solve_within(self.values(known, now), allowance_of(known, now))
+        counts = self.oracle.solve_within(self.values_of(arms, affordable, known, now), allowance_of(known, now))
         return scattered(counts, affordable, len(arms.cost), now.requested)
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm that the oracle draws, or one past the last to decline the request."""
-        fresh = -1 if self.lazy else first_fresh(arms.pulls, arms.cost, now.budget_left)
+        fresh = -1 if self.values_untried() else first_fresh(arms.pulls, arms.cost, now.budget_left)
         if fresh >= 0:
             return fresh
         if greatest(arms.cost) <= now.budget_left:
@@ -93,13 +101,24 @@ class IndexPolicy(Policy):
             return self.oracle.draw(values, allowance_of(arms, now), uniform)
         affordable = np.flatnonzero(arms.cost <= now.budget_left)
         known = select(arms, affordable)
-        values = self.values(known, now)
+        values = self.values_of(arms, affordable, known, now)
         drawn = self.oracle.draw(values, allowance_of(known, now), uniform)
         return arm_drawn(drawn, affordable, len(arms.cost))
+
+    def values_untried(self) -> bool:
+        """Return whether arms never pulled have values, and do not come first."""
+        return self.lazy or self.belief.has_posteriors()
+
+    @handed_on
+    def values_of(self, arms: Arms, some: Counts, known: Arms, now: Now) -> Floats:
+        """Return what some of the arms, which are known as such, are taken to be worth."""
+        return self.belief.values(arms)[some] if self.belief.has_posteriors() else self.values(known, now)
 
     @handed_on
     def values(self, arms: Arms, now: Now) -> Floats:
         """Return what each arm is taken to be worth."""
+        if self.belief.has_posteriors():
+            return self.belief.values(arms)
         if least(arms.pulls) > 0:
             return self.known_values(arms, now)
         values = np.full(len(arms.cost), math.inf)
@@ -128,6 +147,26 @@ class IndexPolicy(Policy):
     def grid(self) -> int:
         """Return on how many points the index wants rewards to be counted."""
         return self.index.grid()
+
+    def note_count(self, arms: int) -> int:
+        """Return how many notes the belief takes."""
+        return self.belief.note_count(arms)
+
+    def is_due(self, arms: Arms, now: Now) -> bool:
+        """Return whether the belief has to learn again."""
+        return self.belief.is_due(arms, now)
+
+    def refit(self, arms: Arms, now: Now) -> None:
+        """Let the belief learn again, and value all arms."""
+        self.belief.refit(arms, now, self.index)
+
+    def note_outcome(self, arms: Arms, arm: int, is_told: bool) -> None:
+        """Let the belief value an arm again."""
+        self.belief.note_outcome(arms, arm, is_told, self.index)
+
+    def keeps_notes(self) -> bool:
+        """Return whether there are no values of a belief, which do not outlast a change of arms or prices."""
+        return not self.belief.has_posteriors()
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return what each arm is taken to be worth: without `lazy`, infinite for those never pulled."""

@@ -8,6 +8,7 @@ from budgetbandits.policies import indices, oracles
 from budgetbandits.policies.base import POLICIES
 from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.index_policy import IndexPolicy
+from budgetbandits.policies.learned_prior import LearnedPrior
 from budgetbandits.policies.indices.empirical import POINTS
 from budgetbandits.policies.minimum_empirical_divergence import IMED, EmpiricalIMED, TwoMomentIMED
 from budgetbandits.policies.price_of_knowledge import Poker
@@ -545,17 +546,17 @@ def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareT
 
 @POLICIES.register(by=indices.HorizonKLUCB)
 def recommended() -> IndexPolicy:
-    """Two-moment KL-UCB that gives arms up as the money left says: the policy to begin with; see `HorizonKLUCB`.
+    """A prior learned from the arms, and the expected gain of a pull: the policy to begin with, this project's own.
 
-    Over the suites of ``docs/policies.md`` it lost less than any published policy. That page shows the evidence, and
-    when another policy is better, such as with nearly all pulls paying nothing, or a jackpot that one arm hides.
+    It has no parameters. See `LearnedPrior` for what it believes, and `ExpectedGain` for what it makes of that.
+    ``docs/policies.md`` shows how it compares with published policies, and when another one is better.
 
     Examples
     --------
-    >>> recommended().index
-    HorizonKLUCB(search=0.01, untold=0.5, alike=2.0, unseen=0.4, patience=1.0)
+    >>> recommended()
+    IndexPolicy(index=ExpectedGain(), oracle=Fractional(), belief=LearnedPrior())
     """
-    return horizon_kl_ucb(alike=2.0, unseen=0.4, patience=1.0)
+    return IndexPolicy(indices.ExpectedGain(), oracles.Fractional(), belief=LearnedPrior())
 
 
 @POLICIES.register("index_policy", usual={"index": indices.UCB1(), "oracle": oracles.DensityGreedy()})

@@ -12,6 +12,7 @@ from typing import Final, TypeGuard
 import numpy as np
 
 from budgetbandits.policies.base import Policy
+from budgetbandits.policies.beliefs import SampleMeans
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.indices import Index, LinearIndex, ScalarIndex
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
@@ -39,7 +40,7 @@ def is_tournament(policy: Policy) -> TypeGuard[IndexPolicy]:
 def is_best_first(policy: Policy) -> TypeGuard[IndexPolicy]:
     """Tell whether a policy has an index, and an oracle that begins with the best arm by it."""
     # Exactly this class: a user's subclass may do anything.
-    return type(policy) is IndexPolicy and takes_best_first(policy.oracle)
+    return type(policy) is IndexPolicy and takes_best_first(policy.oracle) and type(policy.belief) is SampleMeans
 
 
 def is_mixed(policy: Policy) -> TypeGuard[IndexPolicy]:

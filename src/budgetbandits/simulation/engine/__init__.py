@@ -19,7 +19,14 @@ from budgetbandits.simulation.engine.dispatch import (
     solver_for,
 )
 from budgetbandits.simulation.engine.kept import NOTHING_KEPT, Kept, kept_for
-from budgetbandits.simulation.engine.live import CompiledChoice, LiveTournament, compiled_lead, compiled_lead_by_cost
+from budgetbandits.simulation.engine.live import (
+    CompiledChoice,
+    LiveTournament,
+    compiled_lead,
+    compiled_lead_by_cost,
+    compiled_note_outcome,
+    compiled_refit,
+)
 from budgetbandits.simulation.engine.world import NO_ARM, outcomes_of, taken_from, world_of, worlds_of
 
 __all__ = [
@@ -31,6 +38,8 @@ __all__ = [
     "batch_of",
     "compiled_lead",
     "compiled_lead_by_cost",
+    "compiled_note_outcome",
+    "compiled_refit",
     "filler_for",
     "is_led",
     "is_short",

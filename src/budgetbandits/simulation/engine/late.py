@@ -77,6 +77,8 @@ def play_late(policy: Policy, memory: Memory, world: World, batch: int, delay: i
         now = moment(world, memory, state)
         may_skip, arm = True, len(world.prices)
         if state.money[2] <= now.budget_left:
+            if policy.is_due(arms, now):
+                policy.refit(arms, now)
             arm = int(policy.choose(arms, now, choice_number(world, state)))
             may_skip = may_decline(world.requested)
         if arm == len(world.prices) and may_skip:
@@ -86,6 +88,7 @@ def play_late(policy: Policy, memory: Memory, world: World, batch: int, delay: i
             policy.take_note(arms, now, arm)
             memory.begin(state.past, arm, state.counts[0])
             hand_out(world, state, outstanding, arm, learns)
+            policy.note_outcome(arms, arm, False)
         else:
             return finish(world, state, arm)
         due = (state.counts[0] - 1 - delay) // batch * batch
@@ -190,6 +193,7 @@ def tell(policy: Policy, world: World, memory: Memory, state: RunState, outstand
         if outstanding.learns[place] == 1:
             learn_from_pull(policy, world, memory, state, arm, told[0], state.counts[0] - 1, reward, price)
             learn_of_supplies(state, arm, arms.resources)
+            policy.note_outcome(state.past.arms, arm, True)
         # One after the other: the difference of two prices may have more bits than a float.
         money[0], money[1] = pay(money[0], money[1], -world.prices[arm])
         money[0], money[1] = pay(money[0], money[1], price)

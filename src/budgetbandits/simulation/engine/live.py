@@ -1,5 +1,6 @@
 """Decisions of a live learner with many arms: by a tournament, which does not look at every arm, or compiled."""
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TypeGuard
@@ -29,7 +30,14 @@ from budgetbandits.simulation.engine.tournament import (
     play_path,
 )
 
-__all__ = ["CompiledChoice", "LiveTournament", "compiled_lead", "compiled_lead_by_cost"]
+__all__ = [
+    "CompiledChoice",
+    "LiveTournament",
+    "compiled_lead",
+    "compiled_lead_by_cost",
+    "compiled_note_outcome",
+    "compiled_refit",
+]
 
 
 class LiveTournament:
@@ -94,6 +102,32 @@ class CompiledChoice:
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the arm to pull."""
         return int(self._choose(self._policy, arms, now, uniform))
+
+
+@functools.cache
+def compiled_refit(policy: Policy) -> Callable[[Policy, Arms, Now], int]:
+    """Return `Policy.refit`, compiled."""
+    return SteadyCall(refit_any, policy)
+
+
+@functools.cache
+def compiled_note_outcome(policy: Policy) -> Callable[[Policy, Arms, int, bool], int]:
+    """Return `Policy.note_outcome`, compiled."""
+    return SteadyCall(note_outcome_any, policy)
+
+
+@allocating
+def refit_any(policy: Policy, arms: Arms, now: Now) -> int:
+    """Let a policy take its notes again."""
+    policy.refit(arms, now)
+    return 0
+
+
+@allocating
+def note_outcome_any(policy: Policy, arms: Arms, arm: int, is_told: bool) -> int:
+    """Let a policy note an outcome."""
+    policy.note_outcome(arms, arm, is_told)
+    return 0
 
 
 def compiled_lead(policy: IndexPolicy) -> Callable[..., tuple[int, float]]:

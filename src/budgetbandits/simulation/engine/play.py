@@ -379,6 +379,8 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
         if state.money[2] > now.budget_left:  # and so it may be declined
             decline(world, state)
             continue
+        if policy.is_due(arms, now):
+            policy.refit(arms, now)
         arm = int(policy.choose(arms, now, choice_number(world, state)))
         if arm == len(world.prices) and may_decline(world.requested):
             decline(world, state)
@@ -389,6 +391,7 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
         policy.take_note(arms, now, arm)
         memory.begin(state.past, arm, state.counts[0])
         pull_arm(policy, world, memory, state, arm, learns)
+        policy.note_outcome(arms, arm, True)
         take_stock(world, state, world.supplies, state.arms.resources)
     return finish(world, state, NO_ARM)
 
@@ -414,6 +417,8 @@ def play_on(policy: Policy, memory: Memory, world: World, state: RunState) -> in
     if state.money[2] > now.budget_left:  # and so it may be declined
         decline(world, state)
         return NO_ARM
+    if policy.is_due(arms, now):
+        policy.refit(arms, now)
     arm = int(policy.choose(arms, now, choice_number(world, state)))
     if arm == len(world.prices) and may_decline(world.requested):
         decline(world, state)
@@ -424,5 +429,6 @@ def play_on(policy: Policy, memory: Memory, world: World, state: RunState) -> in
     policy.take_note(arms, now, arm)
     memory.begin(state.past, arm, state.counts[0])
     pull_arm(policy, world, memory, state, arm, learns)
+    policy.note_outcome(arms, arm, True)
     take_stock(world, state, world.supplies, state.arms.resources)
     return NO_ARM

@@ -1,0 +1,312 @@
+"""The belief of the recommended policy: a prior of the means that is learned from the arms themselves.
+
+    S_c                ~ p(S | rewards of all arms, by likeness of their costs to c)       the scale of arms of cost c
+    mu | S             ~ Uniform[0, S], LogUniform[S / 10^4, S] or Uniform[S / 2, S]       the mean of an arm
+    rewards of an arm  ~ Bernoulli on {0, R}, or Gaussian of unknown variance              given its mean
+
+Means and scales count from the low end of the declared range, R is the greatest reward seen. `docs/default.md` derives
+the equations. Means lie on a grid of cells in units of a top T >= R, a power of the square root of 2 below the range.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from budgetbandits.core.arrays import Floats
+from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.policies.beliefs import BELIEFS, Belief
+from budgetbandits.policies.indices.expected_gain import PosteriorIndex
+from budgetbandits.policies.state import Arms, Now, money_left, requests_left_of
+
+__all__ = ["LearnedPrior"]
+
+DECLARED: Final = 0.65  # prior probability that the scale is the declared range, not one of the smaller scales
+LIKENESS: Final = 0.7  # standard deviation, in ln(cost), of the kernel by which arms share evidence of their scale
+OUTLIER: Final = 0.003  # probability that an arm is unlike all others: its mean is in the upper half of the range
+VARIANCE_PULLS: Final = 8.0  # pulls for which the pooled variance counts beside an arm's own
+FIRST_DEVIATION: Final = 0.125  # standard deviation of a reward in parts of T, until some arm was pulled twice
+REFIT: Final = 0.2  # learn again after this share more pulls, or this share of the money
+NARROW: Final = 0.2  # odds that all means are in the upper half of their scale
+LEAST: Final = 1e-4  # of the scale: where the log-uniform law of the mean begins
+
+# Resolution, no part of the model: finer grids change nothing.
+BELOW: Final = 24  # half octaves of scale below T
+ABOVE: Final = 32  # and above, up to the declared range
+CLASSES: Final = 32  # of cost, the dearest first
+CLASS_WIDTH: Final = 0.25  # of ln(cost)
+POINTS: Final = 31  # where the posterior is too narrow for the cells
+EXACT_PULLS: Final = 16  # an arm with fewer rewards is valued after each, others after each sixteenth part
+
+EDGES: Final = np.concatenate(
+    [[0.0], np.geomspace(3e-4, 0.2, 25), np.linspace(0.2, 1.0, 25)[1:], 2.0 ** (0.5 * np.arange(1, ABOVE + 1))]
+)
+CENTRES: Final = 0.5 * (EDGES[1:] + EDGES[:-1])
+WIDTHS: Final = np.diff(EDGES)
+
+
+def _laws() -> Floats:
+    """Return the law of the mean for each scale: a column each, over the cells."""
+    wide, narrow = [], []
+    for half_octaves in range(-BELOW, ABOVE + 1):
+        scale = 2.0 ** (0.5 * half_octaves)
+        uniform = np.diff(np.minimum(EDGES, scale)) / scale
+        logarithmic = np.diff(np.log(np.clip(EDGES, LEAST * scale, scale))) / -math.log(LEAST)
+        wide.append(0.5 * uniform + 0.5 * logarithmic)
+        narrow.append(np.diff(np.clip(EDGES, 0.5 * scale, scale)) / (0.5 * scale))
+    return np.array([*wide, *narrow]).T.copy()
+
+
+LAWS: Final = _laws()
+SCALES: Final = BELOW + 1 + ABOVE
+
+# The notes: what was found at the last refit, then the weights of the scales for each class, then the arms' values.
+_PULL, _MONEY, _TOP, _SEEN, _VARIANCE, _AHEAD, _REQUESTS, _DOUBT, _LOW, _SPAN, _DEAREST, _STEADY = range(12)
+_WEIGHTS: Final = 12
+_VALUES: Final = _WEIGHTS + CLASSES * 2 * SCALES
+_MOST: Final = 1e300
+
+
+@kernel
+def top_of(now: Now) -> float:
+    """Return T as a share of the declared range: at least the greatest reward seen, and at least 2^-16."""
+    seen = (now.reward_seen - now.reward_low) / (now.reward_high - now.reward_low)
+    if seen <= 0.0:
+        return 1.0
+    return 2.0 ** (-0.5 * min(math.floor(-2.0 * math.log2(seen) + 1e-9), float(ABOVE)))
+
+
+@kernel
+def class_of(cost: float, dearest: float) -> int:
+    """Return the class of a cost."""
+    return int(min(max(math.log(dearest / cost) / CLASS_WIDTH, 0.0), CLASSES - 1.0))
+
+
+@kernel
+def step_of(told: float) -> float:
+    """Return after how many more rewards an arm is valued again."""
+    return 1.0 if told < EXACT_PULLS else 2.0 ** math.floor(math.log2(told / EXACT_PULLS) + 1.0)
+
+
+@kernel
+def moments(arms: Arms, arm: int, notes: Floats) -> tuple[float, float, float]:
+    """Return how many rewards of an arm are known, their mean and the sum of their squared deviations, by T."""
+    told, scale = float(arms.told[arm]), notes[_SPAN] * notes[_TOP]
+    if told <= 0.0:
+        return 0.0, 0.0, 0.0
+    mean = arms.reward_sum[arm] / told
+    squares = max(arms.reward_squares[arm] - told * mean * mean, 0.0)
+    return told, max(mean - notes[_LOW], 0.0) / scale, squares / (scale * scale)
+
+
+@kernel
+def is_bernoulli(told: float, mean: float, squares: float, notes: Floats) -> bool:
+    """Return whether all rewards of an arm are the least or the greatest seen.
+
+    One that always paid the greatest is not, if other arms have paid something between.
+    """
+    if mean >= notes[_SEEN] * (1.0 - 1e-9):
+        return bool(notes[_STEADY] == 0.0)
+    return bool(abs(squares / max(told, 1.0) + mean * (mean - notes[_SEEN])) <= 1e-9 * notes[_SEEN] * mean)
+
+
+@allocating
+def likelihood(told: float, mean: float, squares: float, notes: Floats, means: Floats) -> Floats:
+    """Return how likely the rewards of an arm are for each of some means, up to a factor."""
+    if told <= 0.0:
+        return np.ones(len(means))
+    seen, reach = notes[_SEEN], 1.0 / notes[_TOP]
+    if not is_bernoulli(told, mean, squares, notes):
+        spread = squares + VARIANCE_PULLS * notes[_VARIANCE]
+        logs = -0.5 * (told + VARIANCE_PULLS) * np.log1p(told * (means - mean) ** 2 / spread)
+        return np.exp(np.maximum(logs, -600.0))
+    chance = np.minimum(means / seen, 1.0 - 1e-12)
+    paid = min(mean / seen, 1.0)
+    logs = told * (paid * np.log(np.maximum(chance, 1e-300)) + (1.0 - paid) * np.log1p(-chance))
+    if paid > 0.0:
+        logs = logs - logs.max()
+    found = np.exp(np.maximum(logs, -600.0)) * (means < seen)
+    if paid <= 0.0:  # it may pay the greatest reward declared, too, of which none was seen
+        found = 0.5 * found + 0.5 * np.exp(told * np.log1p(-np.minimum(means / reach, 1.0 - 1e-12)))
+    return np.maximum(found, 1e-300)
+
+
+@allocating
+def outlier_law(notes: Floats) -> Floats:
+    """Return the law of the mean of an arm unlike all others, over the cells: the upper half of the range.
+
+    That is the range of the rewards seen or, with a probability of one in so many arms as were tried, the declared one.
+    """
+    reach = 1.0 / notes[_TOP]
+    seen = np.diff(np.minimum(np.maximum(EDGES, 0.5), 1.0)) / 0.5
+    declared = np.diff(np.minimum(np.maximum(EDGES, 0.5 * reach), reach)) / (0.5 * reach)
+    return (1.0 - notes[_DOUBT]) * seen + notes[_DOUBT] * declared
+
+
+@allocating
+def evidence(likely: Floats, outlier: Floats) -> Floats:
+    """Return how likely the rewards of an arm are for each scale."""
+    return (1.0 - OUTLIER) * (likely @ LAWS) + OUTLIER * (likely * outlier).sum()
+
+
+@allocating
+def prior_weights(notes: Floats) -> Floats:
+    """Return the prior probability of each scale: none above the declared range."""
+    last = BELOW + int(round(-2.0 * math.log2(notes[_TOP])))
+    weights = np.zeros(2 * SCALES)
+    weights[:last] = (1.0 - DECLARED) / last
+    weights[last] = DECLARED
+    weights[SCALES:] = NARROW * weights[:SCALES]
+    return weights / (1.0 + NARROW)
+
+
+@kernel
+def ahead_of(cost: float, notes: Floats) -> float:
+    """Return how many pulls at a cost could be paid at the last refit."""
+    return min(notes[_AHEAD] / cost, notes[_REQUESTS])
+
+
+@allocating
+def posterior(
+    told: float, mean: float, squares: float, weights: Floats, notes: Floats
+) -> tuple[Floats, Floats, float]:
+    """Return possible means of an arm, how likely each is, and the variance of its rewards; all in units of T."""
+    likely, outlier = likelihood(told, mean, squares, notes, CENTRES), outlier_law(notes)
+    odds = weights / evidence(likely, outlier)
+    prior = (1.0 - OUTLIER) * (LAWS @ odds) + OUTLIER * odds.sum() * outlier
+    found = prior * likely
+    means = CENTRES
+    is_coin = told > 0.0 and is_bernoulli(told, mean, squares, notes)
+    seen = notes[_SEEN]
+    noise = (squares + VARIANCE_PULLS * notes[_VARIANCE]) / (told + VARIANCE_PULLS - 1.0)
+    if is_coin:
+        noise = mean * (seen - mean)
+    error = math.sqrt(max(noise, 1e-12) / max(told, 1.0))
+    rare = told * min(mean, seen - mean) / seen
+    cell = min(int(np.searchsorted(EDGES, mean)), len(WIDTHS)) - 1
+    if told > 0.0 and error < 2.0 * WIDTHS[max(cell, 0)] and (rare >= 6.0 or not is_coin):
+        # Cells are too coarse: take points about the mean, closer in the middle.
+        bends = np.linspace(-2.5, 2.5, POINTS)
+        reach = 12.0 if not is_coin else 5.0
+        means = mean + error * reach / math.sinh(2.5) * np.sinh(bends)
+        inside = (means > 0.0) & (means < (seen if is_coin else 1.0 / notes[_TOP]))
+        means = np.maximum(means, 0.0)
+        density = np.interp(means, CENTRES, prior / WIDTHS)
+        found = density * np.cosh(bends) * inside * likelihood(told, mean, squares, notes, means)
+    total = found.sum()
+    if not total > 0.0:
+        return np.full(1, mean), np.ones(1), noise
+    found = found / total
+    if is_coin or (told <= 0.0 and notes[_STEADY] == 0.0):
+        noise = (found * means * np.maximum(seen - means, 0.0)).sum()
+    return means, found, noise
+
+
+@allocating
+def value_of(arms: Arms, arm: int, index: PosteriorIndex, notes: Floats, outstanding: float) -> float:
+    """Return the value of an arm by the index, in the units of the rewards."""
+    told, mean, squares = moments(arms, arm, notes)
+    place = _WEIGHTS + 2 * SCALES * class_of(arms.mean_cost[arm], notes[_DEAREST])
+    means, found, noise = posterior(told, mean, squares, notes[place : place + 2 * SCALES], notes)
+    value = index.of_posterior(means, found, noise, ahead_of(arms.mean_cost[arm], notes), outstanding)
+    return float(notes[_LOW] + notes[_SPAN] * notes[_TOP] * value)
+
+
+@allocating
+def note_moment(arms: Arms, now: Now, notes: Floats) -> None:
+    """Note what all values depend on: the range, the pulls that are left, the pooled variance."""
+    notes[_PULL] = now.pull * (1.0 + REFIT)
+    notes[_MONEY] = money_left(now) * (1.0 - REFIT)
+    notes[_AHEAD], notes[_REQUESTS] = money_left(now), min(requests_left_of(now.requested), _MOST)
+    notes[_LOW], notes[_SPAN] = now.reward_low, now.reward_high - now.reward_low
+    notes[_TOP] = top_of(now)
+    seen = (now.reward_seen - now.reward_low) / (notes[_SPAN] * notes[_TOP])
+    notes[_SEEN] = seen if seen > 0.0 else 1.0
+    notes[_DOUBT], notes[_DEAREST] = 1.0 / (now.arms_tried + 1.0), now.cost_high
+    total, pulls = 0.1 * FIRST_DEVIATION**2, 0.1
+    notes[_STEADY] = 1.0
+    steady = 0.0
+    for arm in range(len(arms.told)):
+        if arms.told[arm] > 0:
+            told, mean, squares = moments(arms, arm, notes)
+            if not is_bernoulli(told, mean, squares, notes) and mean < notes[_SEEN] * (1.0 - 1e-9):
+                steady += 1.0
+            if told > 1.0:
+                few = min(told - 1.0, 20.0)
+                total, pulls = total + few * squares / (told - 1.0), pulls + few
+    notes[_STEADY], notes[_VARIANCE] = steady, total / pulls
+
+
+@allocating
+def note_scales(arms: Arms, notes: Floats) -> None:
+    """Note how likely each scale is for each class of cost, by the rewards of all arms."""
+    priors, outlier = prior_weights(notes), outlier_law(notes)
+    tried, logs = np.zeros(CLASSES), np.zeros((CLASSES, 2 * SCALES))
+    for arm in range(len(arms.told)):
+        if arms.told[arm] > 0:
+            told, mean, squares = moments(arms, arm, notes)
+            found = evidence(likelihood(told, mean, squares, notes, CENTRES), outlier)
+            place = class_of(arms.mean_cost[arm], notes[_DEAREST])
+            tried[place] += 1.0
+            logs[place] += np.log(found / (found * priors).sum())
+    table = notes[_WEIGHTS:_VALUES].reshape((CLASSES, 2 * SCALES))
+    for place in range(CLASSES):
+        shared = np.zeros(2 * SCALES)
+        for other in range(CLASSES):
+            if tried[other] > 0.0:
+                shared += math.exp(-0.5 * ((place - other) * CLASS_WIDTH / LIKENESS) ** 2) * logs[other]
+        odds = priors * np.exp(shared - shared[priors > 0.0].max())
+        table[place] = odds / odds.sum()
+
+
+@BELIEFS.register(source="this project")
+@dataclass(frozen=True)
+class LearnedPrior(Belief):
+    """A prior of the means that is learned from the arms; the belief of `recommended`."""
+
+    def has_posteriors(self) -> bool:
+        """Return that there are."""
+        return True
+
+    def note_count(self, arms: int) -> int:
+        """Return the scales' weights and a value for each arm."""
+        return _VALUES + arms
+
+    def is_due(self, arms: Arms, now: Now) -> bool:
+        """Return whether pulls, money or the greatest reward have changed enough."""
+        notes = arms.notes
+        return bool(now.pull >= notes[_PULL] or money_left(now) <= notes[_MONEY] or top_of(now) != notes[_TOP])
+
+    def refit(self, arms: Arms, now: Now, index: Any) -> None:
+        """Learn the scales again, and value each arm; of arms never tried of one class, the cheapest."""
+        notes = arms.notes
+        note_moment(arms, now, notes)
+        note_scales(arms, notes)
+        cheapest = np.full(CLASSES, -1)
+        for arm in range(len(arms.told)):
+            if arms.pulls[arm] > 0:
+                notes[_VALUES + arm] = value_of(arms, arm, index, notes, float(arms.pulls[arm] - arms.told[arm]))
+            else:
+                place = class_of(arms.mean_cost[arm], notes[_DEAREST])
+                if cheapest[place] < 0 or arms.mean_cost[arm] < arms.mean_cost[cheapest[place]]:
+                    cheapest[place] = arm
+        values = np.zeros(CLASSES)
+        for place in range(CLASSES):
+            if cheapest[place] >= 0:
+                values[place] = value_of(arms, int(cheapest[place]), index, notes, 0.0)
+        for arm in range(len(arms.told)):
+            if arms.pulls[arm] == 0:
+                notes[_VALUES + arm] = values[class_of(arms.mean_cost[arm], notes[_DEAREST])]
+
+    def note_outcome(self, arms: Arms, arm: int, is_told: bool, index: Any) -> None:
+        """Value an arm again, if it has few rewards, or enough more rewards or outstanding pulls."""
+        notes, told = arms.notes, float(arms.told[arm])
+        outstanding, step = float(arms.pulls[arm] - told), step_of(told)
+        is_step = (outstanding + is_told) % step == 0.0 or (is_told and told % step == 0.0)
+        if notes[_TOP] > 0.0 and is_step:
+            notes[_VALUES + arm] = value_of(arms, arm, index, notes, outstanding - outstanding % step)
+
+    def values(self, arms: Arms) -> Floats:
+        """Return the values that were noted."""
+        return arms.notes[_VALUES:]
