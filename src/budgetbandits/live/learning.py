@@ -321,8 +321,8 @@ class Learning:
             self._keeper.refit(self._to_note, now)
 
     def _note_outcome(self, arm: int, *, is_told: bool) -> None:
-        if self._keeper is not None:
-            self._keeper.note_outcome(self._to_note, arm, is_told)
+        if self._keeper is not None and self._policy.is_news(self.shown, arm, is_told):
+            self._keeper.note_outcome(self._to_note, arm)
 
     @property
     def costs_with_rewards(self) -> Counts:

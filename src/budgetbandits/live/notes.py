@@ -34,7 +34,7 @@ class NoteKeeper:
 
         compiled_refit(self._policy)(self._policy, arms, now)
 
-    def _note_outcome_compiled(self, arms: Arms, arm: int, is_told: bool) -> None:
+    def _note_outcome_compiled(self, arms: Arms, arm: int) -> None:
         from budgetbandits.simulation.engine import compiled_note_outcome
 
-        compiled_note_outcome(self._policy)(self._policy, arms, arm, is_told)
+        compiled_note_outcome(self._policy)(self._policy, arms, arm)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.compiled import kernel_method
 from budgetbandits.core.registry import Registry
 from budgetbandits.core.specs import Spec
 from budgetbandits.policies.oracles import draw
@@ -42,6 +43,7 @@ class Policy(Spec):
         """Return how many numbers `Arms.notes` has, for so many arms: none by default."""
         return 0
 
+    @kernel_method
     def is_due(self, arms: Arms, now: Now) -> bool:
         """Return whether `refit` is due before this choice; by default it never is."""
         return False
@@ -49,12 +51,21 @@ class Policy(Spec):
     def refit(self, arms: Arms, now: Now) -> None:
         """Write into `arms.notes` what choices depend on, from what is known of all arms; by default, nothing."""
 
-    def note_outcome(self, arms: Arms, arm: int, is_told: bool) -> None:
-        """Write into `arms.notes` what has changed with a pull of an arm or its reward; by default, nothing.
+    @kernel_method
+    def leader(self, arms: Arms, now: Now) -> int:
+        """Return the arm to pull if that can be said without making an array, otherwise -1; `choose` says the same."""
+        return -1
 
-        It is called when a pull is made and, with `is_told`, when its reward is known or the pull is cancelled. A
-        simulation in which rewards are told at once calls it for the reward alone.
+    @kernel_method
+    def is_news(self, arms: Arms, arm: int, is_told: bool) -> bool:
+        """Return whether a pull of an arm or, with `is_told`, its reward makes `note_outcome` due; by default, never.
+
+        Where rewards are told at once, it is asked about the reward alone.
         """
+        return False
+
+    def note_outcome(self, arms: Arms, arm: int) -> None:
+        """Write into `arms.notes` what has changed with a pull of an arm or its reward; by default, nothing."""
 
     def keeps_notes(self) -> bool:
         """Return whether notes stay as they are when arms or prices change; otherwise they become 0."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from budgetbandits.core.arrays import Floats
+from budgetbandits.core.compiled import handed_on, kernel_method
 from budgetbandits.core.registry import Registry
 from budgetbandits.core.specs import Spec
 from budgetbandits.policies.indices import Index
@@ -27,16 +28,30 @@ class Belief(Spec):
         """Return how many notes the belief takes."""
         return 0
 
+    @kernel_method
     def is_due(self, arms: Arms, now: Now) -> bool:
         """Return whether `refit` is due before the next choice."""
         return False
 
+    @handed_on
     def refit(self, arms: Arms, now: Now, index: Index) -> None:
         """Learn from all arms again, and value each."""
 
-    def note_outcome(self, arms: Arms, arm: int, is_told: bool, index: Index) -> None:
-        """Value one arm again, after a pull of it or, if one is told, a reward."""
+    @kernel_method
+    def is_news(self, arms: Arms, arm: int, is_told: bool) -> bool:
+        """Return whether an arm has to be valued again, after a pull of it or, if one is told, a reward."""
+        return False
 
+    @handed_on
+    def note_outcome(self, arms: Arms, arm: int, index: Index) -> None:
+        """Value one arm again."""
+
+    @kernel_method
+    def value(self, arms: Arms, arm: int) -> float:
+        """Return the value of an arm, as far as it is kept."""
+        return float(arms.mean[arm])
+
+    @handed_on
     def values(self, arms: Arms) -> Floats:
         """Return the values of all arms; without posteriors, the index has them."""
         return arms.mean

@@ -73,9 +73,13 @@ class Forgetful(Policy):
         """Let the policy learn from what is remembered."""
         self.policy.refit(arms, now)
 
-    def note_outcome(self, arms: Arms, arm: int, is_told: bool) -> None:
+    def is_news(self, arms: Arms, arm: int, is_told: bool) -> bool:
+        """Return whether the policy has to take note of an outcome."""
+        return self.policy.is_news(arms, arm, is_told)
+
+    def note_outcome(self, arms: Arms, arm: int) -> None:
         """Let the policy take note of an outcome."""
-        self.policy.note_outcome(arms, arm, is_told)
+        self.policy.note_outcome(arms, arm)
 
     def keeps_notes(self) -> bool:
         """Return whether the policy's notes stay as they are when arms or prices change."""

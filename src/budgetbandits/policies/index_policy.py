@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from budgetbandits.core.arrays import Counts, Floats, greatest, least, put
-from budgetbandits.core.compiled import allocating, handed_on, kernel
+from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
 from budgetbandits.core.specs import require_flag, require_spec
 from budgetbandits.errors import InvalidInput, PolicyError
 from budgetbandits.policies.allowance import allowance_of
@@ -17,7 +17,7 @@ from budgetbandits.policies.base import Policy
 from budgetbandits.policies.beliefs import Belief, SampleMeans
 from budgetbandits.policies.indices import UCB1, Index, PosteriorIndex
 from budgetbandits.policies.oracles import DensityGreedy, Oracle
-from budgetbandits.policies.state import Arms, Now, Requested, declined, may_decline, select
+from budgetbandits.policies.state import Arms, Now, Requested, declined, has_requests, may_decline, select
 
 __all__ = ["IndexPolicy"]
 
@@ -152,17 +152,37 @@ class IndexPolicy(Policy):
         """Return how many notes the belief takes."""
         return self.belief.note_count(arms)
 
+    @kernel_method
+    def leader(self, arms: Arms, now: Now) -> int:
+        """Return the densest arm if the belief has its value and nothing but money counts, otherwise -1."""
+        if not self.belief.has_posteriors() or not self.oracle.takes_densest() or has_requests(now.requested):
+            return -1
+        best, most = -1, -math.inf
+        for arm in range(len(arms.cost)):
+            density = self.belief.value(arms, arm) / arms.mean_cost[arm]
+            if density > most and arms.cost[arm] <= now.budget_left:
+                best, most = arm, density
+        return best
+
+    @kernel_method
     def is_due(self, arms: Arms, now: Now) -> bool:
         """Return whether the belief has to learn again."""
         return self.belief.is_due(arms, now)
 
+    @handed_on
     def refit(self, arms: Arms, now: Now) -> None:
         """Let the belief learn again, and value all arms."""
         self.belief.refit(arms, now, self.index)
 
-    def note_outcome(self, arms: Arms, arm: int, is_told: bool) -> None:
+    @kernel_method
+    def is_news(self, arms: Arms, arm: int, is_told: bool) -> bool:
+        """Return whether the belief has to value an arm again."""
+        return self.belief.is_news(arms, arm, is_told)
+
+    @handed_on
+    def note_outcome(self, arms: Arms, arm: int) -> None:
         """Let the belief value an arm again."""
-        self.belief.note_outcome(arms, arm, is_told, self.index)
+        self.belief.note_outcome(arms, arm, self.index)
 
     def keeps_notes(self) -> bool:
         """Return whether there are no values of a belief, which do not outlast a change of arms or prices."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from budgetbandits.core.arrays import Floats
-from budgetbandits.core.compiled import allocating, kernel
+from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
 from budgetbandits.policies.beliefs import BELIEFS, Belief
 from budgetbandits.policies.indices.expected_gain import PosteriorIndex
 from budgetbandits.policies.state import Arms, Now, money_left, requests_left_of
@@ -47,46 +47,43 @@ WIDTHS: Final = np.diff(EDGES)
 
 
 def _laws() -> Floats:
-    """Return the law of the mean for each scale: a column each, over the cells."""
-    wide, narrow = [], []
+    """Return the law of the mean over the cells: for each scale, the least first, a wide and a narrow one."""
+    rows = []
     for half_octaves in range(-BELOW, ABOVE + 1):
         scale = 2.0 ** (0.5 * half_octaves)
         uniform = np.diff(np.minimum(EDGES, scale)) / scale
         logarithmic = np.diff(np.log(np.clip(EDGES, LEAST * scale, scale))) / -math.log(LEAST)
-        wide.append(0.5 * uniform + 0.5 * logarithmic)
-        narrow.append(np.diff(np.clip(EDGES, 0.5 * scale, scale)) / (0.5 * scale))
-    return np.array([*wide, *narrow]).T.copy()
+        rows.append(0.5 * uniform + 0.5 * logarithmic)
+        rows.append(np.diff(np.clip(EDGES, 0.5 * scale, scale)) / (0.5 * scale))
+    return np.array(rows)
 
 
 LAWS: Final = _laws()
-SCALES: Final = BELOW + 1 + ABOVE
 
 # The notes: what was found at the last refit, then the weights of the scales for each class, then the arms' values.
-_PULL, _MONEY, _TOP, _SEEN, _VARIANCE, _AHEAD, _REQUESTS, _DOUBT, _LOW, _SPAN, _DEAREST, _STEADY = range(12)
-_WEIGHTS: Final = 12
-_VALUES: Final = _WEIGHTS + CLASSES * 2 * SCALES
+_PULL, _MONEY, _TOP, _SEEN, _VARIANCE, _AHEAD, _REQUESTS, _DOUBT, _LOW, _SPAN, _DEAREST, _STEADY, _KNOWN, _ABOVE = range(14)
+_WEIGHTS: Final = 14
+_VALUES: Final = _WEIGHTS + CLASSES * len(LAWS)
 _MOST: Final = 1e300
 
 
 @kernel
-def top_of(now: Now) -> float:
-    """Return T as a share of the declared range: at least the greatest reward seen, and at least 2^-16."""
+def half_octaves_above(now: Now) -> int:
+    """Return how many half octaves the declared range lies above T: as many as the greatest reward seen allows."""
     seen = (now.reward_seen - now.reward_low) / (now.reward_high - now.reward_low)
-    if seen <= 0.0:
-        return 1.0
-    return 2.0 ** (-0.5 * min(math.floor(-2.0 * math.log2(seen) + 1e-9), float(ABOVE)))
+    return int(min(-2.0 * math.log2(seen) + 1e-9, float(ABOVE))) if seen > 0.0 else 0
+
+
+@kernel
+def laws_of(notes: Floats) -> int:
+    """Return how many laws have a scale in the declared range."""
+    return len(LAWS) - 2 * (ABOVE - int(notes[_ABOVE]))
 
 
 @kernel
 def class_of(cost: float, dearest: float) -> int:
     """Return the class of a cost."""
     return int(min(max(math.log(dearest / cost) / CLASS_WIDTH, 0.0), CLASSES - 1.0))
-
-
-@kernel
-def step_of(told: float) -> float:
-    """Return after how many more rewards an arm is valued again."""
-    return 1.0 if told < EXACT_PULLS else 2.0 ** math.floor(math.log2(told / EXACT_PULLS) + 1.0)
 
 
 @kernel
@@ -145,26 +142,19 @@ def outlier_law(notes: Floats) -> Floats:
 
 
 @allocating
-def evidence(likely: Floats, outlier: Floats) -> Floats:
-    """Return how likely the rewards of an arm are for each scale."""
-    return (1.0 - OUTLIER) * (likely @ LAWS) + OUTLIER * (likely * outlier).sum()
+def evidence(likely: Floats, outlier: Floats, notes: Floats) -> Floats:
+    """Return how likely the rewards of an arm are by each law."""
+    return (1.0 - OUTLIER) * (LAWS[: laws_of(notes)] @ likely) + OUTLIER * (likely * outlier).sum()
 
 
 @allocating
 def prior_weights(notes: Floats) -> Floats:
-    """Return the prior probability of each scale: none above the declared range."""
-    last = BELOW + int(round(-2.0 * math.log2(notes[_TOP])))
-    weights = np.zeros(2 * SCALES)
-    weights[:last] = (1.0 - DECLARED) / last
-    weights[last] = DECLARED
-    weights[SCALES:] = NARROW * weights[:SCALES]
+    """Return the prior probability of each law."""
+    laws = laws_of(notes)
+    weights = np.full(laws, (1.0 - DECLARED) / (laws / 2.0 - 1.0))
+    weights[-2:] = DECLARED
+    weights[1::2] *= NARROW
     return weights / (1.0 + NARROW)
-
-
-@kernel
-def ahead_of(cost: float, notes: Floats) -> float:
-    """Return how many pulls at a cost could be paid at the last refit."""
-    return min(notes[_AHEAD] / cost, notes[_REQUESTS])
 
 
 @allocating
@@ -172,11 +162,12 @@ def posterior(
     told: float, mean: float, squares: float, weights: Floats, notes: Floats
 ) -> tuple[Floats, Floats, float]:
     """Return possible means of an arm, how likely each is, and the variance of its rewards; all in units of T."""
-    likely, outlier = likelihood(told, mean, squares, notes, CENTRES), outlier_law(notes)
-    odds = weights / evidence(likely, outlier)
-    prior = (1.0 - OUTLIER) * (LAWS @ odds) + OUTLIER * odds.sum() * outlier
-    found = prior * likely
+    outlier = outlier_law(notes)
     means = CENTRES
+    likely = likelihood(told, mean, squares, notes, means)
+    odds = weights / evidence(likely, outlier, notes)
+    prior = (1.0 - OUTLIER) * (odds @ LAWS[: len(odds)]) + OUTLIER * odds.sum() * outlier
+    found = prior * likely
     is_coin = told > 0.0 and is_bernoulli(told, mean, squares, notes)
     seen = notes[_SEEN]
     noise = (squares + VARIANCE_PULLS * notes[_VARIANCE]) / (told + VARIANCE_PULLS - 1.0)
@@ -204,13 +195,21 @@ def posterior(
 
 
 @allocating
-def value_of(arms: Arms, arm: int, index: PosteriorIndex, notes: Floats, outstanding: float) -> float:
+def value_of(arms: Arms, arm: int, index: PosteriorIndex, notes: Floats) -> float:
     """Return the value of an arm by the index, in the units of the rewards."""
     told, mean, squares = moments(arms, arm, notes)
-    place = _WEIGHTS + 2 * SCALES * class_of(arms.mean_cost[arm], notes[_DEAREST])
-    means, found, noise = posterior(told, mean, squares, notes[place : place + 2 * SCALES], notes)
-    value = index.of_posterior(means, found, noise, ahead_of(arms.mean_cost[arm], notes), outstanding)
+    place = _WEIGHTS + len(LAWS) * class_of(arms.mean_cost[arm], notes[_DEAREST])
+    means, found, noise = posterior(told, mean, squares, notes[place : place + laws_of(notes)], notes)
+    ahead = min(notes[_AHEAD] / arms.mean_cost[arm], notes[_REQUESTS])
+    value = index.of_posterior(means, found, noise, ahead, arms.pulls[arm] - told)
     return float(notes[_LOW] + notes[_SPAN] * notes[_TOP] * value)
+
+
+@allocating
+def note_value(arms: Arms, arm: int, index: PosteriorIndex, notes: Floats) -> None:
+    """Note the value of an arm, and from how many rewards on to value it again."""
+    notes[_VALUES + arm] = value_of(arms, arm, index, notes)
+    notes[_VALUES + len(arms.told) + arm] = arms.told[arm] * (1.0 + 1.0 / EXACT_PULLS)
 
 
 @allocating
@@ -220,9 +219,11 @@ def note_moment(arms: Arms, now: Now, notes: Floats) -> None:
     notes[_MONEY] = money_left(now) * (1.0 - REFIT)
     notes[_AHEAD], notes[_REQUESTS] = money_left(now), min(requests_left_of(now.requested), _MOST)
     notes[_LOW], notes[_SPAN] = now.reward_low, now.reward_high - now.reward_low
-    notes[_TOP] = top_of(now)
+    notes[_ABOVE] = half_octaves_above(now)
+    notes[_TOP] = 2.0 ** (-0.5 * notes[_ABOVE])
     seen = (now.reward_seen - now.reward_low) / (notes[_SPAN] * notes[_TOP])
     notes[_SEEN] = seen if seen > 0.0 else 1.0
+    notes[_KNOWN] = now.reward_low + (notes[_SPAN] * notes[_TOP] if seen > 0.0 else 0.0)
     notes[_DOUBT], notes[_DEAREST] = 1.0 / (now.arms_tried + 1.0), now.cost_high
     total, pulls = 0.1 * FIRST_DEVIATION**2, 0.1
     notes[_STEADY] = 1.0
@@ -242,22 +243,23 @@ def note_moment(arms: Arms, now: Now, notes: Floats) -> None:
 def note_scales(arms: Arms, notes: Floats) -> None:
     """Note how likely each scale is for each class of cost, by the rewards of all arms."""
     priors, outlier = prior_weights(notes), outlier_law(notes)
-    tried, logs = np.zeros(CLASSES), np.zeros((CLASSES, 2 * SCALES))
+    laws = len(priors)
+    tried, logs = np.zeros(CLASSES), np.zeros((CLASSES, laws))
     for arm in range(len(arms.told)):
         if arms.told[arm] > 0:
             told, mean, squares = moments(arms, arm, notes)
-            found = evidence(likelihood(told, mean, squares, notes, CENTRES), outlier)
+            found = evidence(likelihood(told, mean, squares, notes, CENTRES), outlier, notes)
             place = class_of(arms.mean_cost[arm], notes[_DEAREST])
             tried[place] += 1.0
             logs[place] += np.log(found / (found * priors).sum())
-    table = notes[_WEIGHTS:_VALUES].reshape((CLASSES, 2 * SCALES))
     for place in range(CLASSES):
-        shared = np.zeros(2 * SCALES)
+        shared = np.zeros(laws)
         for other in range(CLASSES):
             if tried[other] > 0.0:
                 shared += math.exp(-0.5 * ((place - other) * CLASS_WIDTH / LIKENESS) ** 2) * logs[other]
-        odds = priors * np.exp(shared - shared[priors > 0.0].max())
-        table[place] = odds / odds.sum()
+        odds = priors * np.exp(shared - shared.max())
+        first = _WEIGHTS + place * len(LAWS)
+        notes[first : first + laws] = odds / odds.sum()
 
 
 @BELIEFS.register(source="this project")
@@ -270,14 +272,16 @@ class LearnedPrior(Belief):
         return True
 
     def note_count(self, arms: int) -> int:
-        """Return the scales' weights and a value for each arm."""
-        return _VALUES + arms
+        """Return as many as the scales' weights take, and two for each arm: its value, and when to value it again."""
+        return _VALUES + 2 * arms
 
+    @kernel_method
     def is_due(self, arms: Arms, now: Now) -> bool:
         """Return whether pulls, money or the greatest reward have changed enough."""
         notes = arms.notes
-        return bool(now.pull >= notes[_PULL] or money_left(now) <= notes[_MONEY] or top_of(now) != notes[_TOP])
+        return bool(now.pull >= notes[_PULL] or money_left(now) <= notes[_MONEY] or now.reward_seen > notes[_KNOWN])
 
+    @handed_on
     def refit(self, arms: Arms, now: Now, index: Any) -> None:
         """Learn the scales again, and value each arm; of arms never tried of one class, the cheapest."""
         notes = arms.notes
@@ -286,7 +290,7 @@ class LearnedPrior(Belief):
         cheapest = np.full(CLASSES, -1)
         for arm in range(len(arms.told)):
             if arms.pulls[arm] > 0:
-                notes[_VALUES + arm] = value_of(arms, arm, index, notes, float(arms.pulls[arm] - arms.told[arm]))
+                note_value(arms, arm, index, notes)
             else:
                 place = class_of(arms.mean_cost[arm], notes[_DEAREST])
                 if cheapest[place] < 0 or arms.mean_cost[arm] < arms.mean_cost[cheapest[place]]:
@@ -294,19 +298,29 @@ class LearnedPrior(Belief):
         values = np.zeros(CLASSES)
         for place in range(CLASSES):
             if cheapest[place] >= 0:
-                values[place] = value_of(arms, int(cheapest[place]), index, notes, 0.0)
+                values[place] = value_of(arms, int(cheapest[place]), index, notes)
         for arm in range(len(arms.told)):
             if arms.pulls[arm] == 0:
                 notes[_VALUES + arm] = values[class_of(arms.mean_cost[arm], notes[_DEAREST])]
 
-    def note_outcome(self, arms: Arms, arm: int, is_told: bool, index: Any) -> None:
-        """Value an arm again, if it has few rewards, or enough more rewards or outstanding pulls."""
-        notes, told = arms.notes, float(arms.told[arm])
-        outstanding, step = float(arms.pulls[arm] - told), step_of(told)
-        is_step = (outstanding + is_told) % step == 0.0 or (is_told and told % step == 0.0)
-        if notes[_TOP] > 0.0 and is_step:
-            notes[_VALUES + arm] = value_of(arms, arm, index, notes, outstanding - outstanding % step)
+    @kernel_method
+    def is_news(self, arms: Arms, arm: int, is_told: bool) -> bool:
+        """Return whether an arm has few rewards, or enough more rewards or outstanding pulls."""
+        notes, told, outstanding = arms.notes, arms.told[arm], arms.pulls[arm] - arms.told[arm]
+        is_new = is_told and told >= notes[_VALUES + len(arms.told) + arm]
+        return bool(notes[_TOP] > 0.0 and (is_new or EXACT_PULLS * (outstanding + is_told) >= told))
 
+    @handed_on
+    def note_outcome(self, arms: Arms, arm: int, index: Any) -> None:
+        """Value an arm again."""
+        note_value(arms, arm, index, arms.notes)
+
+    @kernel_method
+    def value(self, arms: Arms, arm: int) -> float:
+        """Return the value of an arm that was noted."""
+        return float(arms.notes[_VALUES + arm])
+
+    @handed_on
     def values(self, arms: Arms) -> Floats:
         """Return the values that were noted."""
-        return arms.notes[_VALUES:]
+        return arms.notes[_VALUES : _VALUES + len(arms.told)]

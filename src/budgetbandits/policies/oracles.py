@@ -99,6 +99,10 @@ class Oracle(Spec):
             raise PolicyError("an oracle must give one count for each arm that it is asked about")
         return np.minimum(counts, allowance.limits)
 
+    def takes_densest(self) -> bool:
+        """Return whether the densest arm is drawn where nothing but money counts."""
+        return False
+
     def draw(self, values: Floats, allowance: Allowance, uniform: float) -> int:
         """Return the arm to pull: a uniform number picks it from the best set.
 
@@ -171,6 +175,10 @@ class Fractional(BoundedOracle):
     def solve_within(self, values: Floats, allowance: Allowance) -> Floats:
         """Return the pulls, not always whole ones: with money alone those of the densest arm, rounded down."""
         return fractional_pulls(values, allowance, allowance.further)
+
+    def takes_densest(self) -> bool:
+        """Return that it is."""
+        return True
 
     def draw(self, values: Floats, allowance: Allowance, uniform: float) -> int:
         """Return the densest arm, or one of the mixture: these stand by their numbers, and declining comes last."""

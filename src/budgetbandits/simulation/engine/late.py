@@ -88,7 +88,8 @@ def play_late(policy: Policy, memory: Memory, world: World, batch: int, delay: i
             policy.take_note(arms, now, arm)
             memory.begin(state.past, arm, state.counts[0])
             hand_out(world, state, outstanding, arm, learns)
-            policy.note_outcome(arms, arm, False)
+            if policy.is_news(arms, arm, False):
+                policy.note_outcome(arms, arm)
         else:
             return finish(world, state, arm)
         due = (state.counts[0] - 1 - delay) // batch * batch
@@ -193,7 +194,8 @@ def tell(policy: Policy, world: World, memory: Memory, state: RunState, outstand
         if outstanding.learns[place] == 1:
             learn_from_pull(policy, world, memory, state, arm, told[0], state.counts[0] - 1, reward, price)
             learn_of_supplies(state, arm, arms.resources)
-            policy.note_outcome(state.past.arms, arm, True)
+            if policy.is_news(state.past.arms, arm, True):
+                policy.note_outcome(state.past.arms, arm)
         # One after the other: the difference of two prices may have more bits than a float.
         money[0], money[1] = pay(money[0], money[1], -world.prices[arm])
         money[0], money[1] = pay(money[0], money[1], price)

@@ -111,7 +111,7 @@ def compiled_refit(policy: Policy) -> Callable[[Policy, Arms, Now], int]:
 
 
 @functools.cache
-def compiled_note_outcome(policy: Policy) -> Callable[[Policy, Arms, int, bool], int]:
+def compiled_note_outcome(policy: Policy) -> Callable[[Policy, Arms, int], int]:
     """Return `Policy.note_outcome`, compiled."""
     return SteadyCall(note_outcome_any, policy)
 
@@ -124,9 +124,9 @@ def refit_any(policy: Policy, arms: Arms, now: Now) -> int:
 
 
 @allocating
-def note_outcome_any(policy: Policy, arms: Arms, arm: int, is_told: bool) -> int:
+def note_outcome_any(policy: Policy, arms: Arms, arm: int) -> int:
     """Let a policy note an outcome."""
-    policy.note_outcome(arms, arm, is_told)
+    policy.note_outcome(arms, arm)
     return 0
 
 

@@ -381,7 +381,9 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
             continue
         if policy.is_due(arms, now):
             policy.refit(arms, now)
-        arm = int(policy.choose(arms, now, choice_number(world, state)))
+        arm = policy.leader(arms, now)
+        if arm < 0:
+            arm = int(policy.choose(arms, now, choice_number(world, state)))
         if arm == len(world.prices) and may_decline(world.requested):
             decline(world, state)
             continue
@@ -391,7 +393,8 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
         policy.take_note(arms, now, arm)
         memory.begin(state.past, arm, state.counts[0])
         pull_arm(policy, world, memory, state, arm, learns)
-        policy.note_outcome(arms, arm, True)
+        if policy.is_news(arms, arm, True):
+            policy.note_outcome(arms, arm)
         take_stock(world, state, world.supplies, state.arms.resources)
     return finish(world, state, NO_ARM)
 
@@ -419,7 +422,9 @@ def play_on(policy: Policy, memory: Memory, world: World, state: RunState) -> in
         return NO_ARM
     if policy.is_due(arms, now):
         policy.refit(arms, now)
-    arm = int(policy.choose(arms, now, choice_number(world, state)))
+    arm = policy.leader(arms, now)
+    if arm < 0:
+        arm = int(policy.choose(arms, now, choice_number(world, state)))
     if arm == len(world.prices) and may_decline(world.requested):
         decline(world, state)
         return NO_ARM
@@ -429,6 +434,7 @@ def play_on(policy: Policy, memory: Memory, world: World, state: RunState) -> in
     policy.take_note(arms, now, arm)
     memory.begin(state.past, arm, state.counts[0])
     pull_arm(policy, world, memory, state, arm, learns)
-    policy.note_outcome(arms, arm, True)
+    if policy.is_news(arms, arm, True):
+        policy.note_outcome(arms, arm)
     take_stock(world, state, world.supplies, state.arms.resources)
     return NO_ARM
