@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Floats
+from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
 from budgetbandits.policies.beliefs import BELIEFS, Belief
 from budgetbandits.policies.indices.expected_gain import PosteriorIndex
@@ -27,7 +27,7 @@ LIKENESS: Final = 0.7  # standard deviation, in ln(cost), of the kernel by which
 OUTLIER: Final = 0.003  # probability that an arm is unlike all others: its mean is in the upper half of the range
 VARIANCE_PULLS: Final = 8.0  # pulls for which the pooled variance counts beside an arm's own
 FIRST_DEVIATION: Final = 0.125  # standard deviation of a reward in parts of T, until some arm was pulled twice
-REFIT: Final = 0.2  # learn again after this share more pulls, or this share of the money
+REFIT: Final = 0.3  # learn again after this share more pulls, or this share of the money
 NARROW: Final = 0.2  # odds that all means are in the upper half of their scale
 LEAST: Final = 1e-4  # of the scale: where the log-uniform law of the mean begins
 
@@ -159,12 +159,11 @@ def prior_weights(notes: Floats) -> Floats:
 
 @allocating
 def posterior(
-    told: float, mean: float, squares: float, weights: Floats, notes: Floats
+    told: float, mean: float, squares: float, likely: Floats, weights: Floats, notes: Floats
 ) -> tuple[Floats, Floats, float]:
     """Return possible means of an arm, how likely each is, and the variance of its rewards; all in units of T."""
     outlier = outlier_law(notes)
     means = CENTRES
-    likely = likelihood(told, mean, squares, notes, means)
     odds = weights / evidence(likely, outlier, notes)
     prior = (1.0 - OUTLIER) * (odds @ LAWS[: len(odds)]) + OUTLIER * odds.sum() * outlier
     found = prior * likely
@@ -195,21 +194,28 @@ def posterior(
 
 
 @allocating
-def value_of(arms: Arms, arm: int, index: PosteriorIndex, notes: Floats) -> float:
-    """Return the value of an arm by the index, in the units of the rewards."""
+def value_of(arms: Arms, arm: int, likely: Floats, index: PosteriorIndex, notes: Floats) -> float:
+    """Return the value of an arm by the index, in the units of the rewards, from the likelihood of its rewards."""
     told, mean, squares = moments(arms, arm, notes)
     place = _WEIGHTS + len(LAWS) * class_of(arms.mean_cost[arm], notes[_DEAREST])
-    means, found, noise = posterior(told, mean, squares, notes[place : place + laws_of(notes)], notes)
+    means, found, noise = posterior(told, mean, squares, likely, notes[place : place + laws_of(notes)], notes)
     ahead = min(notes[_AHEAD] / arms.mean_cost[arm], notes[_REQUESTS])
     value = index.of_posterior(means, found, noise, ahead, arms.pulls[arm] - told)
     return float(notes[_LOW] + notes[_SPAN] * notes[_TOP] * value)
 
 
 @allocating
-def note_value(arms: Arms, arm: int, index: PosteriorIndex, notes: Floats) -> None:
+def note_value(arms: Arms, arm: int, likely: Floats, index: PosteriorIndex, notes: Floats) -> None:
     """Note the value of an arm, and from how many rewards on to value it again."""
-    notes[_VALUES + arm] = value_of(arms, arm, index, notes)
+    notes[_VALUES + arm] = value_of(arms, arm, likely, index, notes)
     notes[_VALUES + len(arms.told) + arm] = arms.told[arm] * (1.0 + 1.0 / EXACT_PULLS)
+
+
+@allocating
+def likelihood_of(arms: Arms, arm: int, notes: Floats) -> Floats:
+    """Return how likely the rewards of an arm are for the mean of each cell."""
+    told, mean, squares = moments(arms, arm, notes)
+    return likelihood(told, mean, squares, notes, CENTRES)
 
 
 @allocating
@@ -240,26 +246,42 @@ def note_moment(arms: Arms, now: Now, notes: Floats) -> None:
 
 
 @allocating
-def note_scales(arms: Arms, notes: Floats) -> None:
-    """Note how likely each scale is for each class of cost, by the rewards of all arms."""
+def note_scales(arms: Arms, tried: Counts, likely: Floats, notes: Floats) -> None:
+    """Note how likely each law is for each class of cost, from the likelihoods of the arms tried."""
     priors, outlier = prior_weights(notes), outlier_law(notes)
     laws = len(priors)
-    tried, logs = np.zeros(CLASSES), np.zeros((CLASSES, laws))
-    for arm in range(len(arms.told)):
-        if arms.told[arm] > 0:
-            told, mean, squares = moments(arms, arm, notes)
-            found = evidence(likelihood(told, mean, squares, notes, CENTRES), outlier, notes)
-            place = class_of(arms.mean_cost[arm], notes[_DEAREST])
-            tried[place] += 1.0
-            logs[place] += np.log(found / (found * priors).sum())
+    logs, is_seen = np.zeros((CLASSES, laws)), np.zeros(CLASSES, np.bool_)
+    for row in range(len(tried)):
+        found = evidence(likely[row], outlier, notes)
+        place = class_of(arms.mean_cost[tried[row]], notes[_DEAREST])
+        is_seen[place] = True
+        logs[place] += np.log(found / (found * priors).sum())
     for place in range(CLASSES):
         shared = np.zeros(laws)
         for other in range(CLASSES):
-            if tried[other] > 0.0:
+            if is_seen[other]:
                 shared += math.exp(-0.5 * ((place - other) * CLASS_WIDTH / LIKENESS) ** 2) * logs[other]
         odds = priors * np.exp(shared - shared.max())
         first = _WEIGHTS + place * len(LAWS)
         notes[first : first + laws] = odds / odds.sum()
+
+
+@allocating
+def note_untried(arms: Arms, index: PosteriorIndex, notes: Floats) -> None:
+    """Note the values of the arms never tried: in each class of cost, that of the cheapest."""
+    classes = np.empty(len(arms.pulls), np.int64)
+    cheapest, values = np.full(CLASSES, -1), np.zeros(CLASSES)
+    for arm in range(len(classes)):
+        if arms.pulls[arm] == 0:
+            place = classes[arm] = class_of(arms.mean_cost[arm], notes[_DEAREST])
+            if cheapest[place] < 0 or arms.mean_cost[arm] < arms.mean_cost[cheapest[place]]:
+                cheapest[place] = arm
+    for place in range(CLASSES):
+        if cheapest[place] >= 0:
+            values[place] = value_of(arms, cheapest[place], np.ones(len(CENTRES)), index, notes)
+    for arm in range(len(classes)):
+        if arms.pulls[arm] == 0:
+            notes[_VALUES + arm] = values[classes[arm]]
 
 
 @BELIEFS.register(source="this project")
@@ -286,22 +308,14 @@ class LearnedPrior(Belief):
         """Learn the scales again, and value each arm; of arms never tried of one class, the cheapest."""
         notes = arms.notes
         note_moment(arms, now, notes)
-        note_scales(arms, notes)
-        cheapest = np.full(CLASSES, -1)
-        for arm in range(len(arms.told)):
-            if arms.pulls[arm] > 0:
-                note_value(arms, arm, index, notes)
-            else:
-                place = class_of(arms.mean_cost[arm], notes[_DEAREST])
-                if cheapest[place] < 0 or arms.mean_cost[arm] < arms.mean_cost[cheapest[place]]:
-                    cheapest[place] = arm
-        values = np.zeros(CLASSES)
-        for place in range(CLASSES):
-            if cheapest[place] >= 0:
-                values[place] = value_of(arms, int(cheapest[place]), index, notes)
-        for arm in range(len(arms.told)):
-            if arms.pulls[arm] == 0:
-                notes[_VALUES + arm] = values[class_of(arms.mean_cost[arm], notes[_DEAREST])]
+        tried = np.flatnonzero(arms.pulls)
+        likely = np.empty((len(tried), len(CENTRES)))
+        for row in range(len(tried)):
+            likely[row] = likelihood_of(arms, tried[row], notes)
+        note_scales(arms, tried, likely, notes)
+        for row in range(len(tried)):
+            note_value(arms, tried[row], likely[row], index, notes)
+        note_untried(arms, index, notes)
 
     @kernel_method
     def is_news(self, arms: Arms, arm: int, is_told: bool) -> bool:
@@ -313,7 +327,7 @@ class LearnedPrior(Belief):
     @handed_on
     def note_outcome(self, arms: Arms, arm: int, index: Any) -> None:
         """Value an arm again."""
-        note_value(arms, arm, index, arms.notes)
+        note_value(arms, arm, likelihood_of(arms, arm, arms.notes), index, arms.notes)
 
     @kernel_method
     def value(self, arms: Arms, arm: int) -> float:
