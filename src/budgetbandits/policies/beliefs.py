@@ -47,9 +47,9 @@ class Belief(Spec):
         """Value one arm again."""
 
     @kernel_method
-    def value(self, arms: Arms, arm: int) -> float:
-        """Return the value of an arm, as far as it is kept."""
-        return float(arms.mean[arm])
+    def density(self, arms: Arms, arm: int) -> float:
+        """Return the value of an arm over its cost, as it was noted."""
+        return float(arms.mean[arm] / arms.mean_cost[arm])
 
     @handed_on
     def values(self, arms: Arms) -> Floats:

@@ -159,7 +159,7 @@ class IndexPolicy(Policy):
             return -1
         best, most = -1, -math.inf
         for arm in range(len(arms.cost)):
-            density = self.belief.value(arms, arm) / arms.mean_cost[arm]
+            density = self.belief.density(arms, arm)
             if density > most and arms.cost[arm] <= now.budget_left:
                 best, most = arm, density
         return best

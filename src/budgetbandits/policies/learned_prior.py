@@ -63,7 +63,7 @@ LAWS: Final = _laws()
 # The notes: what was found at the last refit, then the weights of the scales for each class, then the arms' values.
 _PULL, _MONEY, _TOP, _SEEN, _VARIANCE, _AHEAD, _REQUESTS, _DOUBT, _LOW, _SPAN, _DEAREST, _STEADY, _KNOWN, _ABOVE = range(14)
 _WEIGHTS: Final = 14
-_VALUES: Final = _WEIGHTS + CLASSES * len(LAWS)
+_DENSITIES: Final = _WEIGHTS + CLASSES * len(LAWS)
 _MOST: Final = 1e300
 
 
@@ -194,21 +194,21 @@ def posterior(
 
 
 @allocating
-def value_of(arms: Arms, arm: int, likely: Floats, index: PosteriorIndex, notes: Floats) -> float:
-    """Return the value of an arm by the index, in the units of the rewards, from the likelihood of its rewards."""
+def density_of(arms: Arms, arm: int, likely: Floats, index: PosteriorIndex, notes: Floats) -> float:
+    """Return the value of an arm by the index over its mean cost, from the likelihood of its rewards."""
     told, mean, squares = moments(arms, arm, notes)
     place = _WEIGHTS + len(LAWS) * class_of(arms.mean_cost[arm], notes[_DEAREST])
     means, found, noise = posterior(told, mean, squares, likely, notes[place : place + laws_of(notes)], notes)
     ahead = min(notes[_AHEAD] / arms.mean_cost[arm], notes[_REQUESTS])
     value = index.of_posterior(means, found, noise, ahead, arms.pulls[arm] - told)
-    return float(notes[_LOW] + notes[_SPAN] * notes[_TOP] * value)
+    return float((notes[_LOW] + notes[_SPAN] * notes[_TOP] * value) / arms.mean_cost[arm])
 
 
 @allocating
-def note_value(arms: Arms, arm: int, likely: Floats, index: PosteriorIndex, notes: Floats) -> None:
-    """Note the value of an arm, and from how many rewards on to value it again."""
-    notes[_VALUES + arm] = value_of(arms, arm, likely, index, notes)
-    notes[_VALUES + len(arms.told) + arm] = arms.told[arm] * (1.0 + 1.0 / EXACT_PULLS)
+def note_density(arms: Arms, arm: int, likely: Floats, index: PosteriorIndex, notes: Floats) -> None:
+    """Note the density of an arm, and from how many rewards on to value it again."""
+    notes[_DENSITIES + arm] = density_of(arms, arm, likely, index, notes)
+    notes[_DENSITIES + len(arms.told) + arm] = arms.told[arm] * (1.0 + 1.0 / EXACT_PULLS)
 
 
 @allocating
@@ -268,7 +268,7 @@ def note_scales(arms: Arms, tried: Counts, likely: Floats, notes: Floats) -> Non
 
 @allocating
 def note_untried(arms: Arms, index: PosteriorIndex, notes: Floats) -> None:
-    """Note the values of the arms never tried: in each class of cost, that of the cheapest."""
+    """Note the densities of the arms never tried: in each class of cost, their value is that of the cheapest."""
     classes = np.empty(len(arms.pulls), np.int64)
     cheapest, values = np.full(CLASSES, -1), np.zeros(CLASSES)
     for arm in range(len(classes)):
@@ -278,10 +278,11 @@ def note_untried(arms: Arms, index: PosteriorIndex, notes: Floats) -> None:
                 cheapest[place] = arm
     for place in range(CLASSES):
         if cheapest[place] >= 0:
-            values[place] = value_of(arms, cheapest[place], np.ones(len(CENTRES)), index, notes)
+            density = density_of(arms, cheapest[place], np.ones(len(CENTRES)), index, notes)
+            values[place] = density * arms.mean_cost[cheapest[place]]
     for arm in range(len(classes)):
         if arms.pulls[arm] == 0:
-            notes[_VALUES + arm] = values[classes[arm]]
+            notes[_DENSITIES + arm] = values[classes[arm]] / arms.mean_cost[arm]
 
 
 @BELIEFS.register(source="this project")
@@ -295,7 +296,7 @@ class LearnedPrior(Belief):
 
     def note_count(self, arms: int) -> int:
         """Return as many as the scales' weights take, and two for each arm: its value, and when to value it again."""
-        return _VALUES + 2 * arms
+        return _DENSITIES + 2 * arms
 
     @kernel_method
     def is_due(self, arms: Arms, now: Now) -> bool:
@@ -314,27 +315,27 @@ class LearnedPrior(Belief):
             likely[row] = likelihood_of(arms, tried[row], notes)
         note_scales(arms, tried, likely, notes)
         for row in range(len(tried)):
-            note_value(arms, tried[row], likely[row], index, notes)
+            note_density(arms, tried[row], likely[row], index, notes)
         note_untried(arms, index, notes)
 
     @kernel_method
     def is_news(self, arms: Arms, arm: int, is_told: bool) -> bool:
         """Return whether an arm has few rewards, or enough more rewards or outstanding pulls."""
         notes, told, outstanding = arms.notes, arms.told[arm], arms.pulls[arm] - arms.told[arm]
-        is_new = is_told and told >= notes[_VALUES + len(arms.told) + arm]
+        is_new = is_told and told >= notes[_DENSITIES + len(arms.told) + arm]
         return bool(notes[_TOP] > 0.0 and (is_new or EXACT_PULLS * (outstanding + is_told) >= told))
 
     @handed_on
     def note_outcome(self, arms: Arms, arm: int, index: Any) -> None:
         """Value an arm again."""
-        note_value(arms, arm, likelihood_of(arms, arm, arms.notes), index, arms.notes)
+        note_density(arms, arm, likelihood_of(arms, arm, arms.notes), index, arms.notes)
 
     @kernel_method
-    def value(self, arms: Arms, arm: int) -> float:
-        """Return the value of an arm that was noted."""
-        return float(arms.notes[_VALUES + arm])
+    def density(self, arms: Arms, arm: int) -> float:
+        """Return the density of an arm that was noted."""
+        return float(arms.notes[_DENSITIES + arm])
 
     @handed_on
     def values(self, arms: Arms) -> Floats:
         """Return the values that were noted."""
-        return arms.notes[_VALUES : _VALUES + len(arms.told)]
+        return arms.notes[_DENSITIES : _DENSITIES + len(arms.told)] * arms.mean_cost

@@ -159,7 +159,8 @@ def lead_by_cost_in(
 @allocating
 def choose_any(policy: Policy, arms: Arms, now: Now, uniform: float) -> int:
     """Return the arm that a policy chooses."""
-    return policy.choose(arms, now, uniform)
+    arm = policy.leader(arms, now)
+    return arm if arm >= 0 else policy.choose(arms, now, uniform)
 
 
 @allocating
