@@ -9,10 +9,10 @@ from budgetbandits.policies.base import POLICIES
 from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.indices.empirical import POINTS
-from budgetbandits.policies.minimum_empirical_divergence import IMED, EmpiricalIMED, TwoMomentIMED
+from budgetbandits.policies.minimum_empirical_divergence import IMED, EmpiricalIMED
 from budgetbandits.policies.price_of_knowledge import Poker
 from budgetbandits.policies.soaav import AboveAverage
-from budgetbandits.policies.thompson_sampling import Thompson, VarianceAwareThompson
+from budgetbandits.policies.thompson_sampling import Thompson
 from budgetbandits.policies.with_knapsacks import Pacer, PrimalDualBwK, UCBBwK
 
 
@@ -432,49 +432,6 @@ def kl_ucb_switch(points: int = POINTS, lazy: bool = True) -> IndexPolicy:
     return IndexPolicy(indices.KLUCBSwitch(points), oracles.Fractional(), clip=True, lazy=lazy)
 
 
-@POLICIES.register(by=indices.TwoMomentKLUCB)
-def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:
-    """Two-moment KL-UCB with the budget as horizon: this project's own, without a proof; see `TwoMomentKLUCB`.
-
-    Examples
-    --------
-    >>> two_moment_kl_ucb()
-    IndexPolicy(index=TwoMomentKLUCB(a=0.7), oracle=Fractional(), lazy=True)
-    """
-    return IndexPolicy(indices.TwoMomentKLUCB(a), oracles.Fractional(), lazy=lazy)
-
-
-@POLICIES.register(by=indices.LearnedRangeKLUCB)
-def learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool = True) -> IndexPolicy:
-    """Two-moment KL-UCB that learns how high rewards reach: this project's own; see `LearnedRangeKLUCB`.
-
-    Examples
-    --------
-    >>> learned_range_kl_ucb()
-    IndexPolicy(index=LearnedRangeKLUCB(a=0.35, share=0.1), oracle=Fractional(), lazy=True)
-    """
-    return IndexPolicy(indices.LearnedRangeKLUCB(a, share), oracles.Fractional(), lazy=lazy)
-
-
-@POLICIES.register(by=indices.HorizonKLUCB)
-def horizon_kl_ucb(
-    search: float = 0.01,
-    untold: float = 0.5,
-    lazy: bool = True,
-    alike: float = 0.0,
-    unseen: float = 0.0,
-    patience: float = 0.0,
-) -> IndexPolicy:
-    """Two-moment KL-UCB that gives arms up as the money left says: this project's own; see `HorizonKLUCB`.
-
-    Examples
-    --------
-    >>> horizon_kl_ucb().index
-    HorizonKLUCB(search=0.01, untold=0.5, alike=0.0, unseen=0.0, patience=0.0)
-    """
-    return IndexPolicy(indices.HorizonKLUCB(search, untold, alike, unseen, patience), oracles.Fractional(), lazy=lazy)
-
-
 @POLICIES.register(by=IMED, source="Honda and Takemura 2015")
 def imed() -> IMED:
     """IMED on densities (Honda and Takemura 2015): optimal without a budget, no proof with one; see `IMED`.
@@ -499,18 +456,6 @@ def empirical_imed(points: int = POINTS) -> EmpiricalIMED:
     return EmpiricalIMED(points)
 
 
-@POLICIES.register(by=TwoMomentIMED)
-def two_moment_imed() -> TwoMomentIMED:
-    """IMED that knows the variance: this project's own, without a proof; see `TwoMomentIMED`.
-
-    Examples
-    --------
-    >>> two_moment_imed()
-    TwoMomentIMED()
-    """
-    return TwoMomentIMED()
-
-
 @POLICIES.register(
     by=Thompson,
     source="Xia et al. 2015",
@@ -531,31 +476,10 @@ def thompson(lazy: bool = False, coin: bool = False) -> Thompson:
     return Thompson(lazy, coin)
 
 
-@POLICIES.register(by=VarianceAwareThompson, random_costs=True)
-def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareThompson:
-    """Thompson sampling that knows the variance: this project's own, without a proof; see `VarianceAwareThompson`.
-
-    Examples
-    --------
-    >>> variance_aware_thompson(w=0.25)
-    VarianceAwareThompson(lazy=True, w=0.25)
-    """
-    return VarianceAwareThompson(lazy=lazy, w=w)
-
-
-@POLICIES.register(by=indices.HorizonKLUCB)
+@POLICIES.register(by=indices.KLUCBPlusPlus)
 def recommended() -> IndexPolicy:
-    """Two-moment KL-UCB that gives arms up as the money left says: the policy to begin with; see `HorizonKLUCB`.
-
-    Over the suites of ``docs/policies.md`` it lost less than any published policy. That page shows the evidence, and
-    when another policy is better, such as with nearly all pulls paying nothing, or a jackpot that one arm hides.
-
-    Examples
-    --------
-    >>> recommended().index
-    HorizonKLUCB(search=0.01, untold=0.5, alike=2.0, unseen=0.4, patience=1.0)
-    """
-    return horizon_kl_ucb(alike=2.0, unseen=0.4, patience=1.0)
+    """Stand in for the policy to begin with: KL-UCB++, until the new default is there."""
+    return kl_ucb_plus_plus()
 
 
 @POLICIES.register("index_policy", usual={"index": indices.UCB1(), "oracle": oracles.DensityGreedy()})
