@@ -66,9 +66,9 @@ class ScalarIndex(Index):
 
     Two promises let a simulation pass over nearly all arms at nearly every pull: while an arm is not pulled, its value
     does not fall as the pull number rises, and does not rise as the budget left falls or more arms have been tried. An
-    index that breaks them is still played, but every arm is looked at. A new greatest reward
-    may change any value. A third promise lets it pull the best arm many times without a
-    look at the index: no value is below the mean. Without, the index is asked at every pull.
+    index that breaks them is still played, but every arm is looked at. A reward above all before may change any value.
+    A third promise lets it pull the best arm many times without a look at the index: no value is below the mean.
+    Without, the index is asked at every pull.
 
     Examples
     --------
