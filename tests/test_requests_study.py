@@ -20,10 +20,10 @@ from budgetbandits.studies.report import to_markdown
 
 PROBLEM = bb.Problem({"small": 1, "large": 4}, [bb.Bernoulli(0.5), bb.Bernoulli(0.9)])
 FAMILY = bb.families.BernoulliFamily(arms=5)
-# Of one class, so that one is compiled.
+# Of one class: another one would take ten seconds more to compile.
 POLICIES: dict[str, bb.Policy] = {
-    "wide": bb.IndexPolicy(bb.indices.OmegaUCB(1.0), bb.oracles.Fractional(), lazy=True),
-    "narrow": bb.IndexPolicy(bb.indices.OmegaUCB(), bb.oracles.Fractional(), lazy=True),
+    "wide": bb.policies.omega_ucb(1.0, lazy=True),
+    "narrow": bb.policies.omega_ucb(lazy=True),
 }
 
 
@@ -172,8 +172,8 @@ STUDY = """
 runs = 2
 budgets = [1600, 400]
 problem = { family = "bernoulli", arms = 5 }
-policies.wide = { policy = "kl_ucb" }
-policies.narrow = { policy = "recommended" }
+policies.wide = { policy = "omega_ucb", rho = 1.0, lazy = true }
+policies.narrow = { policy = "omega_ucb", lazy = true }
 """
 
 
