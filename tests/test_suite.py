@@ -38,7 +38,7 @@ def test_the_packages_lists_are_fair(name: str) -> None:
     suite = read_suite(name=name)
     assert suite.policies["KUBE"] == Entrant(bb.kube(), PUBLISHED)
     assert suite.policies["recommended"] == Entrant(bb.recommended(), OWN)
-    assert len({repr(entrant.policy) for entrant in suite.policies.values()}) == len(suite.policies) > 20
+    assert len({repr(entrant.policy) for entrant in suite.policies.values()}) == len(suite.policies) >= 20
     for policy, entrant in suite.policies.items():
         # It was played as a published policy before its constants were found to be others: see docs/policies.md.
         is_stand_in = isinstance(entrant.policy, bb.policies.UCBBwK)
