@@ -19,7 +19,6 @@ STRETCH = 5000  # pulls between changes; a run makes 10,000 to 100,000
 
 POLICIES: dict[str, bb.Policy] = {
     "`recommended()`": bb.recommended(),
-    "`learned_range_kl_ucb()`": bb.policies.learned_range_kl_ucb(),
     "`kube(width=0.25)`": bb.kube(width=0.25),
     "`thompson()`": bb.thompson(),
 }

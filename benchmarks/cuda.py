@@ -109,7 +109,8 @@ def launch_of(policy: bb.Policy, stake: "Stake") -> "Launch[Any]":
     deciding, memory = parts_of(policy)
     assert stake.worlds is not None
     timed = with_host_clock(deciding, most_pulls_of_worlds(stake.worlds))
-    return launch_alone(timed, memory, stake.worlds, bytes_of_stack(stake.worlds, memory, policy.grid()))
+    notes = policy.note_count(stake.worlds.prices.shape[1])
+    return launch_alone(timed, memory, stake.worlds, bytes_of_stack(stake.worlds, memory, policy.grid(), notes))
 
 
 def kernel_speed(policy: bb.Policy, stake: "Stake") -> str:

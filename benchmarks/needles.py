@@ -14,9 +14,6 @@ import budgetbandits as bb
 
 POLICIES: Final[Mapping[str, bb.Policy]] = {
     "recommended": bb.recommended(),
-    "learned range KL-UCB": bb.policies.learned_range_kl_ucb(),
-    "learned range KL-UCB, share = 1": bb.policies.learned_range_kl_ucb(share=1.0),
-    "two-moment KL-UCB, a = 0.5": bb.policies.two_moment_kl_ucb(0.5),
     "omega*-UCB 1/4, lazy": bb.policies.omega_ucb(star=True, lazy=True),
     "KUBE, width 1/40": bb.kube(1 / 40),
 }

@@ -25,7 +25,6 @@ POLICIES: Final[Mapping[str, bb.Policy]] = {
     "IMED": bb.policies.imed(),
     "BTS": bb.thompson(),
     "recommended": bb.recommended(),
-    "learned range KL-UCB": bb.policies.learned_range_kl_ucb(),
 }
 
 

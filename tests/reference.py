@@ -84,10 +84,7 @@ class Arm:
     price: float
     limit: float = math.inf
     made: int = 0
-    """How often it was really pulled."""
-
-    has_paid: bool = False
-    """Whether it ever paid more than the low end; what follows is what the policy remembers."""
+    """How often it was really pulled; what follows is what the policy remembers."""
 
     pulls: float = 0
     told: float = 0
@@ -134,18 +131,6 @@ class Account:
     excess: list[float] = field(default_factory=list)
     """How much dearer than a pacer's target each pull was, in shares of it."""
 
-    untold: float = 0.0
-    """What an arm of which nothing was told is taken to pay, as a share of the range."""
-
-    ratio: float = 0.0
-    """The greatest reward above the low end, over what its arm had cost on average by then."""
-
-    prices_tried: list[float] = field(default_factory=list)
-    """Of the arms, in the order in which they were first tried."""
-
-    in_vain: list[int] = field(default_factory=list)
-    """Of which arm each pull was that paid no more than the low end, when the arm had not paid more before."""
-
     def affordable(self) -> list[int]:
         return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left and arm.made < arm.limit]
 
@@ -158,27 +143,7 @@ class Account:
 
     def mean(self, i: int) -> float:
         arm = self.arms[i]
-        return arm.reward_sum / arm.told if arm.told > 0 else self.low + self.untold * (self.high - self.low)
-
-    def tried(self) -> int:
-        return sum(arm.made > 0 for arm in self.arms)
-
-    def tried_cost(self) -> float:
-        return sum(arm.price for arm in self.arms if arm.made > 0)
-
-    def classes(self) -> int:
-        """Return how often an arm was tried that cost at least 1.5 times as much as all before."""
-        prices = self.prices_tried
-        return sum(price >= 1.5 * max(prices[:i], default=0.0) for i, price in enumerate(prices))
-
-    def barren(self) -> int:
-        """Return how many arms were tried and have paid nothing above the low end."""
-        paid = {pull.arm for pull in self.history if pull.reward is not None and pull.reward > self.low}
-        return sum(arm.made > 0 and i not in paid for i, arm in enumerate(self.arms))
-
-    def seen(self) -> float:
-        """Return the greatest reward learned from so far."""
-        return max((pull.reward for pull in self.history if pull.reward is not None), default=self.low)
+        return arm.reward_sum / arm.told if arm.told > 0 else self.low
 
 
 def open_account(
@@ -267,14 +232,6 @@ def coin_divergence(p: float, q: float) -> float:
     return heads + tails
 
 
-def two_moment_divergence(m: float, v: float, u: float) -> float:
-    """Return D2(m, v, u), in the words of its definition."""
-    if u <= m:
-        return 0.0
-    spread = (1 - m) ** 2 + v
-    return coin_divergence(v / spread, (u - m + v / (1 - m)) * (1 - m) / spread)
-
-
 Exploration = Callable[[Account, int], float]
 """How much evidence against a mean is needed to rule it out."""
 
@@ -288,154 +245,8 @@ def kl_ucb(exploration: Exploration) -> Index:
     return bound
 
 
-@index_twin("TwoMomentKLUCB", Variant({"a": 0.5}), top=lambda account, i: greatest_for_the_least(account, i))
-def two_moment_kl_ucb(a: float) -> Index:
-    def bound(account: Account, i: int) -> float:
-        arm = account.arms[i]
-        level = a * max(math.log(account.price(account.left) / (arm.mean_cost() * arm.pulls)), 0.0) / arm.pulls
-        return two_moment_bound(account, i, level)
-
-    return bound
-
-
-def two_moment_bound(account: Account, i: int, level: float, extra: float = 0.0) -> float:
-    arm = account.arms[i]
-    m, v = scaled_mean(account, i), scaled_variance(account, i)
-    if not arm.is_random():
-        return in_units_of_rewards(account, two_moment_upper(m, v, level)) + extra
-    saved, saved_variance = saved_moments(arm)
-    span = arm.price - arm.floor()
-
-    def ratio(part: float) -> float:
-        upper = in_units_of_rewards(account, two_moment_upper(m, v, part)) + extra
-        lower = arm.price - span * two_moment_upper(saved, saved_variance, level - part)
-        return upper / max(lower, 1e-9 * span)
-
-    return best_share(ratio, level) * arm.mean_cost()
-
-
-@index_twin(
-    "LearnedRangeKLUCB",
-    Variant({"a": 0.8, "share": 0.6}),
-    untried=lambda a, share: learned_range_untried(share),
-    top=lambda account, i: greatest_for_the_least(account, i),
-)
-def learned_range_kl_ucb(a: float, share: float) -> Index:
-    def bound(account: Account, i: int) -> float:
-        arm, top = account.arms[i], learned_top(account)
-        x = account.price(account.left) / (arm.mean_cost() * arm.pulls * account.tried())
-        level = a * log_with_its_square(x) / arm.pulls
-        chance = 1 - max(share * x, 1.0) ** (-1 / arm.pulls)
-        return two_moment_bound(replace(account, high=top), i, level, (account.high - top) * chance)
-
-    return bound
-
-
 def log_with_its_square(x: float) -> float:
     return max(math.log(x * (max(math.log(x), 0.0) ** 2 + 1)), 0.0)
-
-
-def learned_range_untried(share: float) -> Index:
-    """Return what an arm never tried is worth: all that was seen and, as far as the share pays a try each, all else."""
-
-    def value(account: Account, i: int) -> float:
-        top, money = learned_top(account), share * account.price(account.left)
-        used = account.arms[i].mean_cost() * max(account.tried() - 1, 0) / money
-        return top + (account.high - top) * max(1.0 - used, 0.0)
-
-    return value
-
-
-@index_twin(
-    "HorizonKLUCB",
-    Variant({"search": 0.2, "untold": 0.5, "alike": 2.0, "unseen": 0.0, "patience": 0.0}),
-    Variant({"search": 0.01, "untold": 0.5, "alike": 2.0, "unseen": 0.4, "patience": 0.0}),
-    Variant({"search": 0.01, "untold": 0.5, "alike": 2.0, "unseen": 0.4, "patience": 1.0}),
-    untried=lambda search, untold, alike, unseen, patience: horizon_untried(alike, unseen),
-    top=lambda account, i: greatest_for_the_least(account, i),
-)
-def horizon_kl_ucb(search: float, untold: float, alike: float, unseen: float, patience: float) -> Index:
-    def bound(account: Account, i: int) -> float:
-        arm, top = account.arms[i], learned_top_for(account, account.arms[i].mean_cost())
-        x = account.price(account.left) / (arm.mean_cost() * arm.pulls)
-        due = search * x / account.tried()
-        if account.mean(i) <= account.low:
-            tenth, income = 0.1 * x / max(account.barren(), 1), account.price(account.budget) * account.ratio
-            has_more = learned_top(account) - account.low < 0.9 * (account.high - account.low)
-            count = 2 + 14 * patience if has_more else 2
-            jackpots = count * (account.high - account.low) / income if unseen > 0 and income > 0 else 0.0
-            due = max(tenth, jackpots * x / account.tried())
-        tried, others = float(account.tried()), alike * likeness(account, arm.mean_cost())
-        seen = arm.pulls + others
-        if alike > 0 and account.mean(i) <= account.low:
-            tried = sorted([1.0, account.tried_cost() / arm.mean_cost(), tried])[1]
-        crowd = max(1.0, (2 * tried) ** 2 / (x * arm.pulls))
-        calm, wild = horizon_boundary(x / tried / crowd), 0.35 * log_with_its_square(x / tried)
-        evidence = wild if arm.is_random() else calm
-        level = evidence / seen
-        if others > 0 and account.mean(i) <= account.low:
-            own = evidence / arm.pulls
-            usual = 0.5 * patience / pulls_in_vain_of_each(account, arm.mean_cost())
-            level = min(own, (arm.pulls * own + others * usual) / seen)
-        chance = 1 - max(due, 1.0) ** (-1 / seen)
-        known = replace(account, high=top, untold=untold)
-        return two_moment_bound(known, i, level, (account.high - top) * chance)
-
-    return bound
-
-
-def likeness(account: Account, cost: float) -> float:
-    """Return for how many pulls in vain of an arm of this cost those of all arms count, by how many did not go on."""
-    return max(pulls_in_vain_of_each(account, cost) - 8, 0.0) / (
-        1 + account.price(account.left) / cost / (500 * account.tried())
-    )
-
-
-def pulls_in_vain_of_each(account: Account, cost: float) -> float:
-    in_vain = [account.arms[i].price for i in account.in_vain]
-    return min(len(in_vain), sum(in_vain) / cost) / (account.tried() - account.barren() + 0.5)
-
-
-def horizon_untried(alike: float, unseen: float) -> Index:
-    def value(account: Account, i: int) -> float:
-        """Return the declared end where a first try is paid for, and what two pulls without a reward leave if not."""
-        cost, money = account.arms[i].mean_cost(), account.price(account.left)
-        dearest = max(account.prices_tried, default=0.0)
-        share = 0.045 if alike > 0 and cost >= 1.2 * dearest else 0.03
-        is_paid = account.tried() <= 1 or account.tried_cost() + cost <= share * money
-        is_trifle = 0 < account.price(account.budget) * account.ratio < 0.5 * (account.high - account.low)
-        is_new = cost >= 1.5 * dearest and account.classes() * cost <= 0.4 * money
-        payable = sum(arm.price <= account.price(account.budget) for arm in account.arms)
-        price_of_all = max(account.tried_cost() + cost, payable * cost)
-        purse = unseen * money * (1.5 if cost >= 1.2 * dearest else 1.0)
-        is_search = 0 < learned_top(account) - account.low < 0.9 * (account.high - account.low)
-        is_search = is_search and account.tried() < payable
-        if is_paid or is_new or (alike > 0 and is_trifle) or (is_search and price_of_all <= purse):
-            return account.high
-        x = money / (cost * account.tried())
-        left_out = 1 / (1 + x / horizon_spread(money / account.tried_cost())) ** 2
-        return account.low + (learned_top_for(account, cost) - account.low) * (1 - left_out)
-
-    return value
-
-
-def horizon_boundary(x: float) -> float:
-    return math.log(1 + x / horizon_spread(x))
-
-
-def horizon_spread(x: float) -> float:
-    log = math.log(1 + x)
-    return 7.6 + 2.3 * log**2 / (2.2 + log)
-
-
-def learned_top_for(account: Account, cost: float) -> float:
-    """Return how high rewards of an arm of this cost reach: not much more per cost than was ever seen."""
-    top = learned_top(account)
-    return min(top, account.low + 2 * account.ratio * cost) if account.ratio > 0 else top
-
-
-def learned_top(account: Account) -> float:
-    return account.seen() if account.seen() - account.low > 1e-100 else account.high
 
 
 @cache
@@ -458,26 +269,6 @@ def coin_upper(p: float, level: float) -> float:
 
 def coin_entropy(p: float) -> float:
     return -total(share * math.log(share) for share in (p, 1 - p) if share > 0)
-
-
-@cache
-def two_moment_upper(m: float, v: float, level: float) -> float:
-    """Return the largest u in [m, 1] with D2(m, v, u) <= level: D2 is the divergence of two coins."""
-    if m == 1:
-        return 1.0
-    spread = (1 - m) ** 2 + v
-    # The second coin is (u - m + v / (1 - m)) (1 - m) / spread.
-    return min(max(m, m + (coin_upper(v / spread, level) * spread - v) / (1 - m)), 1.0)
-
-
-def saved_moments(arm: Arm) -> tuple[float, float]:
-    """Return mean and variance of what was saved of the greatest cost, as a share of what can be saved."""
-    if arm.told == 0:
-        return 0.0, 0.0
-    span = arm.price - arm.floor()
-    mean = min(max((arm.price - arm.mean_cost()) / span, 0.0), 1.0)
-    second = (arm.told * arm.price**2 - 2 * arm.price * arm.cost_sum + arm.cost_squares) / arm.told / span**2
-    return mean, min(max(second - mean * mean, 0.0), mean * (1 - mean))
 
 
 def best_share(ratio: Callable[[float], float], level: float) -> float:
@@ -1018,7 +809,6 @@ class IndexTwin(Twin):
     oracle: Oracle
     clip: bool = False
     lazy: bool = False
-    untried: Index = lambda account, i: account.high
     top: Index = lambda account, i: account.high
     """Where `clip` cuts."""
 
@@ -1027,7 +817,7 @@ class IndexTwin(Twin):
         for i in affordable:
             if account.arms[i].pulls == 0 and not self.lazy:
                 return {i}
-        values = {i: (self.index if account.arms[i].pulls > 0 else self.untried)(account, i) for i in affordable}
+        values = {i: self.index(account, i) if account.arms[i].pulls > 0 else account.high for i in affordable}
         if self.clip:
             values = {i: min(value, self.top(account, i)) for i, value in values.items()}
         sets = self.oracle(account, values)
@@ -1130,9 +920,6 @@ class PokerTwin(Twin):
 class ThompsonTwin(Twin):
     """Draw a mean for each arm from its Beta law, and take the densest."""
 
-    w: float | None = None
-    """None for BTS; otherwise the weight of the variance-aware kind."""
-
     lazy: bool = False
     coin: bool = False
 
@@ -1151,7 +938,7 @@ class ThompsonTwin(Twin):
         if self.lazy and account.arms[i].pulls == 0:
             return account.high
         arm = account.arms[i]
-        a, b = self.shapes(arm.told, arm.reward_sum, arm.reward_squares, account.low, account.high)
+        a, b = self.shapes(arm.told, arm.reward_sum, account.low, account.high)
         key = math.floor(chance * 2**52)
         heads, tails = gamma(a, key, 0, i), gamma(b, key, 1, i)
         return in_units_of_rewards(account, heads / (heads + tails))
@@ -1160,22 +947,14 @@ class ThompsonTwin(Twin):
         arm = account.arms[i]
         if not arm.is_random() or (self.lazy and arm.pulls == 0):
             return arm.floor()
-        a, b = self.shapes(arm.told, arm.cost_sum, arm.cost_squares, arm.floor(), arm.price)
+        a, b = self.shapes(arm.told, arm.cost_sum, arm.floor(), arm.price)
         key = math.floor(chance * 2**52)
         heads, tails = gamma(a, key, 4, i), gamma(b, key, 5, i)
         return arm.floor() + heads / (heads + tails) * (arm.price - arm.floor())
 
-    def shapes(self, told: float, seen: float, seen_squares: float, low: float, high: float) -> tuple[float, float]:
-        span = high - low
-        shares = min(max((seen - told * low) / span, 0.0), told)
-        if self.w is None:
-            return shares + 1, told - shares + 1
-        squares = min(max((seen_squares - 2 * low * seen + told * low**2) / span**2, 0.0), shares)
-        m = (shares + self.w) / (told + 2 * self.w)
-        q = (squares + self.w) / (told + 2 * self.w)
-        s2 = (q - m * m) / (told + 2 * self.w + 1)
-        size = m * (1 - m) / s2 - 1
-        return m * size, (1 - m) * size
+    def shapes(self, told: float, seen: float, low: float, high: float) -> tuple[float, float]:
+        shares = min(max((seen - told * low) / (high - low), 0.0), told)
+        return shares + 1, told - shares + 1
 
 
 def gamma(shape: float, key: int, which: int, arm: int) -> float:
@@ -1198,7 +977,6 @@ def gamma(shape: float, key: int, which: int, arm: int) -> float:
 class ImedTwin(Twin):
     """The least n D(m, rho c) + ln n, with rho the best density of means."""
 
-    two_moments: bool = False
     points: int = 0
     """If not 0, the divergence is that of all rewards, on so many points."""
 
@@ -1216,13 +994,13 @@ class ImedTwin(Twin):
         return {i for i, index in indices.items() if index <= least + 1e-9 * abs(least)}
 
     def index(self, account: Account, i: int, rho: float) -> float:
-        arm, m, v = account.arms[i], scaled_mean(account, i), scaled_variance(account, i)
+        arm, m = account.arms[i], scaled_mean(account, i)
         if account.mean(i) / arm.mean_cost() == rho:
             return math.log(arm.pulls)
         target = (rho * arm.mean_cost() - account.low) / (account.high - account.low)
         if target >= 1:
             return math.inf
-        divergence = two_moment_divergence(m, v, target) if self.two_moments else coin_divergence(m, target)
+        divergence = coin_divergence(m, target)
         if self.points:
             divergence = empirical_divergence(spread_on_grid(account, i, self.points), target)
         return arm.pulls * divergence + math.log(arm.pulls)
@@ -1516,11 +1294,6 @@ def empirical_imed(points: int = 65) -> Twin:
     return ImedTwin(points=points)
 
 
-@twin("two_moment_imed")
-def two_moment_imed() -> Twin:
-    return ImedTwin(two_moments=True)
-
-
 @twin(
     "thompson",
     Variant({"lazy": True}),
@@ -1531,11 +1304,6 @@ def two_moment_imed() -> Twin:
 )
 def thompson(lazy: bool = False, coin: bool = False) -> Twin:
     return ThompsonTwin(lazy=lazy, coin=coin)
-
-
-@twin("variance_aware_thompson", Variant({"w": 0.25, "lazy": False}))
-def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> Twin:
-    return ThompsonTwin(w=w, lazy=lazy)
 
 
 @twin("ucb_v", Variant(asks=13), Variant({"lazy": False}))  # its bound falls slowly below what the clip leaves
@@ -1638,33 +1406,9 @@ def densest_primal_dual() -> Twin:
     return IndexTwin(primal_dual, about_fractional)
 
 
-@twin("two_moment_kl_ucb", Variant({"a": 1.5, "lazy": False}))
-def densest_two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> Twin:
-    return IndexTwin(two_moment_kl_ucb(a), about_fractional, lazy=lazy)
-
-
-@twin("learned_range_kl_ucb", Variant({"a": 1.0, "share": 0.5, "lazy": False}))
-def densest_learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool = True) -> Twin:
-    untried = learned_range_untried(share)
-    return IndexTwin(learned_range_kl_ucb(a, share), about_fractional, lazy=lazy, untried=untried)
-
-
-@twin("horizon_kl_ucb", Variant({"search": 0.3, "untold": 0.2, "lazy": False}))
-def densest_horizon_kl_ucb(
-    search: float = 0.01,
-    untold: float = 0.5,
-    lazy: bool = True,
-    alike: float = 0.0,
-    unseen: float = 0.0,
-    patience: float = 0.0,
-) -> Twin:
-    index = horizon_kl_ucb(search, untold, alike, unseen, patience)
-    return IndexTwin(index, about_fractional, lazy=lazy, untried=horizon_untried(alike, unseen))
-
-
 @twin("recommended", Variant(memory=bb.memories.Window(8)))
 def recommended() -> Twin:
-    return densest_horizon_kl_ucb(alike=2.0, unseen=0.4, patience=1.0)
+    return IndexTwin(kl_ucb(minimax_exploration), about_fractional, lazy=True)
 
 
 def combination(index: bb.indices.Index, oracle: bb.oracles.Oracle, **options: Any) -> Variant:
@@ -1707,11 +1451,7 @@ def index_policy(index: bb.indices.Index, oracle: bb.oracles.Oracle, clip: bool 
     if solve is fractional and not named.is_exact:
         solve = about_fractional
     mine = IndexTwin(named.make(**parameters), solve, clip, lazy)
-    return replace(
-        mine,
-        untried=mine.untried if named.untried is None else named.untried(**parameters),
-        top=named.top or mine.top,
-    )
+    return replace(mine, top=named.top or mine.top)
 
 
 def forgetful(policy: Twin, memory: bb.memories.Memory) -> Twin:
@@ -1756,8 +1496,6 @@ class ReferenceLearner:
         self.outstanding[self.asked] = Outstanding(arm, self.twin.learns(self.account))
         self.twin.note(self.account, arm)
         self.account.left -= self.account.arms[arm].cost
-        if self.account.arms[arm].made == 0:
-            self.account.prices_tried.append(self.account.arms[arm].price)
         self.account.arms[arm].pulls += 1
         self.account.arms[arm].made += 1
         self.account.history.append(Remembered(arm))
@@ -1773,9 +1511,6 @@ class ReferenceLearner:
         if settled.learns:
             chance = uniform(self.seed, CHOICE, 0, 0, number - 1)
             reward = self.twin.lesson(reward, self.account.low, self.account.high, chance, False)
-            arm.has_paid = arm.has_paid or reward > self.account.low
-            if not arm.has_paid:
-                self.account.in_vain.append(settled.arm)
             self.account.history[number - 1].reward = reward
             arm.told += 1
             arm.reward_sum += reward
@@ -1786,8 +1521,6 @@ class ReferenceLearner:
                 self.account.history[number - 1].price = price
                 arm.cost_sum += price
                 arm.cost_squares += price * price
-            if arm.price > 0:
-                self.account.ratio = max(self.account.ratio, (reward - self.account.low) / arm.mean_cost())
 
     def cancel(self, number: int) -> None:
         arm = self.account.arms[self.outstanding.pop(number).arm]

@@ -39,10 +39,9 @@ def now_of(
     arm_count: int = 10,
     arms_tried: int = 10,
     reward_seen: float = 1.0,
-    first_tries: Sequence[float] = (0.0,) * 7,
 ) -> Now:
-    first = first_moment(np.full(arm_count, 100.0), np.ones(arm_count, np.int64), budget, low, high)
-    return moment_at(first, pull, budget_left, budget_left, math.inf, arms_tried, reward_seen, np.array(first_tries))
+    first = first_moment(np.full(arm_count, 100.0), budget, low, high)
+    return moment_at(first, pull, budget_left, budget_left, math.inf, arms_tried, reward_seen)
 
 
 def asked(learner: Learner, arm: ArmName | None = None) -> Pull:
@@ -50,9 +49,3 @@ def asked(learner: Learner, arm: ArmName | None = None) -> Pull:
     pull = learner.ask(arm=arm)
     assert pull
     return pull
-
-
-def moment_of_first_tries(tried: int, cost: float, money: float, seen: float = 0.9) -> Now:
-    """Return a moment at which so many of thirty arms were tried, cost so much together, and so much money is left."""
-    first = first_moment(np.full(30, 3.0), np.ones(30, np.int64), 1e9, 0.0, 1.0)
-    return moment_at(first, 10, money, money, math.inf, tried, seen, np.array([0.6, cost, cost, 1.0, 1.0, 0.0, 0.0]))

@@ -38,7 +38,6 @@ COIN = {"law": "bernoulli", "probability": 0.5}
             {"index": "KLUCB", "oracle": "Fractional", "clip": False, "lazy": True},
             bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.Fractional(), lazy=True),
         ),
-        ("two_moment_kl_ucb", {"a": 1}, bb.policies.two_moment_kl_ucb(1)),
         ("omega_ucb", {"rho": 1, "star": True}, bb.policies.omega_ucb(1, star=True)),
         ("thompson", {"lazy": True}, bb.thompson(lazy=True)),
         ("ucb_bv1", {"least": 0.2}, bb.policies.ucb_bv1(0.2)),

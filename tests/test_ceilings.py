@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.core.arrays import Floats
 from budgetbandits.core.specs import classes_of
 from budgetbandits.errors import PolicyError
 from budgetbandits.live import choosing
-from budgetbandits.policies import Arm, Arms, Now
+from budgetbandits.policies import Arm, Now
 from budgetbandits.policies.memories import Everything
 from budgetbandits.policies.promises import has_ceilings, has_clock, has_floor
 from budgetbandits.policies.state import arm_of
@@ -41,9 +40,6 @@ INDICES = [
     bb.indices.KLUCB(),
     bb.indices.KLUCBPlus(),
     bb.indices.KLUCBPlusPlus(),
-    bb.indices.TwoMomentKLUCB(),
-    bb.indices.LearnedRangeKLUCB(),
-    bb.indices.HorizonKLUCB(search=0.2, alike=2.0, unseen=0.4, patience=1.0),
     bb.indices.OmegaUCB(),
     bb.indices.OmegaUCB(rho=1.0, star=True),
     bb.indices.UCBV(),
@@ -127,25 +123,6 @@ def value_and_untried(index: bb.indices.ScalarIndex, arms: bb.policies.Arms, arm
     return index.value(arm_of(arms, arm), now), index.untried(cost, now), index.top(cost, arms.cost_low[arm], now)
 
 
-def untried_of_all(index: bb.indices.Index, arms: Arms, now: Now) -> Floats:
-    untried: Floats = index.untried(arms.mean_cost, now) + np.zeros(len(arms.mean_cost))
-    return untried
-
-
-@pytest.mark.parametrize(
-    "index", [bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0), bb.indices.LearnedRangeKLUCB()], ids=repr
-)
-def test_a_compiled_index_says_the_same_of_many_untried_arms_as_of_each(index: bb.indices.ScalarIndex) -> None:
-    entry: Any = compile_entry(untried_of_all, frozenset(classes_of(index)))
-    arms = arms_of([1.0, 2.5, 40.0, 7.0], [0.0] * 4, [0] * 4)
-    for left in (10.0, 500.0, 1e6):
-        for tries in ([0.0] * 7, [0.1, 6.0, 3.0, 1.0, 0.0, 0.0, 0.0], [1e-4, 9.0, 7.0, 1.0, 3.0, 90.0, 200.0]):
-            for arms_tried in (0, 2, 4):
-                now = now_of(9, left, arms_tried=arms_tried, reward_seen=0.4, first_tries=tries)
-                each = [float(index.untried(cost, now)) for cost in arms.mean_cost.tolist()]
-                assert entry(index, arms, now).tolist() == untried_of_all(index, arms, now).tolist() == each
-
-
 @pytest.mark.parametrize("index", [*INDICES, bb.indices.Mean()], ids=repr)
 def test_a_compiled_index_says_the_same(index: bb.indices.ScalarIndex) -> None:
     """To the last bit. A whole run of each would take ten times as long to compile."""
@@ -163,7 +140,7 @@ def test_a_compiled_index_says_the_same(index: bb.indices.ScalarIndex) -> None:
     ("index", "oracle"),
     # Every oracle; every index is above. Other tests have the same ones compiled.
     [
-        (bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0), bb.oracles.Fractional()),
+        (bb.indices.KLUCBPlusPlus(), bb.oracles.Fractional()),
         (bb.indices.UCB1(0.3), bb.oracles.CostBlind()),
         (bb.indices.UCB1(0.3), bb.oracles.DensityGreedy()),
     ],
@@ -302,15 +279,12 @@ def test_one_without_a_clock_is_asked_less_often(monkeypatch: pytest.MonkeyPatch
     """Its value now is a ceiling."""
     asked = []
 
-    def value(self: bb.indices.HorizonKLUCB, arm: Arm, now: Now, of: Any = bb.indices.HorizonKLUCB.value) -> float:
+    def value(self: bb.indices.KLUCBPlusPlus, arm: Arm, now: Now, of: Any = bb.indices.KLUCBPlusPlus.value) -> float:
         asked.append(now.pull)
         return float(of(self, arm, now))
 
-    monkeypatch.setattr(bb.indices.HorizonKLUCB, "value", value)
-    index, problem = (
-        bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0),
-        bb.paper_problem("moderate", arms=10, seed=1),
-    )
+    monkeypatch.setattr(bb.indices.KLUCBPlusPlus, "value", value)
+    index, problem = bb.indices.KLUCBPlusPlus(), bb.paper_problem("moderate", arms=10, seed=1)
     policy = bb.IndexPolicy(index, bb.oracles.Fractional(), lazy=True)
     world = world_of(problem, problem.price_list(300), 7, 0)
     ways = []
@@ -319,7 +293,7 @@ def test_one_without_a_clock_is_asked_less_often(monkeypatch: pytest.MonkeyPatch
         ways.append((outcome.pulls.tolist(), len(asked)))
         asked.clear()
     assert ways[0][0] == ways[1][0]
-    assert ways[1][1] < 0.8 * ways[0][1]
+    assert ways[1][1] < 0.9 * ways[0][1]
 
 
 @pytest.mark.usefixtures("in_python")

@@ -85,7 +85,7 @@ def permitted_arms(reference: ReferenceLearner, situation: Situation) -> set[str
         return {fresh[0]}
     points: dict[str | int, tuple[Fraction, float]] = {}
     for i in affordable:
-        value = (twin.untried if i in fresh else twin.index)(account, i)
+        value = account.high if i in fresh else twin.index(account, i)
         points[i] = prices[i], min(value, twin.top(account, i)) if twin.clip else value
     if situation.skip:
         points[bb.SKIP] = Fraction(0), 0.0

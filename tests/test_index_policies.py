@@ -1,8 +1,6 @@
 """Policies beyond the paper that are an index with an oracle: the options of any index, and the recommended one."""
 
 import math
-from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,29 +78,6 @@ def test_the_recommended_policy_loses_a_twentieth_of_what_kube_loses() -> None:
     kube, recommended = bb.regret(runs, against="fractional")
     assert (kube.policy, recommended.policy) == ("KUBE", "recommended")
     assert recommended.worst < 0.05 * kube.mean
-    assert bb.recommended() == bb.policies.horizon_kl_ucb(alike=2.0, unseen=0.4, patience=1.0)
-
-
-def told(policy: bb.Policy, costs: list[int], budget: int, pays: Callable[[int], float]) -> Counter[int]:
-    """Return how often each arm is pulled, if each pays the same every time."""
-    learner, pulls = bb.Learner(policy, costs, budget, (0, 1), seed=7), Counter[int]()
-    while pull := learner.ask():
-        pulls[int(pull.arm)] += 1
-        learner.tell(pull, pays(int(pull.arm)))
-    return pulls
-
-
-def test_every_arm_is_tried_until_one_pays_nearly_as_much_as_any_could() -> None:
-    def needle_at(place: int) -> Callable[[int], float]:
-        return lambda arm: 0.95 if arm == place else 0.1
-
-    costs, before = [1] * 30, bb.policies.horizon_kl_ucb(alike=2.0)
-    last, middle = (told(bb.recommended(), costs, 180, needle_at(place)) for place in (29, 12))
-    assert last == Counter({29: 151} | dict.fromkeys(range(29), 1))
-    assert middle == Counter({12: 168} | dict.fromkeys(range(12), 1))
-    assert 12 not in told(before, costs, 180, needle_at(12))
-    # Twice the money for a pull of each arm is too little to try them all.
-    assert len(told(bb.recommended(), costs, 60, needle_at(29))) < 10
 
 
 @pytest.mark.parametrize("others", ["none", "retired", "too dear"])
@@ -128,12 +103,6 @@ def test_a_tiny_reward_far_above_zero_stops_nothing() -> None:
     for arm, reward in (("cheap", 1.0), ("dear", 1 + 1e-11)):
         learner.tell(asked(learner, arm), reward)
     assert learner.ask()
-
-
-def test_a_steady_trifle_does_not_end_the_search_among_coins() -> None:
-    costs, before = [2] + [1] * 10, bb.policies.horizon_kl_ucb(alike=2.0)
-    now, then = (told(policy, costs, 60, lambda arm: 0.01 * (arm == 0))[0] for policy in (bb.recommended(), before))
-    assert now < 10 < 20 < then
 
 
 def test_many_coins_that_pay_next_to_nothing_do_not_hide_a_dear_one() -> None:

@@ -1,12 +1,9 @@
 """What an arm is worth: the formula of the paper's eq. 6, and indices of a user's own."""
 
-import json
 import math
 from dataclasses import dataclass
-from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,11 +11,10 @@ from scipy import stats
 
 import budgetbandits as bb
 from budgetbandits.core.arrays import Floats
-from budgetbandits.errors import InvalidInput, InvalidState
-from budgetbandits.policies.ceilings import may_raise_untried
+from budgetbandits.errors import InvalidInput
 from budgetbandits.policies.indices import LinearIndex
-from budgetbandits.policies.indices.kl import bernoulli_divergence, kl_upper, two_moment_divergence, two_moment_upper
-from states import arms_of, asked, moment_of_first_tries, now_of
+from budgetbandits.policies.indices.kl import bernoulli_divergence, kl_upper
+from states import arms_of, now_of
 
 
 def test_ucb1_by_hand() -> None:
@@ -102,175 +98,6 @@ def test_more_exploration_never_lowers_the_bound(p: float, one: float, other: fl
     assert kl_upper(p, lower) <= kl_upper(p, higher) * (1 + 1e-11)
 
 
-def test_the_two_moment_divergence_is_least() -> None:
-    """No law on three points below 1 with that mean and variance is nearer to a mean of u than D2 says."""
-    m, v, u = 0.4, 0.06, 0.55
-    least = two_moment_divergence(m, v, u)
-    for x in (0.0, 0.1, 0.2, 0.3):
-        # The law with that mean and variance on the points x, y and 1 that has no weight at 1 is on x and y alone.
-        y = m + v / (m - x)
-        weight = (y - m) / (y - x)
-        if y <= 1:
-            assert smallest_divergence([x, y, 1.0], [weight, 1 - weight, 0.0], u) >= least - 1e-9
-    # It is reached by the law on 1 and the one other point.
-    x = m - v / (1 - m)
-    weight = (1 - m) / (1 - x)
-    assert smallest_divergence([x, 1.0], [weight, 1 - weight], u) == pytest.approx(least, rel=1e-6)
-
-
-def smallest_divergence(points: list[float], weights: list[float], mean: float) -> float:
-    """Return the least divergence from a law to laws up to 1 of that mean: the largest E ln(1 - s (X - mean))."""
-    shares = [i / 20000 / (1 - mean) for i in range(20000)]
-    return max(
-        sum(w * math.log(1 - s * (x - mean)) for x, w in zip(points, weights, strict=True) if w > 0) for s in shares
-    )
-
-
-def test_for_coins_the_two_moment_divergence_is_the_usual_one() -> None:
-    assert two_moment_divergence(0.3, 0.21, 0.6) == pytest.approx(bernoulli_divergence(0.3, 0.6), rel=1e-12)
-    assert two_moment_upper(0.3, 0.21, 0.2) == pytest.approx(kl_upper(0.3, 0.2), rel=1e-12)
-
-
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 10))
-def test_less_variance_means_a_tighter_bound(m: float, share: float, level: float) -> None:
-    coin = two_moment_upper(m, m * (1 - m), level)
-    assert m <= two_moment_upper(m, share * m * (1 - m), level) <= coin * (1 + 1e-9) + 1e-12
-
-
-def test_with_little_money_for_each_arm_the_declared_end_of_the_rewards_does_not_count() -> None:
-    index, arms = bb.indices.LearnedRangeKLUCB(share=0.1), arms_of([2, 2], [0.3, 0.4], [5, 10])
-    narrow = index.bounds(arms, now_of(16, 99, high=0.5, arms_tried=2, reward_seen=0.5)).tolist()
-    wide = index.bounds(arms, now_of(16, 99, high=1000, arms_tried=2, reward_seen=0.5)).tolist()
-    assert wide == pytest.approx(narrow, abs=1e-12)
-    assert all(mean < bound <= 0.5 for mean, bound in zip((0.3, 0.4), narrow, strict=True))
-    untried = index.untried(np.array([2.0, 5.0]), now_of(16, 39, high=1000, arms_tried=3, reward_seen=0.5))
-    assert untried.tolist() == [0.5, 0.5]
-
-
-def test_with_much_money_rewards_beyond_all_seen_are_looked_for() -> None:
-    index, arms = bb.indices.LearnedRangeKLUCB(share=0.1), arms_of([2], [0.0], [3])
-    values = [index.bounds(arms, now_of(4, left, high=1, arms_tried=1, reward_seen=0.2))[0] for left in (60, 600, 6e4)]
-    # share x = 0.1 B / (2 * 3), of which the third root
-    assert values == sorted(values)
-    assert values[1] == pytest.approx(
-        index.bounds(arms, now_of(4, 600, high=0.2, reward_seen=0.2, arms_tried=1))[0] + 0.8 * (1 - 10 ** (-1 / 3))
-    )
-    untried = [
-        float(index.untried(2.0, now_of(4, left, high=1, arms_tried=3, reward_seen=0.2))) for left in (60, 600, 6e4)
-    ]
-    assert untried == pytest.approx([0.2 + 0.8 * (1 - min(1, 40 / left)) for left in (60, 600, 6e4)])
-
-
-def test_while_nothing_was_paid_the_declared_end_counts() -> None:
-    index = bb.indices.LearnedRangeKLUCB()
-    assert float(index.untried(1.0, now_of(2, 5, high=3, arms_tried=9, reward_seen=0))) == 3
-    arms = arms_of([1], [0.0], [1])
-    assert index.bounds(arms, now_of(2, 5, high=3, arms_tried=1, reward_seen=0))[0] > 1
-
-
-def test_however_little_seen_rewards_are_of_the_declared_end_they_tell_how_high_rewards_come() -> None:
-    index, arms = bb.indices.LearnedRangeKLUCB(), arms_of([2], [0.3], [5])
-    values = [index.bounds(arms, now_of(6, 60, high=high, arms_tried=3, reward_seen=0.5))[0] for high in (1, 1e12)]
-    assert values[0] == pytest.approx(values[1], abs=1e-12)
-
-
-def test_with_known_costs_an_optimistic_ratio_is_its_index_also_for_arms_never_tried() -> None:
-    index, cost = bb.indices.LearnedRangeKLUCB(), np.array([1.0, 5.0])
-    now = now_of(6, 60, high=100, arms_tried=3, reward_seen=0.5)
-    assert (
-        bb.indices.OptimisticRatio(index).untried(cost, now).tolist() == index.untried(cost, now).tolist() != [100, 100]
-    )
-
-
-def test_a_dear_arm_among_cheap_ones_is_tried() -> None:
-    """It costs 100 times as much as 99 others, and is nine times as dense."""
-    costs = {**{f"cheap {i}": 1 for i in range(99)}, "dear": 100}
-    learner = bb.Learner(bb.policies.horizon_kl_ucb(), costs, 9000, (0, 1), seed=7)
-    while pull := learner.ask():
-        learner.tell(pull, 0.9 if pull.arm == "dear" else 0.001)
-    assert learner.arms[-1].pulls * 100 > 0.9 * 9000
-
-
-def test_an_arm_that_always_paid_the_low_end_has_paid_nothing_however_its_mean_is_rounded() -> None:
-    learner = bb.Learner(bb.recommended(), {"a": 1, "b": 1}, 10_000, (0.1, 1), seed=7)
-    for _ in range(1000):
-        learner.tell(asked(learner, "a"), 0.1)
-    assert learner.arms[0].mean != 0.1
-    now = learner._player.now()
-    assert (now.tried_barren, now.tried_in_vain) == (1, 1000)
-    again = bb.Learner.from_json(learner.to_json())
-    learner.tell(asked(learner, "a"), 0.2)
-    again.tell(asked(again, "a"), 0.2)
-    for each in (learner, again):
-        now = each._player.now()
-        assert (now.tried_barren, now.tried_in_vain) == (0, 1000)
-
-
-def test_repricing_moves_what_an_arm_cost_in_vain_and_nothing_else() -> None:
-    learner = bb.Learner(bb.recommended(), {"a": 1, "b": 1, "c": 1}, 1000, (0, 1), seed=7)
-    for arm, reward in [("a", 0), ("a", 0), ("b", 0), ("b", 0), ("b", 0), ("c", 1)]:
-        learner.tell(asked(learner, arm), reward)
-    learner.reprice("c", 50)
-    assert learner._player.now().tried_cost_in_vain == 5
-    learner.reprice("a", 4)
-    assert learner._player.now().tried_cost_in_vain == 2 * 4 + 3
-
-
-@pytest.mark.parametrize(("alike", "unseen"), [(0.0, 0.0), (2.0, 0.0), (2.0, 0.4)])
-def test_without_requests_an_arm_never_tried_is_worth_no_more_later_unless_that_is_noticed(
-    alike: float, unseen: float
-) -> None:
-    index, chance, rises = bb.indices.HorizonKLUCB(alike=alike, unseen=unseen), Random(5), 0
-    for _ in range(3000):
-        tried, tried_cost, money = chance.randint(2, 20), 10 ** chance.uniform(-1, 2), 10 ** chance.uniform(1, 8)
-        price = min(10 ** chance.uniform(-2, 6), money)
-        seen = chance.choice([0.5, 0.9])
-        before = moment_of_first_tries(tried, tried_cost, money, seen)
-        now = moment_of_first_tries(tried + 1, tried_cost + price, money - price, seen)
-        cost = 10 ** chance.uniform(-1, 6)
-        if index.untried(cost, now) > index.untried(cost, before) * (1 + 1e-12):
-            rises += 1
-            assert may_raise_untried(now, before)
-    assert rises > 10
-    assert not may_raise_untried(moment_of_first_tries(5, 5.0, 995.0), moment_of_first_tries(4, 4.0, 996.0))
-
-
-def test_first_tries_are_noted_and_a_cancelled_one_is_taken_back() -> None:
-    learner = bb.Learner(bb.kube(), {"a": 2, "b": 3, "c": "2.5"}, 100, (1, 5), seed=7)
-    pulls = [asked(learner, arm) for arm in ("a", "b", "c")]
-    learner.tell(pulls[0], 4)
-    learner.tell(pulls[1], 1)
-    now = learner._player.now()
-    # In units of 0.1; the second arm cost 1.5 times as much as the first, and the third no more than the second.
-    assert (now.arms_tried, now.tried_cost, now.tried_dearest, now.tried_classes) == (3, 75, 30, 2)
-    assert (now.ratio_seen, now.tried_barren) == (3 / 20, 2)
-    assert (now.tried_in_vain, now.tried_cost_in_vain) == (1, 30)
-    learner.cancel(pulls[2])
-    now = learner._player.now()
-    assert (now.arms_tried, now.tried_cost, now.tried_barren) == (2, 50, 1)
-    again = bb.Learner.from_json(learner.to_json())
-    assert again._player.now() == now
-    # A text from before has nothing of this: it follows from the arms, but for the order in which they were tried.
-    data = json.loads(learner.to_json())
-    del data["first_tries"][5:]  # what came last
-    assert bb.Learner.from_json(json.dumps(data))._player.now() == now
-    del data["first_tries"]
-    assert bb.Learner.from_json(json.dumps(data))._player.now() == now
-
-
-@pytest.mark.parametrize(
-    "bad", [None, [], [0, 0, 0, 0], [0] * 6, [0, 0, 0, 0, -1], [0, 0, 0, 0, "1"], [0, 0, 0, 0, float("inf")]]
-)
-def test_damaged_first_tries_are_refused(bad: Any) -> None:
-    data = json.loads(bb.Learner(bb.kube(), {"a": 1}, 10, (0, 1), seed=7).to_json())
-    text = json.dumps(data | {"first_tries": bad})
-    if bad is None:
-        assert bb.Learner.from_json(text).ask()
-    else:
-        with pytest.raises(InvalidState, match="the saved learner is damaged"):
-            bb.Learner.from_json(text)
-
-
 @pytest.mark.parametrize("budget", [10, 30, 5000])
 def test_the_second_arm_is_always_tried(budget: int) -> None:
     learner = bb.Learner(bb.recommended(), {"a": 1, "b": "2.5"}, budget, (0, 1), seed=7)
@@ -288,37 +115,13 @@ def test_without_money_left_the_table_is_shown() -> None:
 
 
 @pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-200, 1e-160])
-@pytest.mark.parametrize(
-    "policy", [bb.recommended(), bb.policies.learned_range_kl_ucb(), bb.policies.ucb_v()], ids=repr
-)
+@pytest.mark.parametrize("policy", [bb.recommended(), bb.policies.ucb_v()], ids=repr)
 def test_rewards_whose_squares_are_nothing_stop_nobody(policy: bb.Policy, tiny: float) -> None:
     learner = bb.Learner(policy, {"a": 1, "b": 2}, 20, (0, 1), seed=1)
     while pull := learner.ask():
         learner.tell(pull, tiny)
     assert learner.money.left < 1
     assert all(row.mean is None or 0 <= row.mean <= 2 * tiny for row in learner.arms)
-
-
-@pytest.mark.usefixtures("in_python")
-def test_a_range_declared_16_times_too_wide_costs_little() -> None:
-    """Of KUBE's regret some 2 and 12 percent are measured; the bound that believes in the range loses nearly all."""
-    policies = {
-        "KUBE": bb.kube(),
-        "learns": bb.policies.learned_range_kl_ucb(),
-        "believes": bb.policies.two_moment_kl_ucb(),
-    }
-    family = bb.families.WideRange(bb.paper_family("moderate"), 16)
-    runs = bb.simulate(family, policies, 1e4, runs=3, seed=66, exact_optimum=False)
-    kube, learns, believes = (row.mean for row in bb.regret(runs, against="fractional"))
-    assert learns < 0.2 * kube
-    assert believes > 0.8 * kube
-
-
-def test_two_moment_kl_ucb_turns_greedy_as_the_money_runs_out() -> None:
-    arms = arms_of([2, 2], [0.5, 0.5], pulls=[10, 40])
-    bounds = [bb.indices.TwoMomentKLUCB().bounds(arms, now_of(51, left)).tolist() for left in (1000, 100, 20)]
-    assert bounds[0][0] > bounds[1][0] > bounds[2][0] == 0.5
-    assert bounds[0][1] > bounds[1][1] > bounds[2][1] == 0.5
 
 
 def test_omega_ucb_is_wilsons_interval() -> None:
@@ -337,7 +140,6 @@ def test_indices_scale_with_the_range() -> None:
     """Rewards twice as large and shifted by 3: bounds, too."""
     for index in (
         bb.indices.KLUCB(),
-        bb.indices.TwoMomentKLUCB(),
         bb.indices.OmegaUCB(),
         bb.indices.UCBV(),
         bb.indices.UCBTuned(),

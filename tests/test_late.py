@@ -171,21 +171,3 @@ def test_a_first_batch_of_the_default_puts_little_money_at_stake() -> None:
     pulls = first_batch(bb.recommended(), 100)
     assert 5 <= pulls["near"] <= 20
     assert pulls["cheap"] + pulls["near"] == 100
-    before = first_batch(bb.policies.horizon_kl_ucb(untold=0.0), 100)
-    assert before["dear"] > 5
-
-
-def test_a_default_that_was_saved_before_decides_as_it_did() -> None:
-    saved = {"type": "HorizonKLUCB", "search": 0.01}
-    index = bb.indices.Index.from_data(saved)
-    assert index == bb.indices.HorizonKLUCB(search=0.01, untold=0.0)
-    policy = bb.IndexPolicy(index, bb.oracles.Fractional(), lazy=True)
-    assert first_batch(policy, 50) == first_batch(bb.policies.horizon_kl_ucb(untold=0.0), 50)
-
-
-@pytest.mark.usefixtures("in_python")
-def test_where_all_is_told_at_once_it_makes_no_difference_what_is_not_told() -> None:
-    policies = {str(untold): bb.policies.horizon_kl_ucb(untold=untold) for untold in (0.0, 0.5)}
-    runs = bb.simulate(bb.families.BernoulliFamily(5), policies, [30, 300], runs=3, seed=3, workers=1)
-    for budget in (30, 300):
-        assert runs.of("reward", "0.0", budget).tolist() == runs.of("reward", "0.5", budget).tolist()

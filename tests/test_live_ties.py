@@ -2,29 +2,23 @@
 
 import math
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 
 import budgetbandits as bb
-from budgetbandits.live.ceilings import LiveCeilings
 from budgetbandits.live.doubles import Doubles
-from budgetbandits.policies.ceilings import Ceilings, may_raise_untried
-from budgetbandits.policies.state import arm_of, first_moment, fresh_arms, learn, moment_at
-from states import arms_of, moment_of_first_tries
+from budgetbandits.policies.state import arm_of, fresh_arms, learn
 
 LAZY: list[bb.Policy] = [
-    bb.recommended(),
-    bb.policies.two_moment_kl_ucb(1.0),
-    bb.IndexPolicy(
-        bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0), bb.oracles.CostBlind(), clip=True, lazy=True
-    ),
+    bb.policies.kl_ucb_plus_plus(),
+    bb.policies.moss(),
+    bb.IndexPolicy(bb.indices.KLUCBPlusPlus(), bb.oracles.CostBlind(), clip=True, lazy=True),
 ]
 OTHERS: list[bb.Policy] = [
     bb.policies.kl_ucb(),
     bb.policies.omega_ucb(),
-    bb.IndexPolicy(bb.indices.HorizonKLUCB(untold=0.5), bb.oracles.DensityGreedy(), lazy=True),
+    bb.IndexPolicy(bb.indices.KLUCBPlusPlus(), bb.oracles.DensityGreedy(), lazy=True),
 ]
 
 
@@ -88,43 +82,3 @@ def test_doubles_are_arms_like_one_with_a_lower_number() -> None:
             learn(arms, arm, float(chance.random() < 0.2 * (arm % 3)))
         changed = doubles.change(arm)
         assert set(changed) == set(np.flatnonzero(doubles.is_double != before)) - {arm}
-
-
-@pytest.mark.parametrize(
-    "index",
-    [
-        *(each.example() for each in bb.indices.INDICES.values()),
-        bb.indices.HorizonKLUCB(alike=2.0, unseen=0.4, patience=1.0),
-    ],
-    ids=repr,
-)
-def test_no_untried_arm_is_worth_more_than_an_index_says_of_its_costs(index: bb.indices.Index) -> None:
-    chance, first = Random(2), first_moment(np.full(10, 3.0), np.ones(10, np.int64), 1000.0, 0.2, 1.0)
-    for _ in range(300):
-        tried, left, seen = chance.choice([0, 1, 2, 5, 50]), 10 ** chance.uniform(0, 3), chance.uniform(0.2, 1)
-        dearest = 10 ** chance.uniform(-1, 2)
-        tries = np.array([chance.choice([0.0, 1e-4, 0.1, 1.0]), tried * dearest / 2, dearest, 2.0, 1.0, 3.0, 9.0])
-        now = moment_at(first, 100, left, left, math.inf, tried, seen, tries)
-        low, between, high = sorted(10 ** chance.uniform(-1, 2) for _ in range(3))
-        most = index.untried_most(low, high, now)
-        assert all(float(index.untried(cost, now)) <= most * (1 + 1e-12) for cost in (low, between, high))
-
-
-def test_with_many_arms_no_ceiling_is_kept_where_a_dear_first_try_makes_untried_arms_worth_more() -> None:
-    """From 500 arms on `lead` is compiled, and finds all ceilings itself."""
-    policy = bb.IndexPolicy(bb.indices.HorizonKLUCB(), bb.oracles.DensityGreedy(), lazy=True)
-    arms = arms_of(costs=[1.0] * 30, means=[0.0] * 30, pulls=[0] * 30)
-    before, now = moment_of_first_tries(2, 1.0, 1e6), moment_of_first_tries(3, 1000.0, 1e6 - 999.0)
-    assert may_raise_untried(now, before)
-    known: list[float] = []
-
-    def lead(*arguments: Any) -> tuple[int, float]:
-        ceilings: Ceilings = arguments[4]
-        known.append(float(ceilings.most.min()))
-        ceilings.most.fill(0.5)
-        return 0, 0.5
-
-    shortcut = LiveCeilings(policy, arms, before, lead)
-    for moment in (before, before, now):
-        shortcut.choose(moment, 0.5)
-    assert known == [math.inf, 0.5, math.inf]

@@ -1,7 +1,6 @@
 """Policies beyond the paper that are no index: Thompson sampling, IMED, KDE and survival of the above average."""
 
 import math
-from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -23,9 +22,7 @@ from test_play import GO_ON, NO_MARKS, played_live, some_budget, some_problem
     [
         bb.thompson(),
         bb.thompson(coin=True),
-        bb.policies.variance_aware_thompson(0.25),
         bb.policies.imed(),
-        bb.policies.two_moment_imed(),
         bb.policies.kde(5),
         bb.policies.above_average(),
         bb.policies.above_average(x=0.3),
@@ -70,25 +67,6 @@ def test_shapes_so_small_that_everything_underflows() -> None:
 
 
 class TestThompsonByHand:
-    def test_for_coins_both_kinds_have_the_same_law(self) -> None:
-        arms = arms_of([1, 1], [0.25, 0.5], pulls=[8, 2])
-        arms.reward_squares[:] = arms.reward_sum  # rewards of 0 and 1 are their own squares
-        chosen = [
-            [policy.choose(arms, now_of(11, 50), i / 500 + 1e-3) for i in range(500)]
-            for policy in (bb.thompson(), bb.policies.variance_aware_thompson(w=1, lazy=False))
-        ]
-        assert chosen[0] == chosen[1]
-
-    def test_little_variance_leaves_little_doubt(self) -> None:
-        # Means 0.4 and 0.5 from 50 rewards each that are all alike: the second is the better one, beyond doubt.
-        arms = arms_of([1, 1], [0.4, 0.5], pulls=[50, 50])
-        counts = {
-            policy: Counter(policy.choose(arms, now_of(101, 50), i / 500 + 1e-3) for i in range(500))
-            for policy in (bb.thompson(), bb.policies.variance_aware_thompson(w=0.25))
-        }
-        assert counts[bb.thompson()][0] > 50
-        assert counts[bb.policies.variance_aware_thompson(w=0.25)][0] < counts[bb.thompson()][0] / 4
-
     def test_weights_are_about_the_chances(self) -> None:
         # Beta(4, 8) against Beta(8, 4).
         arms = arms_of([1, 1], [0.3, 0.7], pulls=[10, 10])
@@ -99,10 +77,6 @@ class TestThompsonByHand:
     def test_a_lazy_one_begins_with_the_cheapest(self) -> None:
         arms = arms_of([3, 2, 2], [0.0, 0.0, 0.0], pulls=[0, 0, 0])
         assert {bb.thompson(lazy=True).choose(arms, now_of(1, 50), i / 9 + 0.01) for i in range(8)} == {1}
-
-    def test_a_base_without_shapes_says_so(self) -> None:
-        with pytest.raises(NotImplementedError, match=r"PosteriorSampling must define shapes\(self, arm, now\)"):
-            bb.policies.PosteriorSampling().choose(arms_of([1], [0.5], [1]), now_of(2, 10), 0.5)
 
 
 # --- IMED, KDE and the above average ------------------------------------------------------------------------
@@ -233,33 +207,12 @@ def test_with_coins_a_learner_learns_ends_and_adds_up_what_it_is_told() -> None:
 @pytest.mark.parametrize(
     ("make", "bad", "message"),
     [
-        (
-            bb.policies.two_moment_kl_ucb,
-            [0, -1, math.nan, math.inf],
-            "a is {}: it must be greater than 0 and finite; 0.7 is",
-        ),
-        (
-            bb.policies.learned_range_kl_ucb,
-            [0, -1, math.nan, math.inf],
-            "a is {}: it must be greater than 0 and finite; 0.35 is",
-        ),
-        (
-            lambda share: bb.policies.learned_range_kl_ucb(share=share),
-            [0, -1, 1.01, math.nan],
-            "share is {}: it must be greater than 0 and at most 1; 0.1 is usual",
-        ),
         (bb.policies.omega_ucb, [0, -1, math.nan, math.inf], "rho is {}: it must be greater than 0 and finite"),
-        (bb.policies.variance_aware_thompson, [0, -1, math.nan, 1001], "w is {}: it must lie in"),
         (bb.policies.kde, [0, -1, math.nan, math.inf], "gamma is {}: it must be greater than 0 and finite"),
         (bb.policies.fractional_kde, [0, math.inf], "gamma is {}: it must be greater than 0 and finite"),
         (bb.policies.above_average, [-1, -2, math.nan, math.inf], "x is {}: it must be greater than -1 and finite"),
         (bb.thompson, [0, "yes", None], "lazy is {}: it must be True or False"),
         (lambda coin: bb.thompson(coin=coin), [0, "yes", None], "coin is {}: it must be True or False"),
-        (
-            lambda lazy: bb.policies.variance_aware_thompson(lazy=lazy),
-            [0, None],
-            "lazy is {}: it must be True or False",
-        ),
         (
             lambda oracle: bb.policies.KDE(5, oracle),
             [bb.indices.UCB1(), None],
@@ -278,10 +231,7 @@ def test_bad_parameters(make: Callable[[Any], bb.Policy], bad: list[Any], messag
 @pytest.mark.parametrize(
     "make",
     [
-        bb.policies.two_moment_kl_ucb,
-        bb.policies.learned_range_kl_ucb,
         bb.policies.omega_ucb,
-        bb.policies.variance_aware_thompson,
         bb.policies.kde,
         bb.policies.above_average,
     ],

@@ -225,9 +225,7 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
 @pytest.mark.parametrize(
     ("index", "options"),
     [
-        (bb.indices.HorizonKLUCB(), {"lazy": True}),
-        (bb.indices.HorizonKLUCB(untold=0.5, alike=2.0, unseen=0.4, patience=1.0), {"clip": True, "lazy": True}),
-        (bb.indices.LearnedRangeKLUCB(), {}),
+        (bb.indices.KLUCBPlusPlus(), {"lazy": True}),
         (bb.indices.KLUCB(), {"clip": True}),
         (bb.indices.OmegaUCB(), {"lazy": True}),
         (bb.indices.BayesUCB(), {}),
@@ -248,18 +246,17 @@ def test_a_learner_with_ceilings_goes_on_as_one_without(
 
 
 def test_so_does_one_with_compiled_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_many_are_chosen_from_as_plainly(bb.recommended(), LiveCostBlocks, monkeypatch)
+    assert_many_are_chosen_from_as_plainly(bb.policies.kl_ucb_plus_plus(), LiveCostBlocks, monkeypatch)
 
 
 @pytest.mark.usefixtures("in_python")
 @pytest.mark.parametrize(
     ("policy", "way"),
     [
-        (bb.IndexPolicy(bb.indices.HorizonKLUCB(), bb.oracles.CostBlind(), clip=True, lazy=True), LiveCostBlocks),
-        (bb.policies.learned_range_kl_ucb(), LiveCostBlocks),
+        (bb.IndexPolicy(bb.indices.KLUCBPlusPlus(), bb.oracles.CostBlind(), clip=True, lazy=True), LiveCostBlocks),
         (bb.policies.moss(), LiveCostBlocks),
         (bb.policies.kl_ucb(), LiveCeilings),  # has a clock
-        (bb.policies.learned_range_kl_ucb(lazy=False), LiveCeilings),
+        (bb.policies.moss(lazy=False), LiveCeilings),
     ],
     ids=repr,
 )
@@ -293,8 +290,6 @@ def count_calls(monkeypatch: pytest.MonkeyPatch, cls: type, name: str) -> list[o
     "policy",
     [
         bb.recommended(),
-        bb.policies.two_moment_imed(),
-        bb.policies.variance_aware_thompson(),
         bb.policies.imed(),
         bb.policies.kde(5),
         bb.epsilon_first(0.1),

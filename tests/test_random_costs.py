@@ -463,9 +463,7 @@ class TestLearner:
 # --- Indices ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "index", [bb.indices.OmegaUCB(), bb.indices.KLUCB(), bb.indices.UCB1(), bb.indices.TwoMomentKLUCB()], ids=repr
-)
+@pytest.mark.parametrize("index", [bb.indices.OmegaUCB(), bb.indices.KLUCB(), bb.indices.UCB1()], ids=repr)
 def test_where_costs_are_known_an_optimistic_ratio_is_the_index_itself(index: bb.indices.ScalarIndex) -> None:
     arms, now = arms_of([1, 5], [0.25, 0.5], pulls=[2, 8]), now_of(11, 100)
     assert bb.indices.OptimisticRatio(index).bounds(arms, now).tolist() == index.bounds(arms, now).tolist()

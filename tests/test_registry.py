@@ -219,7 +219,7 @@ def test_the_listing_fits_a_terminal_and_says_where_a_policy_comes_from() -> Non
     told = listing().partition("omega_ucb")[2].partition("ucb_bv1")[0]
     assert "published: Heyden et al. 2024; made for random costs\n" in told
     assert "regret with a budget: logarithmic for rho of 1 or more" in told
-    assert "own; no proof" in listing().partition("two_moment_imed")[2].partition("thompson")[0]
+    assert "own; made for random costs; no proof" in listing().partition("\n  ucb_bwk")[2].partition("pacer")[0]
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
@@ -241,9 +241,7 @@ def test_every_source_is_among_the_references_of_the_documentation(registry: Reg
         (bb.policies.omega_ucb(), "published"),
         (bb.Forgetful(bb.thompson(), bb.memories.Window(10)), "published"),
         (bb.recommended(), "own"),
-        (bb.policies.two_moment_imed(), "own"),
         (bb.Forgetful(bb.recommended(), bb.memories.Window(10)), "own"),
-        (bb.policies.PosteriorSampling(), "own"),
         (bb.policies.ucb_bwk(), "own"),  # after a published one, with other constants
     ],
     ids=repr,

@@ -20,8 +20,11 @@ from budgetbandits.studies.report import to_markdown
 
 PROBLEM = bb.Problem({"small": 1, "large": 4}, [bb.Bernoulli(0.5), bb.Bernoulli(0.9)])
 FAMILY = bb.families.BernoulliFamily(arms=5)
-# Of one class, which the documentation plays, too: another one would take ten seconds more to compile.
-POLICIES: dict[str, bb.Policy] = {"wide": bb.policies.horizon_kl_ucb(search=1.0), "narrow": bb.recommended()}
+# Of one class: another one would take ten seconds more to compile.
+POLICIES: dict[str, bb.Policy] = {
+    "wide": bb.policies.omega_ucb(1.0, lazy=True),
+    "narrow": bb.policies.omega_ucb(lazy=True),
+}
 
 
 def played(**changes: Any) -> bb.Runs:
@@ -169,8 +172,8 @@ STUDY = """
 runs = 2
 budgets = [1600, 400]
 problem = { family = "bernoulli", arms = 5 }
-policies.wide = { policy = "horizon_kl_ucb", search = 1.0 }
-policies.narrow = { policy = "recommended" }
+policies.wide = { policy = "omega_ucb", rho = 1.0, lazy = true }
+policies.narrow = { policy = "omega_ucb", lazy = true }
 """
 
 

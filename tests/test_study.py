@@ -153,6 +153,9 @@ class Streaky(bb.Policy):
                 best = i
         return best
 
+    def note_count(self, arms: int) -> int:
+        return arms
+
     def take_note(self, arms: bb.policies.Arms, now: bb.policies.Now, arm: int) -> None:
         # What was learned matters, too.
         arms.notes[arm] += 2.0 if arms.mean[arm] + arms.mean_cost[arm] > 1.4 else 1.0

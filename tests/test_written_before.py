@@ -1,7 +1,8 @@
 """What an earlier state of this package wrote is read, goes on and comes out as it did then.
 
 The files in ``data/written_before`` were written before modules moved into sub-packages, and by the last commit of each
-version of the tables since. They are not made anew: a change that cannot read them breaks what users have saved.
+version of the tables since. They are not made anew: a change that cannot read them breaks what users have saved. Only
+campaigns and learners of policies that were deleted since have been removed from them.
 """
 
 import json
@@ -29,9 +30,7 @@ LEARNERS: dict[str, Any] = json.loads((BEFORE / "learners.json").read_text(encod
 def test_a_saved_learner_is_the_same_and_goes_on_the_same(name: str) -> None:
     case, chance = LEARNERS[name], random.Random(5)
     learner = bb.Learner.from_json(json.dumps(case["saved"]))
-    again = json.loads(learner.to_json())
-    del again["first_tries"]  # which learners had not then
-    assert again == case["saved"]
+    assert json.loads(learner.to_json()) == case["saved"]
     pulls: list[list[Any]] = []
     while len(pulls) < 20 and (pull := learner.ask()):
         pulls.append([pull.id, pull.arm, pull.number])
@@ -57,39 +56,33 @@ def check_upgrade(address: str) -> None:
         bb.open_store(address, read_only=True)
     assert contents(address) == before
     with bb.open_store(address) as store:
-        chained = [(store.open(name).head, store.open(name).adopted) for name in ("spring", "summer")]
-    assert [adopted for _, adopted in chained] == [76, 79]  # the chain was computed from what is there
+        chain = store.open("summer").head, store.open("summer").adopted
+    assert chain[1] == 79  # the chain was computed from what is there
     assert contents(address) == {
         "schema_version": [("0006",)],
-        "campaigns": [(*row, None, 0, *chain) for row, chain in zip(before["campaigns"], chained, strict=True)],
+        "campaigns": [(*row, None, 0, *chain) for row in before["campaigns"]],
         "entries": [(*row, None, None, None, None) for row in before["entries"]],
     }
     with bb.open_store(address) as store:
-        spring, summer = store.open("spring"), store.open("summer")
-        assert (spring.verify().entries, spring.pulls, spring.reward_total) == (76, 37, 13.871)
-        assert spring.money == bb.Money(*map(Decimal, ("10.00", "3.24", "0.40", "6.36")))
+        summer = store.open("summer")
         assert (summer.verify().entries, summer.pulls, summer.is_closed) == (79, 31, True)
         assert summer.money == bb.Money(*map(Decimal, ("10.000000", "2.030000", "0.750000", "7.220000")))
-        assert spring.ask(key="k1") == bb.Pull(2, "a", Decimal("0.10"), 2)
-        assert spring.ask()
-        assert spring.verify().entries > 76
         jobs = store.create(
             "jobs", policy=bb.kube(), costs=[{"usd": 1, "s": 2}], budget={"usd": 9, "s": 9}, reward_range=(0, 1)
         )
         assert len(jobs.ask(n=9)) == 4
     with bb.open_store(address, read_only=True) as store:
-        assert store.open("spring").verify().entries > 76
         assert store.open("jobs").verify().further == "0+8"
 
 
 # With a chain from 0003 on, snapshots from 0004 on, and in 0005 with arms that were added, repriced and retired.
 SCHEMAS = {
-    "0002": {"ads": (80, 80, "1.82", 26, 14.254), "jobs": (80, 80, "5.35", 31, 12.345)},
-    "0003": {"ads": (80, 0, "2.22", 28, 14.254), "jobs": (80, 0, "5.35", 31, 12.345)},
-    "0004": {"ads": (83, 0, "2.22", 28, 14.254), "jobs": (83, 0, "5.50", 31, 12.345)},
-    "0005": {"ads": (89, 0, "2.30", 28, 14.254), "jobs": (89, 0, "5.11", 31, 12.345)},
+    "0002": (80, 80, "5.35", 31, 12.345),
+    "0003": (80, 0, "5.35", 31, 12.345),
+    "0004": (83, 0, "5.50", 31, 12.345),
+    "0005": (89, 0, "5.11", 31, 12.345),
 }
-HEADS = {"0003": ("d944ee43", "a168cc50"), "0004": ("23f9cece", "c0120339"), "0005": ("c027c092", "98c42eba")}
+HEADS = {"0003": "a168cc50", "0004": "c0120339", "0005": "98c42eba"}
 
 
 @pytest.mark.parametrize("version", SCHEMAS)
@@ -97,20 +90,18 @@ def test_so_is_a_store_of_each_version_since(version: str, tmp_path: Path) -> No
     shutil.copy(BEFORE / f"schema_{version}.db", tmp_path)
     address = f"sqlite:///{tmp_path}/schema_{version}.db"
     assert contents(address)["schema_version"] == [(version,)]
+    entries, adopted, spent, pulls, rewards = SCHEMAS[version]
     with bb.open_store(address) as store:
-        for name, (entries, adopted, spent, pulls, rewards) in SCHEMAS[version].items():
-            ads = store.open(name)
-            assert ads.verify().entries == entries
-            assert (ads.adopted, ads.money.spent, ads.pulls) == (adopted, Decimal(spent), pulls)
-            assert ads.reward_total == pytest.approx(rewards)
-        heads = tuple(store.open(name).head[:8] for name in SCHEMAS[version])
-        assert heads == HEADS.get(version, heads)  # what was kept before an upgrade is found after it
-        for name in SCHEMAS[version]:
-            ads = store.open(name)
-            again, new = ads.ask(key="k3"), ads.ask(key="new")
-            assert (not again or again.state != "new", bool(new)) == (True, True)
-            ads.deposit("1.00" if name == "ads" else {"usd": 1}, key="another invoice")
-            assert ads.verify().entries > SCHEMAS[version][name][0]
+        jobs = store.open("jobs")
+        assert jobs.verify().entries == entries
+        assert (jobs.adopted, jobs.money.spent, jobs.pulls) == (adopted, Decimal(spent), pulls)
+        assert jobs.reward_total == pytest.approx(rewards)
+        head = jobs.head[:8]
+        assert head == HEADS.get(version, head)  # what was kept before an upgrade is found after it
+        again, new = jobs.ask(key="k3"), jobs.ask(key="new")
+        assert (not again or again.state != "new", bool(new)) == (True, True)
+        jobs.deposit({"usd": 1}, key="another invoice")
+        assert jobs.verify().entries > entries
 
 
 def test_a_new_store_is_what_the_migrations_make(url: str) -> None:
@@ -211,14 +202,3 @@ def copy_to(address: str) -> None:
 def booleans(row: dict[str, Any]) -> dict[str, bool]:
     """Return what SQLite has as a number and PostgreSQL as a truth."""
     return {name: bool(value) for name, value in row.items() if name.startswith("is_")}
-
-
-@pytest.mark.usefixtures("in_python")  # they take longer to compile than to play
-def test_runs_are_read() -> None:
-    runs = bb.Runs.from_parquet(BEFORE / "runs.parquet")
-    assert runs.policies == {"KUBE": bb.kube(), "rec": bb.policies.learned_range_kl_ucb()}
-    again = bb.simulate(
-        bb.sensor_problem(), runs.policies, [100, 300], runs=3, seed=4, arm_pulls=True, trace=4, progress=False
-    )
-    for column in ("reward", "expected_reward", "spent", "optimum", "arm_pulls", "trace_regret"):
-        assert runs[column].tolist() == again[column].tolist()

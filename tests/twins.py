@@ -52,8 +52,8 @@ class NamedTwin:
 
     Attributes
     ----------
-    untried, top
-        Of an index: what makes the worth of an arm never tried, and where `clip` cuts, if not at the greatest reward.
+    top
+        Of an index: where `clip` cuts, if not at the greatest reward.
     is_exact
         Of an index: whether its values are those of the package to the last bit.
     is_searched
@@ -62,7 +62,6 @@ class NamedTwin:
 
     make: Callable[..., Any]
     variants: tuple[Variant, ...]
-    untried: "Callable[..., Index] | None" = None
     top: "Index | None" = None
     is_exact: bool = False
     is_searched: bool = False

@@ -17,7 +17,7 @@ from budgetbandits.errors import JournalDamaged
 
 __all__ = ["FORM", "Facts", "SnapshotDamaged", "facts_of", "is_bound", "is_of_form"]
 
-FORM: Final = 6
+FORM: Final = 7
 """To be raised when the same ledger is written down in other words, so that older snapshots are told from damaged ones.
 
 They are not gone on from then, and `verify` checks their digests alone."""

@@ -36,7 +36,6 @@ __all__ = [
     "looks_real",
     "of_each",
     "pay",
-    "payable",
     "plain_amount",
     "plain_ends",
     "price_list",
@@ -570,15 +569,6 @@ def _float_at_least(amount: Number) -> float:
     """Round up, so that a cost that no float64 can hold is never underestimated."""
     nearest = float(amount)
     return nearest if nearest >= amount else math.nextafter(nearest, math.inf)
-
-
-@kernel
-def payable(prices: NDArray[np.float64], limits: NDArray[np.int64], budget: float) -> int:
-    """Return how many arms have a limit above 0, and cost no more than the budget."""
-    count = 0
-    for arm in range(len(prices)):
-        count += 1 if limits[arm] > 0 and prices[arm] <= budget else 0
-    return count
 
 
 @kernel

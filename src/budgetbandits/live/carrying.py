@@ -13,7 +13,7 @@ from budgetbandits.core.arrays import Counts, Flags, Floats
 from budgetbandits.live.learning import Learning, mean_costs_in, mean_costs_of
 from budgetbandits.policies.memories import Past, Window, add_exactly
 from budgetbandits.policies.resources import Resources
-from budgetbandits.policies.state import Arms, is_barren
+from budgetbandits.policies.state import Arms
 
 __all__ = ["carry_over"]
 
@@ -59,9 +59,6 @@ def carry_over(before: Learning, after: Learning) -> None:
         _carry_past(before, after, move)
     after.tried = before.tried
     after.reward_seen = before.reward_seen
-    after.first_tries[:] = before.first_tries
-    if move.changed.any():
-        _reckon_first_tries(before, after)
     after.note_limits()
 
 
@@ -134,21 +131,3 @@ def _add_up_window(past: Past, taken: Counts) -> None:
         add_exactly(arms.cost_sum, past.rounding[2], arm, cost)
         add_exactly(arms.cost_squares, past.rounding[3], arm, cost * cost)
     arms.mean_cost[:] = mean_costs_of(arms, past.prices)
-
-
-def _reckon_first_tries(before: Learning, learning: Learning) -> None:
-    """Let what is known of first tries be said in the prices of now; which classes there were is not known any more.
-
-    Nor is it known how often an arm was pulled in vain that pays by now: that is left at the former price.
-    """
-    arms, first_tries = learning.arms, learning.first_tries
-    tried = np.flatnonzero(arms.pulls > 0)
-    if len(tried) == 0:
-        return
-    prices, excess = learning.greatest_costs[tried], arms.mean[tried] - learning.reward_low
-    first_tries[0] = float((excess / arms.mean_cost[tried]).max())
-    first_tries[1], first_tries[2] = float(prices.sum()), float(prices.max())
-    count = len(before.greatest_costs)
-    in_vain = np.where(is_barren(arms.mean, arms.told, learning.reward_low), arms.told, 0)[:count]
-    moved = float((in_vain * (learning.greatest_costs[:count] - before.greatest_costs)).sum())
-    first_tries[6] = max(first_tries[6] + moved, 0.0)  # by rounding it may come out below

@@ -16,12 +16,11 @@ from budgetbandits.policies.ceilings import (
     density,
     forget,
     forget_ended,
-    hold_no_longer,
+    is_news,
     rule_out,
     surely_drawn,
     unknown,
 )
-from budgetbandits.policies.hull import MARGIN
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
 from budgetbandits.policies.promises import has_ceilings, has_clock, is_best_first
@@ -63,15 +62,13 @@ class LiveCeilings:
         self._is_greedy = isinstance(policy.oracle, DensityGreedy)
         self._before = now
         self._last, self._rival = 0, math.inf
-        self._forget_all(now)
+        self._forget_all()
 
     def choose(self, now: Now, uniform: float) -> int | None:
         """Return the arm to pull, or None if chance has to choose from more than one."""
         # Money comes back if a pull was cheaper than its price.
-        if hold_no_longer(now, self._before) or now.budget_left > self._before.budget_left:
-            self._forget_all(now)
-        elif now.arms_tried > self._before.arms_tried:  # which lowers what others are worth
-            self._value_untried(now)
+        if is_news(now, self._before) or now.budget_left > self._before.budget_left:
+            self._forget_all()
         self._before = now
         policy, ceilings, last = self._policy, self._ceilings, self._last
         self._last, self._rival = self._lead(policy, policy.index, self._arms, now, ceilings, last, self._rival)
@@ -98,23 +95,11 @@ class LiveCeilings:
         if self._doubles is not None and self._doubles.is_double[arm]:
             rule_out(self._ceilings, arm)
 
-    def _forget_all(self, now: Now) -> None:
+    def _forget_all(self) -> None:
         self._ceilings.most.fill(math.inf)
         self._rival = math.inf
         if self._doubles is not None:
             self._ceilings.most[self._doubles.is_double] = -math.inf
-        self._value_untried(now)
-
-    def _value_untried(self, now: Now) -> None:
-        """Find the ceilings of few arms that were never tried together, as far as these are known by their costs."""
-        policy, arms, ceilings = self._policy, self._arms, self._ceilings
-        if self._doubles is None or ceilings.has_clock or not policy.lazy:
-            return
-        fresh = (arms.pulls == 0) & ~self._doubles.is_double
-        weights = ceilings.weights[fresh]
-        values = policy.index.untried(arms.mean_cost[fresh], now) / weights
-        ceilings.most[fresh] = values + (MARGIN * values + ceilings.slack / weights)
-        self._rival = math.inf
 
 
 def lead_of_few(

@@ -10,7 +10,7 @@ from budgetbandits.core.arrays import Counts
 from budgetbandits.live.ceilings import LiveCeilings
 from budgetbandits.policies import IndexPolicy, Policy
 from budgetbandits.policies.ceilings import is_news
-from budgetbandits.policies.cost_blocks import blocks_of, forget_all_arms, forget_arm, forget_untried, lead_by_cost
+from budgetbandits.policies.cost_blocks import blocks_of, forget_all_arms, forget_arm, lead_by_cost
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy
 from budgetbandits.policies.promises import has_clock
@@ -63,9 +63,6 @@ class LiveCostBlocks:
         # Money comes back if a pull was cheaper than its price.
         if is_news(now, before) or now.budget_left > before.budget_left:
             forget_all_arms(self._blocks)
-            self._rival = math.inf
-        elif now.arms_tried > before.arms_tried:  # a dear first try may raise what others are worth
-            forget_untried(self._blocks)
             self._rival = math.inf
         policy, blocks = self._policy, self._blocks
         self._last, self._rival = self._lead(policy, policy.index, self._arms, now, blocks, self._last, self._rival)

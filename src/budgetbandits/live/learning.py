@@ -26,12 +26,8 @@ from budgetbandits.policies.state import (
     first_moment,
     first_requested,
     fresh_arms,
-    is_barren,
     learn,
     learn_cost,
-    no_first_tries,
-    note_first_try,
-    note_reward,
     read_only,
 )
 
@@ -71,8 +67,8 @@ class Learning:
         The least reward that there can be.
     reward_seen
         The greatest reward learned from so far.
-    tried, first_tries
-        How many arms were pulled at least once, and what is known of them, see `no_first_tries`.
+    tried
+        How many arms were pulled at least once.
     greatest_costs, least_costs
         The greatest and the least price of each arm, also at its limit.
     keeps_notes
@@ -108,7 +104,6 @@ class Learning:
         self._keeper = None if self.keeps_notes else NoteKeeper(policy, len(books.names))
         self.reward_seen = reward_low
         self.tried = 0
-        self.first_tries = no_first_tries()
         self.cost_min = float(self.greatest_costs.min())
 
     # Pulls
@@ -140,8 +135,7 @@ class Learning:
         before = int(self.arms.pulls[arm])
         after = before + pulls
         self.arms.pulls[arm] = after
-        if (after > 0) != (before > 0):
-            self._count_tried(arm, is_tried=after > 0)
+        self.tried += (after > 0) - (before > 0)
         # With several resources, `note_what_is_left` says what can be paid.
         if self._books.has_limit(arm) and self.arms.resources is None:
             # At its limit, no money pays an arm.
@@ -153,15 +147,6 @@ class Learning:
         if self.arms.resources is None:
             self.arms.cost[self.arms.pulls_left <= 0] = math.inf
             self.cost_min = float(self.arms.cost.min())
-
-    def _count_tried(self, arm: int, *, is_tried: bool) -> None:
-        price = float(self.greatest_costs[arm])
-        self.tried += 1 if is_tried else -1
-        if is_tried:
-            note_first_try(self.first_tries, price)
-        else:  # cancelled before it was told
-            self.first_tries[1] = max(self.first_tries[1] - price, 0.0)  # by rounding it may come out below
-            self.first_tries[4] -= 1.0
 
     @property
     def observed_in_all(self) -> int:
@@ -177,8 +162,7 @@ class Learning:
         if books.requests is not None or books.has_several:
             number = math.inf if books.requests is None else float(books.requests)
             requested = first_requested(number, 0.0, books.skip, books.fallback, books.bills)
-        costs, limits = self.greatest_costs, books.limits
-        return first_moment(costs, limits, self.budget, self.reward_low, self._reward_high, requested)
+        return first_moment(self.greatest_costs, self.budget, self.reward_low, self._reward_high, requested)
 
     @property
     def budget(self) -> float:
@@ -293,17 +277,14 @@ class Learning:
 
     def learn(self, pull: Reservation, reward: float) -> None:
         """Let a reward enter the estimates."""
-        arm, arms, price = pull.arm, self.arms, float(self.greatest_costs[pull.arm])
-        was_barren = self._is_barren(arm)
+        arm, arms = pull.arm, self.arms
         learn(arms, arm, reward)
         count_reward(arms, arm, reward, self.reward_low, self._reward_high)
         self.reward_seen = max(self.reward_seen, reward)
         if self._books.has_random_cost(arm) and arms.cost_told[arm] == 0:
-            arms.mean_cost[arm] = price
+            arms.mean_cost[arm] = self.greatest_costs[arm]
             if arms.resources is not None:
                 arms.resources.mean_costs[:, arm] = arms.resources.costs[:, arm]
-        excess, mean_cost = reward - self.reward_low, float(arms.mean_cost[arm])
-        note_reward(self.first_tries, excess, mean_cost, price, was_barren, self._is_barren(arm))
         self.memory.learn(self.past, arm, pull.number, self._books.asked, reward)
         self._note_outcome(arm, is_told=True)
 
@@ -329,9 +310,6 @@ class Learning:
         """The number of random costs of each arm that are known if each came with its reward."""
         counts: Counts = np.where(self.is_random_cost, self.arms.told, 0)
         return counts
-
-    def _is_barren(self, arm: int) -> bool:
-        return bool(is_barren(float(self.arms.mean[arm]), float(self.arms.told[arm]), self.reward_low))
 
     def mean_prices(self, arms: Arms) -> Floats:
         """Return the mean price of each arm; unlike the one that policies see, it may be 0.

@@ -2,10 +2,8 @@
 
 `Fractional` mixes the two arms on either side of the money left per request left on the upper hull of (cost, value).
 How often each of them is drawn follows from costs and money alone. So as long as the ceilings of all other arms are
-below the line through the two, nothing but these two is evaluated; and of these only the one that was pulled, while it
-is clear enough how far the value of the other can have fallen since (`ScalarIndex.fall`). An arm whose ceiling is above
-the line takes the place of one of them, until none is. Where a tie or rounding could matter, the policy itself is
-asked.
+below the line through the two, nothing but these two is evaluated. An arm whose ceiling is above the line takes the
+place of one of them, until none is. Where a tie or rounding could matter, the policy itself is asked.
 """
 
 import math
@@ -23,7 +21,6 @@ from budgetbandits.policies.ceilings import (
     forget_ended,
     is_news,
     look_less_far,
-    may_raise_untried,
     raised,
     renew,
     rule_out,
@@ -33,7 +30,7 @@ from budgetbandits.policies.ceilings import (
 from budgetbandits.policies.hull import MARGIN, drawn_of_two, line_below
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.promises import has_clock, is_mixed
-from budgetbandits.policies.state import Arms, Now, arm_of
+from budgetbandits.policies.state import Arms, Now
 
 __all__ = ["LiveMixtures"]
 
@@ -90,11 +87,6 @@ class LiveMixtures:
         self._pair: Pair = self._cheapest, self._cheapest
         self._is_steady = False
         self._reach: Reach | None = None
-        # What each arm was worth when that was last found, how fast that falls (NaN if nobody has asked since), and how
-        # many requests and how much money were left then: infinitely many, if it is not known any more.
-        self._found, self._falls, self._requests_then, self._money_then = (
-            [math.inf] * (self._skip_arm + 1) for _ in range(4)
-        )
         # For how many asks it is not tried again after the last failure, and how many of them are left.
         self._pause, self._pause_left = 0, 0
         self._begin(now)
@@ -106,16 +98,9 @@ class LiveMixtures:
         if requested is None or is_news(now, before) or has_more_left(now, before, self._costs):
             self._ceilings.most.fill(math.inf)
             self._reach = None
-            self._forget_found()
             return None
-        if not are_tries_the_same(now, before):
-            self._forget_found()
-        if now.arms_tried < self._skip_arm:
-            if not self._policy.lazy:  # one that was never pulled comes first
-                return None
-            if may_raise_untried(now, before):
-                self._ceilings.most[self._arms.pulls == 0] = math.inf
-                self._reach = None
+        if now.arms_tried < self._skip_arm and not self._policy.lazy:  # one that was never pulled comes first
+            return None
         if now.pull >= self._ceilings.due[0]:
             forget_ended(self._ceilings, now.pull)
             self._reach = None
@@ -136,7 +121,6 @@ class LiveMixtures:
         """Take note that an arm was pulled, or one of its rewards told."""
         if arm < self._skip_arm:
             self._ceilings.most[arm] = math.inf
-            self._requests_then[arm] = math.inf
             if arm not in self._pair:
                 self._reach = None
 
@@ -145,10 +129,7 @@ class LiveMixtures:
         self._now = now
         requested = now.requested
         self._skip = requested is not None and requested.skip
-        self._requests_left, self._money_left = 1.0, math.inf
-        if requested is not None:
-            self._requests_left, self._money_left = max(requested.requests_left, 1.0), requested.money_left
-        self._money = self._money_left / self._requests_left
+        self._money = math.inf if requested is None else requested.money_left / max(requested.requests_left, 1.0)
         self._is_short = not self._skip and self._cost_low > self._money  # not even the cheapest arm lasts
         self._values = {self._skip_arm: 0.0}  # of all that are looked at
 
@@ -168,11 +149,6 @@ class LiveMixtures:
             self._pair = pair
             if self._is_surely_best():
                 return True
-            if self._reach is not None and not self._values.keys() >= set(pair):  # it takes both values
-                self._value(pair[0])
-                self._value(pair[1])
-                if self._is_surely_best():
-                    return True
         while True:
             self._pair, self._reach = pair, None
             pair, is_sure = self._challenged()
@@ -197,17 +173,10 @@ class LiveMixtures:
         (cheap, dear), prices, reach = self._pair, self._prices, self._reach
         if reach is None or reach.is_short != self._is_short or dear == self._skip_arm:
             return False
-        cheap_low, cheap_high = self._between(cheap)
-        dear_low, dear_high = self._between(dear)
-        cheap_cost, dear_cost = prices[cheap], prices[dear]
-        slope, low = line_below(cheap_low, cheap_cost, dear_low, dear_cost)
-        if cheap != dear:
-            if cheap_high >= dear_low:
-                return False
-            # Beyond the two, the line is lower if the farther of them is worth more.
-            above = (cheap_high - cheap_low) * (self._cost_high - dear_cost)
-            below = (dear_high - dear_low) * (cheap_cost - (0.0 if self._skip else self._cost_low))
-            low -= max(above, below) / (dear_cost - cheap_cost)
+        cheap_value, dear_value = self._value(cheap), self._value(dear)
+        if cheap != dear and cheap_value >= dear_value:
+            return False
+        slope, low = line_below(cheap_value, prices[cheap], dear_value, prices[dear])
         height = self._turned(reach, slope)
         return height < low and (low > 0.0 or not self._skip or cheap == self._skip_arm)
 
@@ -335,30 +304,6 @@ class LiveMixtures:
                 heights[arm] = -math.inf
         return heights
 
-    def _between(self, arm: int) -> tuple[float, float]:
-        """Return what an arm is worth at least and at most; both are its value if that has to be found."""
-        if self._requests_then[arm] < math.inf and self._money_left > 0.0 and arm not in self._values:
-            fall = self._falls[arm]
-            if math.isnan(fall):
-                fall = self._falls[arm] = self._fall(arm)
-            if fall < math.inf:
-                used = (
-                    max(self._requests_then[arm] / self._requests_left, self._money_then[arm] / self._money_left) - 1.0
-                )
-                most = self._ceilings.most.item(arm)
-                # By rounding it is as much less as the ceiling is more.
-                return 2.0 * self._found[arm] - most - fall * used, most
-        value = self._value(arm)
-        return value, value
-
-    def _fall(self, arm: int) -> float:
-        """Return how fast the value of an arm may fall; nothing is known of one that was never pulled."""
-        arms = self._arms
-        return self._index.fall(arm_of(arms, arm), self._found[arm], self._now) if arms.pulls[arm] > 0 else math.inf
-
-    def _forget_found(self) -> None:
-        self._requests_then = [math.inf] * len(self._requests_then)
-
     def _value(self, arm: int) -> float:
         """Return the value of an arm, minus infinity if it cannot be paid, and find its ceiling anew."""
         known = self._values.get(arm)
@@ -369,8 +314,6 @@ class LiveMixtures:
         if self._prices[arm] <= now.budget_left:
             value = float(worth(policy, index, arms, arm, now))
         self._values[arm] = value
-        self._found[arm], self._falls[arm] = value, math.nan
-        self._requests_then[arm], self._money_then[arm] = self._requests_left, self._money_left
         if self._prices[arm] > now.budget_left:
             rule_out(ceilings, arm)
         elif self._has_clock:
@@ -379,15 +322,6 @@ class LiveMixtures:
         else:  # its value does not rise while it is not pulled
             ceilings.most[arm] = raised(ceilings, arm, value, 1.0)
         return value
-
-
-def are_tries_the_same(now: Now, before: Now) -> bool:
-    """Tell whether neither an arm was tried for the first time since, nor one in vain that has paid nothing yet."""
-    return (
-        now.arms_tried == before.arms_tried
-        and now.tried_barren == before.tried_barren
-        and now.tried_in_vain == before.tried_in_vain
-    )
 
 
 def has_more_left(now: Now, before: Now, costs: Floats) -> bool:

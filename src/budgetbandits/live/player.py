@@ -183,7 +183,6 @@ class Player:
             requests_left=requests_left,
             arms_tried=learning.tried,
             reward_seen=learning.reward_seen,
-            first_tries=learning.first_tries,
         )
 
     def choose(self) -> int | None:

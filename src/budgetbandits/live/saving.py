@@ -20,7 +20,7 @@ from budgetbandits.live.player import Decision, Player
 from budgetbandits.policies import Forgetful, Policy
 from budgetbandits.policies.memories import restore_past, saved_past
 from budgetbandits.policies.resources import Resources
-from budgetbandits.policies.state import Arms, is_barren
+from budgetbandits.policies.state import Arms
 
 __all__ = ["from_json", "restore_state", "saved_state", "to_json"]
 
@@ -132,7 +132,6 @@ def _saved_estimates(player: Player) -> dict[str, Any]:
         "reward_sum": arms.reward_sum.tolist(),
         "reward_squares": arms.reward_squares.tolist(),
         "reward_seen": player.learning.reward_seen,
-        "first_tries": player.learning.first_tries.tolist(),
         "notes": arms.notes.tolist() if arms.notes.any() else None,
     }
     if arms.histogram.shape[1] > 0:
@@ -267,7 +266,6 @@ def _restore_arms(player: Player, data: dict[str, Any]) -> None:
         _restore_costs(player, data)
     if arms.resources is not None:
         _restore_resources(arms, arms.resources, data["cost_sums"])
-    _restore_first_tries(player, data.get("first_tries"))
     if isinstance(player.policy, Forgetful):
         restore_past(learning.memory, learning.past, data["memory"], high)
 
@@ -300,26 +298,6 @@ def _restore_seen(player: Player, reward_seen: Any) -> None:
     if type(reward_seen) not in (float, int) or not player.reward_low <= reward_seen <= player.reward_high:
         raise InvalidState(f"the saved learner is damaged: its greatest reward, {reward_seen!r}, is none")
     player.learning.reward_seen = float(reward_seen)
-
-
-def _restore_first_tries(player: Player, first_tries: list[float] | None) -> None:
-    learning = player.learning
-    arms, excess = learning.arms, learning.arms.mean - player.reward_low
-    has_paid = ~is_barren(arms.mean, arms.told, player.reward_low)
-    in_vain = np.where(has_paid, 0, arms.told)
-    # What was saved before these were counted says nothing of arms that pay by now: no policy of that time asks.
-    since = [float(in_vain.sum()), float((in_vain * learning.greatest_costs).sum())]
-    if first_tries is None:  # saved before there were any: no policy of that time looked at them
-        learning.first_tries[0] = float((excess / arms.mean_cost).max())
-        learning.first_tries[4] -= float(np.count_nonzero(has_paid))
-        learning.first_tries[5:] = since
-        return
-    if len(first_tries) == len(learning.first_tries) - len(since):
-        first_tries = [*first_tries, *since]
-    is_figure = [type(figure) in (float, int) and 0.0 <= figure < math.inf for figure in first_tries]
-    if len(is_figure) != len(learning.first_tries) or not all(is_figure):
-        raise InvalidState(f"the saved learner is damaged: {first_tries!r} says nothing of first tries")
-    learning.first_tries[:] = first_tries
 
 
 def _restore_costs(player: Player, data: dict[str, Any]) -> None:

@@ -10,14 +10,12 @@ import sys
 
 from budgetbandits.core import completion
 from budgetbandits.core.arrays import *
-from budgetbandits.policies import indices, knapsack, memories, oracles
+from budgetbandits.policies import beliefs, indices, knapsack, memories, oracles
 from budgetbandits.policies.base import *
 from budgetbandits.policies.base import POLICIES
-from budgetbandits.policies.beliefs import Belief, SampleMeans
 from budgetbandits.policies.epsilon import *
 from budgetbandits.policies.forgetful import *
 from budgetbandits.policies.index_policy import *
-from budgetbandits.policies.learned_prior import *
 from budgetbandits.policies.minimum_empirical_divergence import *
 from budgetbandits.policies.named import *
 from budgetbandits.policies.origin import *
@@ -29,4 +27,4 @@ from budgetbandits.policies.with_knapsacks import *
 
 register, catalogue = POLICIES.register, POLICIES.catalogue
 
-completion.show_public_names(sys.modules[__name__], indices, knapsack, memories, oracles)
+completion.show_public_names(sys.modules[__name__], beliefs, indices, knapsack, memories, oracles)

@@ -5,7 +5,7 @@ does not rise as the budget falls or other arms are tried. So its value at a lat
 is a *ceiling* for all pulls until then. At a pull the arms are scanned by their ceilings, and only those whose ceiling
 reaches the best value found so far are evaluated. A ceiling that nobody came near looks twice as far ahead the next
 time, and one that was too high for it looks less far. Where the pull number does not count (`has_clock`), a ceiling is
-the value itself, and none ends. `hold_no_longer` says when none of them does.
+the value itself, and none ends. `is_news` says when none of them holds any longer.
 
 The last arm pulled is looked at first. While it is worth more than the *rival*, the greatest ceiling of all others,
 nothing else is.
@@ -23,12 +23,11 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, kernel, vectorised
 from budgetbandits.errors import PolicyError
-from budgetbandits.policies.horizon import untried_rise
 from budgetbandits.policies.hull import MARGIN
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.knapsack import times
-from budgetbandits.policies.state import Arms, Now, Requested, arm_of, arms_paid, has_requests, pulls_in_vain
+from budgetbandits.policies.state import Arms, Now, arm_of
 
 __all__ = [
     "GREATEST",
@@ -39,11 +38,9 @@ __all__ = [
     "forget_all",
     "forget_ended",
     "greatest",
-    "hold_no_longer",
     "is_news",
     "lead",
     "look_less_far",
-    "may_raise_untried",
     "raised",
     "renew",
     "rule_out",
@@ -107,48 +104,12 @@ def unknown(weights: Floats, reward_low: float, reward_high: float, has_clock: b
 
 @kernel
 def is_news(now: Now, before: Now) -> bool:
-    """Tell whether something has happened since the pull before after which any arm may be worth any more.
+    """Return True if a reward exceeds all before it: then any arm may be worth more than at the pull before.
 
     All else that happens leaves the value of an arm that is not pulled where it is or lowers it, but for the rising
     pull number: that is what indices promise.
     """
-    return bool(
-        now.reward_seen > before.reward_seen
-        or now.ratio_seen > before.ratio_seen
-        or now.tried_barren < before.tried_barren
-        or (arms_paid(now) > arms_paid(before) and pulls_in_vain(before.tried_in_vain, arms_paid(before)) > 0.0)
-    )
-
-
-@kernel
-def may_raise_untried(now: Now, before: Now) -> bool:
-    """Tell whether an arm never tried may be worth more than at the pull before, which indices do not promise.
-
-    The less money is left for what the arms tried cost, the less these count (`HorizonKLUCB.untried`). Without a number
-    of requests, that is seldom more than the money does, see `untried_rise`. Where requests are what limits pulls, it
-    may be after any first try; and where much was spent on the last ones: at four times their share, and half of all,
-    the fewer requests do not outweigh that.
-    """
-    if has_requests(now.requested):
-        return bool(now.tried_cost > before.tried_cost or is_spent_fast(now.requested, before.requested))
-    after = now.budget_left, now.tried_cost, now.arms_tried
-    return untried_rise(*after, before.budget_left, before.tried_cost, before.arms_tried)
-
-
-@kernel
-def is_spent_fast(now: Requested | None, before: Requested | None) -> bool:
-    """Tell whether four times their share of the money was spent on the last requests, or half of it."""
-    if now is None or before is None:
-        return False
-    money, requests = before.money_left, before.requests_left
-    spent, answered = money - now.money_left, requests - now.requests_left
-    return spent * requests > 4.0 * answered * money or 2.0 * spent > money
-
-
-@kernel
-def hold_no_longer(now: Now, before: Now) -> bool:
-    """Tell whether something has happened since the pull before after which no ceiling holds any longer."""
-    return is_news(now, before) or may_raise_untried(now, before)
+    return bool(now.reward_seen > before.reward_seen)
 
 
 @kernel

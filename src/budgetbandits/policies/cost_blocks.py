@@ -3,8 +3,8 @@
 The arms are sorted by their costs, and cut into blocks. A block has two ceilings, see `policies.ceilings`: one for its
 arms that were tried, and one for the others. Only blocks whose ceiling reaches the best value found so far are opened.
 
-An arm never tried is known by its cost alone, to a lazy start. So an index can say at once what no such arm of a block
-is worth more than (`Index.untried_most`), and of those that cost the same only the first has to be looked at.
+An arm never tried is known by its cost alone, to a lazy start (`Index.untried`). So no such arm of a block is worth
+more than the cheapest would be, and of those that cost the same only the first has to be looked at.
 
 This is for indices without a clock, whose ceilings never end. Every decision is that of the plain scan, ties included.
 """
@@ -21,7 +21,7 @@ from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.state import Arms, Now
 
-__all__ = ["CostBlocks", "blocks_of", "by_cost", "forget_all_arms", "forget_arm", "forget_untried", "lead_by_cost"]
+__all__ = ["CostBlocks", "blocks_of", "by_cost", "forget_all_arms", "forget_arm", "lead_by_cost"]
 
 Leader = tuple[int, float]  # the best arm so far, none if negative, and its value over its weight
 
@@ -84,11 +84,6 @@ def forget_all_arms(blocks: CostBlocks) -> None:
     """Let no ceiling be known any more."""
     blocks.ceilings.most.fill(math.inf)
     blocks.tried[blocks.tried > -math.inf] = math.inf
-    forget_untried(blocks)
-
-
-def forget_untried(blocks: CostBlocks) -> None:
-    """Let no ceiling of arms never tried be known any more."""
     blocks.untried[blocks.untried > -math.inf] = math.inf
 
 
@@ -158,7 +153,7 @@ def has_untried_rival(index: ScalarIndex, arms: Arms, now: Now, blocks: CostBloc
     if blocks.untried[block] < value or blocks.untried[block] == -math.inf:
         return False
     first, cheapest, dearest = blocks.order[block * blocks.size], blocks.cheapest[block], blocks.dearest[block]
-    most = index.untried_most(cheapest, dearest, now) / blocks.ceilings.weights[first]
+    most = index.untried(cheapest, now) / blocks.ceilings.weights[first]
     blocks.untried[block] = min(blocks.untried[block], raised(blocks.ceilings, first, most, 1.0))
     if blocks.untried[block] < value:
         return False

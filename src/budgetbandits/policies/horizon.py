@@ -1,14 +1,11 @@
 """How far the money reaches: how many pulls are still to come, and what evidence that is worth."""
 
 import math
-from typing import Final
 
 from budgetbandits.core.compiled import kernel
 from budgetbandits.policies.state import FREE_SHARE, Now, Requested
 
-__all__ = ["first_tries_share", "horizon_boundary", "horizon_spread", "pulls_ahead", "pulls_in_all", "untried_rise"]
-
-_NOTHING: Final = 1e-200  # instead of a cost of 0, by which to divide
+__all__ = ["horizon_boundary", "pulls_ahead", "pulls_in_all"]
 
 
 @kernel
@@ -51,33 +48,6 @@ def pulls_in_all_of(
 
 
 @kernel
-def horizon_spread(log: float) -> float:
-    """Return by what `horizon_boundary` divides: a fit, for L = ln(1 + x)."""
-    return 7.6 + 2.3 * log * log / (2.2 + log)
-
-
-@kernel
-def first_tries_share(money: float, tried_cost: float, arms_tried: int) -> float:
-    """Return by what the pulls to come of an arm never tried are divided, if the arms tried cost so much in all."""
-    return arms_tried * horizon_spread(math.log1p(money / max(tried_cost, _NOTHING)))
-
-
-@kernel
-def untried_rise(
-    money: float, cost: float, tried: int, money_before: float, cost_before: float, tried_before: int
-) -> bool:
-    """Tell whether first tries have made arms never tried worth more, from the money left and what the tried ones cost.
-
-    That of an arm which costs far more than all before may: what is left, over what the arms tried cost, then falls
-    more than their number rises. The first two are worth all there can be.
-    """
-    if cost <= cost_before or tried_before <= 1:
-        return False
-    before, after = first_tries_share(money_before, cost_before, tried_before), first_tries_share(money, cost, tried)
-    return money * before > money_before * after
-
-
-@kernel
 def horizon_boundary(ahead: float) -> float:
     """Return g(x), how much evidence it takes to give up an arm that may be pulled x times as often as so far.
 
@@ -87,4 +57,5 @@ def horizon_boundary(ahead: float) -> float:
     >>> round(horizon_boundary(1.0), 3), round(horizon_boundary(1e4), 3)
     (0.118, 6.006)
     """
-    return math.log1p(ahead / horizon_spread(math.log1p(ahead)))
+    log = math.log1p(ahead)
+    return math.log1p(ahead / (7.6 + 2.3 * log * log / (2.2 + log)))

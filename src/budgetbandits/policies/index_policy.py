@@ -14,7 +14,7 @@ from budgetbandits.core.specs import require_flag, require_spec
 from budgetbandits.errors import InvalidInput, PolicyError
 from budgetbandits.policies.allowance import allowance_of
 from budgetbandits.policies.base import Policy
-from budgetbandits.policies.beliefs import Belief, SampleMeans
+from budgetbandits.policies.beliefs.base import Belief, SampleMeans
 from budgetbandits.policies.indices import UCB1, Index, PosteriorIndex
 from budgetbandits.policies.oracles import DensityGreedy, Oracle
 from budgetbandits.policies.state import Arms, Now, Requested, declined, has_requests, may_decline, select

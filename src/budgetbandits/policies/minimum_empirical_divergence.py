@@ -10,13 +10,13 @@ from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_me
 from budgetbandits.policies.allowance import Allowance, Further, allowance_of
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.empirical import POINTS, require_points, smallest_divergence
-from budgetbandits.policies.indices.kl import bernoulli_divergence, two_moment_divergence
-from budgetbandits.policies.indices.scaled import scaled_mean, scaled_variance
+from budgetbandits.policies.indices.kl import bernoulli_divergence
+from budgetbandits.policies.indices.scaled import scaled_mean
 from budgetbandits.policies.mixing import arm_in_mixture, pulls_in_mixture
 from budgetbandits.policies.relaxation import needed_values
 from budgetbandits.policies.state import Arms, Now, Requested, arm_of, select
 
-__all__ = ["IMED", "EmpiricalIMED", "TwoMomentIMED"]
+__all__ = ["IMED", "EmpiricalIMED"]
 
 
 @dataclass(frozen=True)
@@ -112,21 +112,6 @@ class IMED(Policy):
         for drawn in np.flatnonzero(pulls):
             answers[self.least_evident(arms, now, affordable, needed, int(drawn))] += pulls[drawn]
         return answers if now.requested.skip else answers[:size]
-
-
-@dataclass(frozen=True)
-class TwoMomentIMED(IMED):
-    """`IMED` with the two-moment divergence of `TwoMomentKLUCB`, this project's own.
-
-    It takes the variance of the rewards into account, and so settles sooner where they vary little. No regret bound is
-    proved.
-    """
-
-    @kernel_method
-    def divergence(self, arms: Arms, arm: int, now: Now, target: float) -> float:
-        """Return D2(m, v, target)."""
-        known = arm_of(arms, arm)
-        return two_moment_divergence(scaled_mean(known, now), scaled_variance(known, now), target)
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ since in a file it needs a name like the others.
 
 from budgetbandits.policies import indices, oracles
 from budgetbandits.policies.base import POLICIES
+from budgetbandits.policies.beliefs import LearnedPrior
 from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.index_policy import IndexPolicy
-from budgetbandits.policies.learned_prior import LearnedPrior
 from budgetbandits.policies.indices.empirical import POINTS
-from budgetbandits.policies.minimum_empirical_divergence import IMED, EmpiricalIMED, TwoMomentIMED
+from budgetbandits.policies.minimum_empirical_divergence import IMED, EmpiricalIMED
 from budgetbandits.policies.price_of_knowledge import Poker
 from budgetbandits.policies.soaav import AboveAverage
-from budgetbandits.policies.thompson_sampling import Thompson, VarianceAwareThompson
+from budgetbandits.policies.thompson_sampling import Thompson
 from budgetbandits.policies.with_knapsacks import Pacer, PrimalDualBwK, UCBBwK
 
 
@@ -433,49 +433,6 @@ def kl_ucb_switch(points: int = POINTS, lazy: bool = True) -> IndexPolicy:
     return IndexPolicy(indices.KLUCBSwitch(points), oracles.Fractional(), clip=True, lazy=lazy)
 
 
-@POLICIES.register(by=indices.TwoMomentKLUCB)
-def two_moment_kl_ucb(a: float = 0.7, lazy: bool = True) -> IndexPolicy:
-    """Two-moment KL-UCB with the budget as horizon: this project's own, without a proof; see `TwoMomentKLUCB`.
-
-    Examples
-    --------
-    >>> two_moment_kl_ucb()
-    IndexPolicy(index=TwoMomentKLUCB(a=0.7), oracle=Fractional(), lazy=True)
-    """
-    return IndexPolicy(indices.TwoMomentKLUCB(a), oracles.Fractional(), lazy=lazy)
-
-
-@POLICIES.register(by=indices.LearnedRangeKLUCB)
-def learned_range_kl_ucb(a: float = 0.35, share: float = 0.1, lazy: bool = True) -> IndexPolicy:
-    """Two-moment KL-UCB that learns how high rewards reach: this project's own; see `LearnedRangeKLUCB`.
-
-    Examples
-    --------
-    >>> learned_range_kl_ucb()
-    IndexPolicy(index=LearnedRangeKLUCB(a=0.35, share=0.1), oracle=Fractional(), lazy=True)
-    """
-    return IndexPolicy(indices.LearnedRangeKLUCB(a, share), oracles.Fractional(), lazy=lazy)
-
-
-@POLICIES.register(by=indices.HorizonKLUCB)
-def horizon_kl_ucb(
-    search: float = 0.01,
-    untold: float = 0.5,
-    lazy: bool = True,
-    alike: float = 0.0,
-    unseen: float = 0.0,
-    patience: float = 0.0,
-) -> IndexPolicy:
-    """Two-moment KL-UCB that gives arms up as the money left says: this project's own; see `HorizonKLUCB`.
-
-    Examples
-    --------
-    >>> horizon_kl_ucb().index
-    HorizonKLUCB(search=0.01, untold=0.5, alike=0.0, unseen=0.0, patience=0.0)
-    """
-    return IndexPolicy(indices.HorizonKLUCB(search, untold, alike, unseen, patience), oracles.Fractional(), lazy=lazy)
-
-
 @POLICIES.register(by=IMED, source="Honda and Takemura 2015")
 def imed() -> IMED:
     """IMED on densities (Honda and Takemura 2015): optimal without a budget, no proof with one; see `IMED`.
@@ -500,18 +457,6 @@ def empirical_imed(points: int = POINTS) -> EmpiricalIMED:
     return EmpiricalIMED(points)
 
 
-@POLICIES.register(by=TwoMomentIMED)
-def two_moment_imed() -> TwoMomentIMED:
-    """IMED that knows the variance: this project's own, without a proof; see `TwoMomentIMED`.
-
-    Examples
-    --------
-    >>> two_moment_imed()
-    TwoMomentIMED()
-    """
-    return TwoMomentIMED()
-
-
 @POLICIES.register(
     by=Thompson,
     source="Xia et al. 2015",
@@ -532,23 +477,11 @@ def thompson(lazy: bool = False, coin: bool = False) -> Thompson:
     return Thompson(lazy, coin)
 
 
-@POLICIES.register(by=VarianceAwareThompson, random_costs=True)
-def variance_aware_thompson(w: float = 1.0, lazy: bool = True) -> VarianceAwareThompson:
-    """Thompson sampling that knows the variance: this project's own, without a proof; see `VarianceAwareThompson`.
-
-    Examples
-    --------
-    >>> variance_aware_thompson(w=0.25)
-    VarianceAwareThompson(lazy=True, w=0.25)
-    """
-    return VarianceAwareThompson(lazy=lazy, w=w)
-
-
-@POLICIES.register(by=indices.HorizonKLUCB)
+@POLICIES.register(by=indices.ExpectedGain)
 def recommended() -> IndexPolicy:
-    """A prior learned from the arms, and the expected gain of a pull: the policy to begin with, this project's own.
+    """Learn a prior from the arms and pull the one with the most expected gain: the policy to begin with.
 
-    It has no parameters. See `LearnedPrior` for what it believes, and `ExpectedGain` for what it makes of that.
+    It is this project's own, and has no parameters. `LearnedPrior` is its belief, `ExpectedGain` its index.
     ``docs/policies.md`` shows how it compares with published policies, and when another one is better.
 
     Examples

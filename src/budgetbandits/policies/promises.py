@@ -12,7 +12,7 @@ from typing import Final, TypeGuard
 import numpy as np
 
 from budgetbandits.policies.base import Policy
-from budgetbandits.policies.beliefs import SampleMeans
+from budgetbandits.policies.beliefs.base import SampleMeans
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.indices import Index, LinearIndex, ScalarIndex
 from budgetbandits.policies.oracles import CostBlind, DensityGreedy, Fractional, Oracle
@@ -141,9 +141,8 @@ def _untried(index: ScalarIndex, cost: float, pull: int, left: float, arms_tried
 
 
 def _moment(pull: int, left: float, arms_tried: int) -> Now:
-    first = first_moment(np.full(10, 3.0), np.ones(10, np.int64), float(_PROBES[-1]), 0.0, 1.0)
-    first_tries = np.array([0.6, 3.0 * arms_tried, 3.0, 1.0, arms_tried - 1.0, 2.0, 6.0])
-    return moment_at(first, pull, left, left, math.inf, arms_tried, 0.9, first_tries)
+    first = first_moment(np.full(10, 3.0), float(_PROBES[-1]), 0.0, 1.0)
+    return moment_at(first, pull, left, left, math.inf, arms_tried, 0.9)
 
 
 def _never_falls(values: list[float]) -> bool:

@@ -17,15 +17,12 @@ import numpy as np
 from budgetbandits.core.arrays import Counts, Floats, greatest
 from budgetbandits.core.compiled import allocating, fieldwise, kernel
 from budgetbandits.core.fallback import Fallback
-from budgetbandits.core.money import PriceList, payable
+from budgetbandits.core.money import PriceList
 from budgetbandits.policies.resources import Resources, columns_of
 
 __all__ = ["Arm", "Arms", "Now", "Requested"]
 
-DEARER: Final = 1.5  # times the dearest arm tried: an arm of another class
-USUAL_IN_VAIN: Final = 8.0  # pulls of an arm that pays in the end: coins whose chances differ have no more
 _NEXT_TO_NOTHING: Final = 1e-9  # of a reward, at a point of a grid
-_ROUNDING: Final = 2.0**-52  # of the low end, for each reward in a mean
 LEAST_SHARE: Final = 1e-6  # of the greatest cost; a mean cost is divided by, and a law may draw 0
 FREE_SHARE: Final = 1e-12  # of the dearest arm's price: instead of the price of a free arm, which is divided by, too
 
@@ -149,26 +146,12 @@ class Now(NamedTuple):
         The declared range of the rewards.
     arm_count
         K, the number of all arms, affordable or not.
-    arms_payable
-        How many of them have a limit above 0, and cost no more than the whole budget.
     cost_high
         The greatest price of any of them; 1 if all are free.
     arms_tried
         How many of them were pulled at least once, whether that is remembered or not.
     reward_seen
         The greatest reward learned from so far, remembered or not; `reward_low` before the first.
-    ratio_seen
-        The greatest of what a reward was above `reward_low`, over the mean cost of its arm; 0 before the first.
-    tried_cost, tried_dearest
-        The sum of the prices of the arms tried, and the greatest of them; 0 before the first.
-    tried_classes
-        How many of them cost 1.5 times as much or more, when they were first tried, than all that were tried before.
-    tried_barren
-        How many of them have not paid anything above `reward_low` so far.
-    tried_in_vain
-        How many pulls paid no more than `reward_low`, of arms that had not paid more before.
-    tried_cost_in_vain
-        The sum of their prices.
     """
 
     pull: float
@@ -178,17 +161,9 @@ class Now(NamedTuple):
     reward_low: float
     reward_high: float
     arm_count: int
-    arms_payable: int
     cost_high: float
     arms_tried: int
     reward_seen: float
-    ratio_seen: float
-    tried_cost: float
-    tried_dearest: float
-    tried_classes: float
-    tried_barren: float
-    tried_in_vain: float
-    tried_cost_in_vain: float
 
 
 # Numba leaves out what is behind `is None`, or what is not: hence a function for each such question.
@@ -272,32 +247,22 @@ def has_resources(resources: Resources | None) -> bool:
 
 
 @kernel
-def first_moment(
-    prices: Floats, limits: Counts, budget: float, low: float, high: float, requested: Requested | None = None
-) -> Now:
+def first_moment(prices: Floats, budget: float, low: float, high: float, requested: Requested | None = None) -> Now:
     """Return the moment at which nothing was pulled yet; `moment_at` makes all later ones of it.
 
     A field that stays the same all the time is filled in here alone, for live learners and simulated runs alike.
     """
     return Now(
-        1,  # without names: Numba compiles no call with more than twelve names beside these
-        budget,
-        budget,
-        requested,
-        low,
-        high,
+        pull=1,
+        budget=budget,
+        budget_left=budget,
+        requested=requested,
+        reward_low=low,
+        reward_high=high,
         arm_count=len(prices),
-        arms_payable=payable(prices, limits, budget),
         cost_high=greatest(prices) or 1.0,
         arms_tried=0,
         reward_seen=low,
-        ratio_seen=0.0,
-        tried_cost=0.0,
-        tried_dearest=0.0,
-        tried_classes=0.0,
-        tried_barren=0.0,
-        tried_in_vain=0.0,
-        tried_cost_in_vain=0.0,
     )
 
 
@@ -306,13 +271,6 @@ def first_moment(
     "first.{field}",
     requested_at,
     requested="requested_at(first.requested, requests_left, money)",
-    ratio_seen="float(first_tries[0])",
-    tried_cost="float(first_tries[1])",
-    tried_dearest="float(first_tries[2])",
-    tried_classes="float(first_tries[3])",
-    tried_barren="float(first_tries[4])",
-    tried_in_vain="float(first_tries[5])",
-    tried_cost_in_vain="float(first_tries[6])",
 )
 def moment_at(
     first: Now,
@@ -322,73 +280,12 @@ def moment_at(
     requests_left: float,
     arms_tried: int,
     reward_seen: float,
-    first_tries: Floats,
 ) -> Now:
     """Return a later moment: the first one, with the fields that change.
 
-    Of the money left, `budget_left` may be spent on this pull. What is known of first tries is written by
-    `note_first_try` and `note_reward`.
+    Of the money left, `budget_left` may be spent on this pull.
     """
     raise NotImplementedError("it is written out")
-
-
-@allocating
-def no_first_tries() -> Floats:
-    """Return what is known of first tries before there is one: the last seven fields of `Now`, in their order."""
-    return np.zeros(7)
-
-
-@kernel
-def note_first_try(first_tries: Floats, price: float) -> None:
-    """Note that an arm is pulled for the first time."""
-    first_tries[1] += price
-    if price >= DEARER * first_tries[2]:
-        first_tries[3] += 1.0
-    first_tries[2] = max(first_tries[2], price)
-    first_tries[4] += 1.0
-
-
-@kernel
-def is_barren(mean: Any, told: Any, low: float) -> Any:
-    """Tell whether an arm has paid nothing above the low end, by the mean of so many rewards; or each of many arms.
-
-    The mean of rewards that all are 0.1 may come out above it, by what each addition is rounded.
-    """
-    return mean - low <= told * _ROUNDING * abs(low)
-
-
-@kernel
-def surely_paid_from(told: float, low: float) -> float:
-    """Return a mean of at most so many rewards above which no arm is barren."""
-    return low + 2.0 * told * _ROUNDING * abs(low)
-
-
-@kernel
-def note_reward(
-    first_tries: Floats, excess: float, mean_cost: float, price: float, was_barren: bool, is_barren: bool
-) -> None:
-    """Note a reward that is so much above the low end, of an arm that was barren before it or not, and is now."""
-    if was_barren != is_barren:
-        first_tries[4] += 1.0 if is_barren else -1.0
-    elif is_barren:
-        first_tries[5] += 1.0
-        first_tries[6] += price
-    if excess > first_tries[0] * mean_cost:
-        first_tries[0] = excess / mean_cost
-
-
-@kernel
-def arms_paid(now: Now) -> float:
-    """Return how many arms have paid anything above the low end so far."""
-    return now.arms_tried - now.tried_barren
-
-
-@kernel
-def pulls_in_vain(pulls: float, paid: float) -> float:
-    """Return how many of so many pulls in vain came to each arm that paid in the end, beyond those that are usual."""
-    if pulls <= USUAL_IN_VAIN * (paid + 0.5):
-        return 0.0
-    return pulls / (paid + 0.5) - USUAL_IN_VAIN
 
 
 @allocating

@@ -18,19 +18,18 @@ import numpy as np
 from budgetbandits.core.arrays import Floats
 from budgetbandits.core.compiled import handed_on, kernel
 from budgetbandits.core.special import inverse_normal
-from budgetbandits.core.specs import require, require_flag
+from budgetbandits.core.specs import require_flag
 from budgetbandits.core.streams import COIN, MIXTURE, POSTERIOR, uniform_pair
 from budgetbandits.policies.base import Policy
 from budgetbandits.policies.indices.scaled import is_random, spending, spending_range, unscaled
 from budgetbandits.policies.mixing import allowance_for, arm_in_mixture, pulls_in_mixture
 from budgetbandits.policies.state import Arm, Arms, Now, Requested, arm_of, may_decline
 
-__all__ = ["PosteriorSampling", "Thompson", "VarianceAwareThompson"]
+__all__ = ["Thompson"]
 
 _TRIES: Final = 1000  # decisions from which `weights` are estimated
 _RARE: Final = 1e-3  # the weight of an arm that none of them chose
 _BITS: Final = 2.0**52  # of a uniform number
-_SIZE_MAX: Final = 1e15  # of the shapes; beyond, a Beta law is a point
 
 
 @kernel
@@ -83,14 +82,6 @@ def scaled_sum(arm: Arm, now: Now) -> float:
 
 
 @kernel
-def scaled_squares(arm: Arm, now: Now) -> float:
-    """Return the sum of the squares of an arm's rewards, each scaled to [0, 1]."""
-    low, span = now.reward_low, now.reward_high - now.reward_low
-    squares = (arm.reward_squares - 2.0 * low * arm.reward_sum + arm.told * low * low) / (span * span)
-    return min(max(squares, 0.0), scaled_sum(arm, now))
-
-
-@kernel
 def coin_fall(amount: float, low: float, high: float, uniform: float, which: int) -> float:
     """Return the high or the low end of a range, at random, so that on average it is the amount.
 
@@ -101,24 +92,43 @@ def coin_fall(amount: float, low: float, high: float, uniform: float, which: int
 
 
 @dataclass(frozen=True)
-class PosteriorSampling(Policy):
-    """The base of both kinds of Thompson sampling.
+class Thompson(Policy):
+    """Budgeted Thompson sampling, BTS (Xia, Li, Qin, Yu and Liu 2015), with known or random costs.
+
+    With S the sum of the N rewards told, scaled to [0, 1], a mean is drawn from Beta(S + 1, N - S + 1), and a random
+    cost likewise between its least and its greatest. With `coin` that is BTS, whose regret is proved to be
+    logarithmic for random costs in [0, 1]; where costs are known, the proof is not for this form.
 
     Parameters
     ----------
     lazy
         Whether to take an arm never pulled for worth the upper end of the reward range instead of drawing its mean:
         then cheap arms are tried first, and an arm too expensive to be the best never is. Relies on a true upper end.
+    coin
+        Whether a reward or a random cost between the ends of its range is first turned into one of them by a coin of
+        that bias, as the authors do. Otherwise it enters by its size, which tells more than a coin and is not covered
+        by the proof. Where there is nothing between the ends, both are the same.
     """
 
     lazy: bool = False
+    coin: bool = False
 
     def __post_init__(self) -> None:
         require_flag(self.lazy, "lazy")
+        require_flag(self.coin, "coin")
+
+    def reward_lesson(self, reward: float, low: float, high: float, uniform: float) -> float:
+        """Return the reward, or the fall of its coin."""
+        return coin_fall(reward, low, high, uniform, 0) if self.coin else reward
+
+    def cost_lesson(self, cost: float, low: float, high: float, uniform: float) -> float:
+        """Return the cost, or the fall of its coin."""
+        return coin_fall(cost, low, high, uniform, 1) if self.coin else cost
 
     def shapes(self, arm: Arm, now: Now) -> tuple[float, float]:
-        """Return the two shapes of the Beta law of an arm's mean, on the scale from 0 to 1."""
-        raise NotImplementedError(f"{type(self).__name__} must define shapes(self, arm, now)")
+        """Return S + 1 and N - S + 1, the shapes of the Beta law of an arm's mean on the scale from 0 to 1."""
+        total = scaled_sum(arm, now)
+        return total + 1.0, arm.told - total + 1.0
 
     def choose(self, arms: Arms, now: Now, uniform: float) -> int:
         """Return the affordable arm with the densest draw or, with requests, one of the best mixture of draws."""
@@ -197,71 +207,3 @@ class PosteriorSampling(Policy):
         possible = [*affordable.tolist(), *range(size, len(weights))]
         weights[possible] = np.maximum(weights[possible], _RARE)
         return weights
-
-
-@dataclass(frozen=True)
-class Thompson(PosteriorSampling):
-    """Budgeted Thompson sampling, BTS (Xia, Li, Qin, Yu and Liu 2015), with known or random costs.
-
-    With S the sum of the N rewards told, scaled to [0, 1], a mean is drawn from Beta(S + 1, N - S + 1), and a random
-    cost likewise between its least and its greatest. With `coin` that is BTS, whose regret is proved to be
-    logarithmic for random costs in [0, 1]; where costs are known, the proof is not for this form.
-
-    Parameters
-    ----------
-    coin
-        Whether a reward or a random cost between the ends of its range is first turned into one of them by a coin of
-        that bias, as the authors do. Otherwise it enters by its size, which tells more than a coin and is not covered
-        by the proof. Where there is nothing between the ends, both are the same.
-    """
-
-    coin: bool = False
-
-    def __post_init__(self) -> None:
-        require_flag(self.lazy, "lazy")
-        require_flag(self.coin, "coin")
-
-    def reward_lesson(self, reward: float, low: float, high: float, uniform: float) -> float:
-        """Return the reward, or the fall of its coin."""
-        return coin_fall(reward, low, high, uniform, 0) if self.coin else reward
-
-    def cost_lesson(self, cost: float, low: float, high: float, uniform: float) -> float:
-        """Return the cost, or the fall of its coin."""
-        return coin_fall(cost, low, high, uniform, 1) if self.coin else cost
-
-    def shapes(self, arm: Arm, now: Now) -> tuple[float, float]:
-        """Return S + 1 and N - S + 1."""
-        total = scaled_sum(arm, now)
-        return total + 1.0, arm.told - total + 1.0
-
-
-@dataclass(frozen=True)
-class VarianceAwareThompson(PosteriorSampling):
-    """Variance-aware Thompson sampling, this project's own: the less rewards vary, the narrower the posterior.
-
-    With N rewards told, scaled to [0, 1], m' = (ΣX + w) / (N + 2w), q = (ΣX² + w) / (N + 2w) and
-    s² = (q - m'²) / (N + 2w + 1), a mean is drawn from the Beta law with mean m' and variance s². That is as if w
-    rewards of 0 and w of 1 had been seen before. For 0/1 rewards and w = 1 it is `Thompson`. A random cost is drawn in
-    the same way, between its least and its greatest. No regret bound is proved.
-
-    Parameters
-    ----------
-    w
-        From 0.01 to 1000: more explores longer. 1 is for 0/1 rewards, 0.25 for rewards that vary little.
-    """
-
-    w: float = 1.0
-
-    def __post_init__(self) -> None:
-        require(self.w, "w", "it must lie in [0.01, 1000]; 1 is usual, less explores less", at_least=0.01, at_most=1000)
-        require_flag(self.lazy, "lazy")
-
-    def shapes(self, arm: Arm, now: Now) -> tuple[float, float]:
-        """Return the shapes of the Beta law with that mean and variance."""
-        weight = arm.told + 2.0 * self.w
-        mean = (scaled_sum(arm, now) + self.w) / weight
-        square = (scaled_squares(arm, now) + self.w) / weight
-        # A coin has the largest variance for a mean: then the shapes add up to the weight, and otherwise to more.
-        size = mean * (1.0 - mean) * (weight + 1.0) / (square - mean * mean) - 1.0
-        size = min(max(size, weight), _SIZE_MAX)
-        return mean * size, (1.0 - mean) * size

@@ -266,7 +266,8 @@ class Pacer(Policy):
     stands in for that package's, which has contexts. It knows nothing of the requests left: what was saved at first
     is not spent later. No proof is known.
 
-    c is the mean of the arm's costs so far. λ and s are its two notes. Without requests b is the average of the arms' mean costs.
+    c is the mean of the arm's costs so far. λ and s are its two notes. Without requests b is the average of the arms'
+    mean costs.
 
     Parameters
     ----------

@@ -145,7 +145,8 @@ class Stake:
         if self.worlds is None:
             return "kernels do not play problems of different shapes yet"
         deciding, memory = parts_of(policy)
-        stack = bytes_of_stack(self.worlds, memory, policy.grid())
+        arms = self.worlds.prices.shape[1]
+        stack = bytes_of_stack(self.worlds, memory, policy.grid(), policy.note_count(arms))
         if bytes_of_stacks(stack) > _MEMORY_SHARE * bytes_free():
             return "so many arms, or so long a memory, take more of the card's memory than there is"
         timed = with_host_clock(deciding, most_pulls_of_worlds(self.worlds))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from budgetbandits.core.registry import CatalogueRow, Registry
 from budgetbandits.policies import POLICIES
+from budgetbandits.policies.beliefs.base import BELIEFS
 from budgetbandits.policies.indices import INDICES
 from budgetbandits.policies.memories import MEMORIES
 from budgetbandits.policies.oracles import ORACLES
@@ -92,6 +93,7 @@ _TABLE: Final = re.compile(r"(<!-- table: ([^\n]*) -->)\n.*?(<!-- end of table -
 _TABLES: Final[Mapping[str, Registry[Any]]] = {
     "policies": POLICIES,
     "indices": INDICES,
+    "beliefs": BELIEFS,
     "oracles": ORACLES,
     "memories": MEMORIES,
     "laws": LAWS,

@@ -14,7 +14,6 @@ from budgetbandits.policies.indices.base import INDICES
 from budgetbandits.policies.indices.bayes import *
 from budgetbandits.policies.indices.empirical import *
 from budgetbandits.policies.indices.expected_gain import *
-from budgetbandits.policies.indices.horizon import *
 from budgetbandits.policies.indices.kl import *
 from budgetbandits.policies.indices.ratio import *
 from budgetbandits.policies.indices.ucb import *

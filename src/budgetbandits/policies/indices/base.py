@@ -1,6 +1,5 @@
 """The three kinds of indices: for all arms at once, for one arm, and lines in a clock."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,14 +34,8 @@ class Index(Spec):
     def untried(self, cost: Any, now: Now) -> Any:
         """Return what a lazy start takes an arm for that was never pulled: here, what no reward can exceed.
 
-        For the cost of one arm that is a number; for an array of costs an array, or one number for all.
-        """
-        return now.reward_high
-
-    def untried_most(self, cost_low: float, cost_high: float, now: Now) -> float:
-        """Return what no arm whose cost is between these is worth more than by `untried`, or hardly more by rounding.
-
-        Whoever defines `untried` for its own costs defines this, too: it lets a live learner pass over many such arms.
+        For the cost of one arm that is a number; for an array of costs an array, or one number for all. It must not
+        rise with the cost.
         """
         return now.reward_high
 
@@ -73,9 +66,9 @@ class ScalarIndex(Index):
 
     Two promises let a simulation pass over nearly all arms at nearly every pull: while an arm is not pulled, its value
     does not fall as the pull number rises, and does not rise as the budget left falls or more arms have been tried. An
-    index that breaks them is still played, but every arm is looked at. News may change any value: a new greatest reward
-    or ratio, or an arm that has paid for the first time. A third promise lets it pull the best arm many times without a
-    look at the index: no value is below the mean. Without, the index is asked at every pull.
+    index that breaks them is still played, but every arm is looked at. A reward above all before may change any value.
+    A third promise lets it pull the best arm many times without a look at the index: no value is below the mean.
+    Without, the index is asked at every pull.
 
     Examples
     --------
@@ -91,15 +84,6 @@ class ScalarIndex(Index):
     def value(self, arm: Arm, now: Now) -> float:
         """Return the value of a pull of one arm, in the units of the rewards; in plain Python with `math` alone."""
         raise NotImplementedError(f"{type(self).__name__} must define value(self, arm, now)")
-
-    def fall(self, arm: Arm, value: float, now: Now) -> float:
-        """Return how fast the value of an arm may fall at most, with a number of requests; here, nobody knows.
-
-        Once the money and the requests left have both come down to a share s of what they are, and unless the arm is
-        pulled or another one for the first time meanwhile, its value is at least ``value - fall * (1 / s - 1)``. So
-        a live learner need not find it anew at every pull.
-        """
-        return math.inf
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return the values of all arms, one after the other."""

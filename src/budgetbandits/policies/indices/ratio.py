@@ -20,7 +20,7 @@ from budgetbandits.core.compiled import kernel
 from budgetbandits.core.specs import require, require_flag, require_spec
 from budgetbandits.policies.horizon import pulls_in_all
 from budgetbandits.policies.indices.base import INDICES, Index, ScalarIndex
-from budgetbandits.policies.indices.kl import best_ratio, kl_upper, log_plus
+from budgetbandits.policies.indices.kl import kl_upper, log_plus
 from budgetbandits.policies.indices.scaled import is_random, saving, saving_range, top_ratio
 from budgetbandits.policies.indices.ucb import OmegaUCB
 from budgetbandits.policies.state import Arm, Arms, Now, arm_of, has_requests
@@ -41,6 +41,9 @@ __all__ = [
 ]
 
 _STABILITY: Final = 1.28  # how well a cost has to be known for a `stable` UCB-B2
+_GOLDEN: Final = 0.6180339887498949
+_SECTIONS: Final = 26  # the peak's place is found to a few millionths, and its height to the square of that
+_LEAST: Final = 1e-9  # of a cost, on the scale of its range
 
 
 @INDICES.register(usual={"index": OmegaUCB()}, random_costs=True)
@@ -50,9 +53,8 @@ class OptimisticRatio(ScalarIndex):
 
     The lower end of the cost is what the same index says of a mirrored arm, which pays what is saved of the greatest
     cost. Neither end leaves its range. Where costs are known, this is the index itself. With `OmegaUCB` it is ω-UCB as
-    published. A proof for the index with known costs does not carry over by itself. An index that
-    is optimistic about random costs by itself (`TwoMomentKLUCB`, `LearnedRangeKLUCB`) would be so twice here. With a
-    number of requests it is the index itself, too.
+    published. A proof for the index with known costs does not carry over by itself. With a number
+    of requests it is the index itself, too.
 
     Parameters
     ----------
@@ -81,10 +83,6 @@ class OptimisticRatio(ScalarIndex):
     def untried(self, cost: Any, now: Now) -> Any:
         """Return what the index says."""
         return self.index.untried(cost, now)
-
-    def untried_most(self, cost_low: float, cost_high: float, now: Now) -> float:
-        """Return what the index says."""
-        return self.index.untried_most(cost_low, cost_high, now)
 
     def top(self, mean_cost: Any, cost_low: Any, now: Now) -> Any:
         """Return the greatest reward for the least cost, times the mean cost."""
@@ -378,7 +376,7 @@ class KLUCBSC(DensityIndex):
         """Return the largest ratio."""
         reward, saved = min(reward, 1.0), max(1.0 - cost, 0.0)
         level = math.log(now.pull) / arm.pulls
-        return best_ratio(reward, reward * (1.0 - reward), 0.0, saved, saved * (1.0 - saved), 1.0, level)
+        return best_ratio(reward, saved, level)
 
     def upper(self, reward: float, cost: float, arm: Arm, now: Now) -> float:
         """Return the largest u with ``n kl(r, u) <= ln t``, as KL-UCB does."""
@@ -467,3 +465,33 @@ class PrimalDual(DensityIndex):
 def require_share(least: float) -> None:
     """Raise unless this may be the least mean cost as a share of the greatest cost."""
     require(least, "least", "it must lie in (0, 1], a share of the greatest cost", above=0, at_most=1)
+
+
+@kernel
+def best_ratio(mean: float, saved: float, level: float) -> float:
+    """Return the largest u / (1 - w) with kl(mean, u) + kl(saved, w) <= level.
+
+    The level is shared out between the two, and the best share found by golden sections.
+
+    >>> round(best_ratio(0.5, 0.5, level=0.0), 9)
+    1.0
+    """
+    low, high = 0.0, level
+    left, right = high - _GOLDEN * level, low + _GOLDEN * level
+    at_left, at_right = ratio_at(mean, saved, left, level), ratio_at(mean, saved, right, level)
+    for _ in range(_SECTIONS):
+        if at_left < at_right:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = ratio_at(mean, saved, right, level)
+        else:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = ratio_at(mean, saved, left, level)
+    return max(at_left, at_right)
+
+
+@kernel
+def ratio_at(mean: float, saved: float, part: float, level: float) -> float:
+    """Return what `best_ratio` maximises, for one way to share the level out."""
+    return kl_upper(mean, part) / max(1.0 - kl_upper(saved, level - part), _LEAST)

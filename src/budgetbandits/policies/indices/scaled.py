@@ -5,13 +5,12 @@ mean cost, too, from an arm that pays what this one costs (`spending`); and an u
 with the greatest cost, is a lower bound of the cost (`saving`).
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies.state import Arm, Now, Requested
 
 __all__ = [
-    "RewardRange",
     "is_random",
     "ranged",
     "saving",
@@ -24,28 +23,15 @@ __all__ = [
 ]
 
 
-class RewardRange(NamedTuple):
-    """A range of rewards other than the declared one: all that scaling needs of a moment, and quicker to make.
-
-    Attributes
-    ----------
-    reward_low, reward_high
-        The least and the greatest.
-    """
-
-    reward_low: float
-    reward_high: float
-
-
 @kernel
-def scaled_mean(arm: Arm, now: Now | RewardRange) -> float:
+def scaled_mean(arm: Arm, now: Now) -> float:
     """Return the mean of an arm's rewards on the scale from 0 to 1."""
     mean = (arm.mean - now.reward_low) / (now.reward_high - now.reward_low)
     return min(max(mean, 0.0), 1.0)
 
 
 @kernel
-def scaled_variance(arm: Arm, now: Now | RewardRange) -> float:
+def scaled_variance(arm: Arm, now: Now) -> float:
     """Return the variance of an arm's rewards on that scale: 0 before the first, never more than a mean allows."""
     if arm.told == 0:
         return 0.0
@@ -59,7 +45,7 @@ def scaled_variance(arm: Arm, now: Now | RewardRange) -> float:
 
 
 @kernel
-def unscaled(value: float, now: Now | RewardRange) -> float:
+def unscaled(value: float, now: Now) -> float:
     """Return a value on the scale from 0 to 1 in the units of the rewards."""
     return now.reward_low + value * (now.reward_high - now.reward_low)
 

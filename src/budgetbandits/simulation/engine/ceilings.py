@@ -16,10 +16,9 @@ from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.core.money import pay_often, rounded_down
 from budgetbandits.core.streams import CHOICE, uniforms
 from budgetbandits.policies import IndexPolicy
-from budgetbandits.policies.ceilings import forget, forget_all, hold_no_longer, lead, raised, surely_drawn, unknown
+from budgetbandits.policies.ceilings import forget, forget_all, is_news, lead, raised, surely_drawn, unknown
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Memory
-from budgetbandits.policies.state import is_barren, note_reward, surely_paid_from
 from budgetbandits.simulation.engine.batch import Batch, world_in
 from budgetbandits.simulation.engine.play import RunState, begin, choice_number, goes_on, moment, note_end, pull_arm
 from budgetbandits.simulation.engine.world import Outcomes, World, arm_rewards, is_changing, next_mark
@@ -65,7 +64,7 @@ def play_ceilings(
         arm, rival = 0, math.inf
         while goes_on(world, state):
             now = moment(world, memory, state)
-            if hold_no_longer(now, before):
+            if is_news(now, before):
                 forget_all(ceilings)
                 rival = math.inf
             before = now
@@ -84,7 +83,7 @@ def play_ceilings(
             pull_arm(policy, world, memory, state, arm, True)
             # Its mean, which is seldom enough for some indices, is looked at first.
             may_lead = pulls_on and arms.mean[arm] > rival * ceilings.weights[arm]
-            if may_lead and not hold_no_longer(moment(world, memory, state), now):
+            if may_lead and not is_news(moment(world, memory, state), now):
                 mean_needed = raised(ceilings, arm, rival, 2.0) * ceilings.weights[arm]
                 pull_on(world, state, arm, mean_needed, ceilings.due[0], draws, greedy is not None)
         note_end(world, state, outcomes, mine)
@@ -141,16 +140,12 @@ def pull_often(
     That is: its mean; the number in the second row, by which an arm is drawn; or a reward that is news, see `is_news`.
     Return how many pulls were made, less one if the last was news.
     """
-    arms, money, earned, low = state.arms, state.money, state.earned, world.reward_low
+    arms, money, earned = state.arms, state.money, state.earned
     told, reward_sum, reward_squares = arms.told[arm], arms.reward_sum[arm], arms.reward_squares[arm]
-    was_barren, mean_cost = bool(is_barren(arms.mean[arm], told, low)), float(arms.mean_cost[arm])
-    usual_excess = 0.0 if was_barren else state.first_tries[0] * mean_cost
-    if not was_barren:  # and does not become so by rounding
-        mean_needed = max(mean_needed, surely_paid_from(told + draws.shape[1], low))
-    total, reward, reward_seen, done, is_usual = earned[0], low, earned[2], 0, True
+    total, reward, reward_seen, done, is_usual = earned[0], earned[2], earned[2], 0, True
     while done < draws.shape[1] and reward_sum > mean_needed * told and draws[1, done] < share and is_usual:
         reward = draws[0, done]
-        is_usual = reward <= reward_seen and reward - low <= usual_excess
+        is_usual = reward <= reward_seen
         reward_sum += reward
         reward_squares += reward * reward
         total += reward
@@ -163,10 +158,5 @@ def pull_often(
         arms.pulls_left[arm] -= done
         money[0], money[1] = pay_often(money[0], money[1], price, done)
         earned[0], earned[2] = total, max(reward_seen, reward)
-        if was_barren:
-            for _ in range(done - 1):  # one by one, as they are rounded elsewhere
-                note_reward(state.first_tries, 0.0, mean_cost, price, True, True)
-        barren = bool(is_barren(arms.mean[arm], told, low))
-        note_reward(state.first_tries, reward - low, mean_cost, price, was_barren, barren)
         state.counts[0] += done
     return done if is_usual else done - 1

@@ -18,7 +18,7 @@ from budgetbandits.core.arrays import Counts, Floats, copy_into
 from budgetbandits.core.compiled import allocating, kernel
 from budgetbandits.policies import IndexPolicy
 from budgetbandits.policies.allowance import likely_cost, promised_of
-from budgetbandits.policies.ceilings import is_news, may_raise_untried, worth
+from budgetbandits.policies.ceilings import is_news, worth
 from budgetbandits.policies.hull import MARGIN, drawn_of_two, line_below, neighbours
 from budgetbandits.policies.indices import ScalarIndex
 from budgetbandits.policies.memories import Memory
@@ -88,8 +88,7 @@ def play_mixtures(
         number = choice_number(world, state)
         arm = _UNSURE
         if policy.lazy or now.arms_tried == size:
-            is_fast = now.arms_tried < size and may_raise_untried(now, before)
-            if is_over(screening, now) or is_news(now, before) or is_fast:
+            if is_over(screening, now) or is_news(now, before):
                 screen(screening, policy, index, arms, now, not requested.fills, world.charges.is_random)
             before = now
             count = evaluate(screening, policy, index, arms, now, values, costs, numbers)

@@ -23,14 +23,10 @@ from budgetbandits.policies.state import (
     count_reward,
     first_moment,
     fresh_arms,
-    is_barren,
     learn,
     learn_cost,
     may_decline,
     moment_at,
-    no_first_tries,
-    note_first_try,
-    note_reward,
     requests_of,
     use_up,
 )
@@ -80,8 +76,6 @@ class RunState(NamedTuple):
         What is left of each of several resources, as the sum of two prices; no row otherwise.
     taken
         What the last pull took of each; nothing otherwise.
-    first_tries
-        See `no_first_tries`.
     """
 
     arms: Arms
@@ -93,7 +87,6 @@ class RunState(NamedTuple):
     trace: Floats
     supplies_left: Floats
     taken: Floats
-    first_tries: Floats
 
 
 @allocating
@@ -112,7 +105,6 @@ def begin(world: World, memory: Memory, points: int, notes: int) -> RunState:
         past=memory.fresh(arms, most_pulls, world.reward_low, world.charges.is_random),
         first=first_moment(
             world.prices,
-            world.limits,
             rounded_down(world.budget, world.budget_rest),
             world.reward_low,
             world.reward_high,
@@ -124,7 +116,6 @@ def begin(world: World, memory: Memory, points: int, notes: int) -> RunState:
         trace=np.zeros((len(world.marks), 2)),
         supplies_left=supplies_at_first(world.supplies),
         taken=np.zeros(len(supplies_at_first(world.supplies))),
-        first_tries=no_first_tries(),
     )
 
 
@@ -177,7 +168,6 @@ def moment(world: World, memory: Memory, state: RunState) -> Now:
         requests_left=requests_left,
         arms_tried=state.counts[2],
         reward_seen=state.earned[2],
-        first_tries=state.first_tries,
     )
 
 
@@ -268,7 +258,6 @@ def count_pull(world: World, state: RunState, arm: int) -> None:
     arms = state.arms
     if arms.pulls[arm] == 0:
         state.counts[2] += 1
-        note_first_try(state.first_tries, float(world.prices[arm]))
     arms.pulls[arm] += 1
 
 
@@ -289,7 +278,6 @@ def learn_from_pull(
     number = uniform(world.seed, CHOICE, world.run, 0, int(pull) - 1)
     lesson = policy.reward_lesson(reward, world.reward_low, world.reward_high, number)
     check_lesson(lesson, world.reward_low, world.reward_high)
-    was_barren = bool(is_barren(arms.mean[arm], arms.told[arm], world.reward_low))
     learn(arms, arm, lesson)
     count_reward(arms, arm, lesson, world.reward_low, world.reward_high)
     if world.charges.is_random:
@@ -298,9 +286,6 @@ def learn_from_pull(
         check_lesson(cost, low, greatest)
         learn_cost(arms, arm, cost, greatest)
         memory.learn_cost(state.past, arm, pull, asked, cost)
-    excess, mean_cost = lesson - world.reward_low, float(arms.mean_cost[arm])
-    barren = bool(is_barren(arms.mean[arm], arms.told[arm], world.reward_low))
-    note_reward(state.first_tries, excess, mean_cost, float(world.prices[arm]), was_barren, barren)
     state.earned[2] = max(state.earned[2], lesson)
     memory.learn(state.past, arm, pull, asked, lesson)
 

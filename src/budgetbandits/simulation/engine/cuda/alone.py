@@ -83,14 +83,14 @@ def outcomes_for(make: Make, worlds: World) -> Outcomes:
     )
 
 
-def bytes_of_stack(worlds: World, memory: Memory, points: int) -> int:
+def bytes_of_stack(worlds: World, memory: Memory, points: int, notes: int) -> int:
     """Return how much a thread may have to take: a power of two, so that few kernels are compiled.
 
     That is the state of a run, all that is known of the arms twice more, and arrays on the way. Rewards are counted on
-    so many points. A run that takes more ends with an error.
+    so many points, and the policy takes so many notes. A run that takes more ends with an error.
     """
     world = in_run(worlds, 0)
-    state = begin(world, memory, points)
+    state = begin(world, memory, points, notes)
     resources = 0 if world.resources is None else len(world.resources.budgets)
     arrays = 8 * len(world.prices) * (_ARRAYS + _ARRAYS_OF_RESOURCE * resources)
     most = _bytes_of(state) + 2 * _bytes_of(state.arms) + arrays + _LITTLE

@@ -26,9 +26,8 @@ from budgetbandits.core.arrays import Floats
 from budgetbandits.core.money import pay, rounded_down
 from budgetbandits.core.streams import CHOICE, uniform
 from budgetbandits.policies.ceilings import GREATEST
-from budgetbandits.policies.horizon import untried_rise
 from budgetbandits.policies.indices import ScalarIndex
-from budgetbandits.policies.state import DEARER, Arm, Now, is_barren, surely_paid_from
+from budgetbandits.policies.state import Arm, Now
 from budgetbandits.simulation.engine.batch import (
     Batch,
     Charged,
@@ -61,7 +60,6 @@ from budgetbandits.simulation.engine.cuda.warp import (
     running_sums,
     sum_in_order,
     sum_up_to,
-    total_of,
 )
 
 __all__ = ["ROWS_AHEAD", "Notes", "play_scalar"]
@@ -154,15 +152,15 @@ def costs_ahead(
     parts: tuple[float, float],
     c: float,
     d: float,
-) -> tuple[float, float, float, float, float]:
-    """Return what is left before the pull of an arm that this lane looks at, the sums of costs, and the mean after it.
+) -> tuple[float, float, float, float]:
+    """Return what is left before the pull of an arm that this lane looks at, and the sums of costs.
 
     The arm was pulled n times before the first lane's pull, for a sum c of costs, and d of their squares.
     """
     lane = cuda.threadIdx.x & 31
     if charged is None or ahead is None:
         left, rest = pay_times(left, rest, parts, lane)
-        return left, rest, c, d, price
+        return left, rest, c, d
     cost = run_charge(charged, batch, mine, row, arm, n + lane, price)
     room = ahead[mine]
     room[0, lane], room[1, lane] = cost, cost * cost
@@ -172,8 +170,7 @@ def costs_ahead(
     elif lane == 2:
         paying_one_by_one(left, rest, room[0], room[4], room[5])
     cuda.syncwarp(ALL)
-    after = mean_cost(charged, row, arm, price, room[2, lane + 1], n + lane + 1)
-    return room[4, lane], room[5, lane], room[2, lane], room[3, lane], after
+    return room[4, lane], room[5, lane], room[2, lane], room[3, lane]
 
 
 @register_jitable
@@ -249,45 +246,6 @@ def worth(
 
 
 @register_jitable
-def with_first_try(total: float, dearest: float, classes: float, price: float) -> tuple[float, float, float]:
-    """Return the prices of the arms tried with one more, as `note_first_try` does."""
-    return total + price, max(dearest, price), classes + 1.0 if price >= DEARER * dearest else classes
-
-
-@register_jitable
-def is_news(reward: float, seen: float, ratio: float, low: float, cost: float, is_barren: bool) -> bool:
-    """Tell whether after a reward any arm may be worth more than before."""
-    return reward > seen or reward - low > (0.0 if is_barren else ratio * cost)
-
-
-@register_jitable
-def with_reward(
-    seen: float, ratio: float, barren: float, reward: float, low: float, cost: float, is_barren: bool
-) -> tuple[float, float, float]:
-    """Return the greatest reward and ratio seen and the number of barren arms after a reward, as `note_reward` does."""
-    excess = reward - low
-    if is_barren and excess > 0.0:
-        barren -= 1.0
-    return max(seen, reward), excess / cost if excess > ratio * cost else ratio, barren
-
-
-@register_jitable
-def with_pulls_in_vain(vain: float, cost: float, pulls: int, price: float) -> tuple[float, float]:
-    """Return how many pulls were in vain and what they cost after some more of one arm, as `note_reward` does."""
-    for _ in range(pulls):  # one by one, as they are rounded there
-        cost += price
-    return vain + pulls, cost
-
-
-@register_jitable
-def has_paid_nothing(total: float, pulls: int, low: float) -> bool:
-    """Tell whether an arm has paid nothing above the low end so far; mostly without a division."""
-    if pulls > 0 and total > surely_paid_from(pulls, low) * pulls:
-        return False
-    return bool(pulls == 0 or is_barren(total / pulls, pulls, low))
-
-
-@register_jitable
 def blocks_ahead(
     batch: Batch, row: int, arm: int, n: int, pull: int, cost: float, left: float, mark: float, end: float
 ) -> int:
@@ -314,7 +272,6 @@ def follow(
     left: float,
     rest: float,
     seen: float,
-    ratio: float,
     mark: float,
     end: float,
     needed: float,
@@ -323,22 +280,20 @@ def follow(
     """Pull the leader 32 times again and again, while a mean above what is needed says in each lane that it leads.
 
     Nearly all pulls are made here. So it is a small loop of its own: what it has no use for need not be in registers,
-    and its machine code is short. It ends before 32 pulls of which any may bring news. What is the same for all pulls
-    is settled before: how many there may be, and that the arm has paid, so that none of them is in vain.
+    and its machine code is short. It ends before 32 pulls of which any may pay more than any before. How many pulls
+    there may be is settled before.
     """
     if charged is not None:
         return pull, n, s, q, total, left, rest
-    lane, low = cuda.threadIdx.x & 31, batch.ranges[mine, 0]
+    lane = cuda.threadIdx.x & 31
     blocks = blocks_ahead(batch, row, leader, n, pull, cost, left, mark, end)
-    least_mean = max(needed, surely_paid_from(n + LANES * blocks, low))
-    done, news = 0, ratio * cost
+    done = 0
     while blocks > 0:
         reward = run_reward(batch, mine, row, leader, n + done + lane)
         drawn[0, lane], drawn[1, lane] = reward, reward * reward
         # Sums of another order are near enough: what is needed leaves room for that.
-        is_led = s + (sum_up_to(reward) - reward) > least_mean * (n + done + lane)
-        is_led = is_led and reward <= seen and reward - low <= news
-        if cuda.ballot_sync(ALL, not is_led) != 0:
+        is_led = s + (sum_up_to(reward) - reward) > needed * (n + done + lane)
+        if cuda.ballot_sync(ALL, not (is_led and reward <= seen)) != 0:
             break
         cuda.syncwarp(ALL)
         adding = sum_in_order(s if lane == 0 else q if lane == 1 else total, drawn[lane & 1])
@@ -361,26 +316,22 @@ def play_scalar(
     arms, run = len(prices), batch.first_run + mine
     low, high = batch.ranges[mine, 0], batch.ranges[mine, 1]
     slack = _MARGIN * max(abs(low), abs(high))
-    cheapest, dearest, payable = math.inf, 0.0, 0.0
+    cheapest, dearest = math.inf, 0.0
     whole = budget = rounded_down(batch.budgets[mine, 0], batch.budgets[mine, 1])
     for arm in range(lane, arms, LANES):
         cheapest, dearest = min(cheapest, prices[arm]), max(dearest, prices[arm])
-        payable += 1.0 if prices[arm] <= budget and is_below(batch.limits, row, arm, 0) else 0.0
         sums[arm], squares[arm], ceilings[arm], ends[arm], pulls[arm] = 0.0, 0.0, math.inf, 0.0, 0
         note(notes.costs, mine, arm, prices[arm])
         note(notes.cost_sums, mine, arm, 0.0)
         note(notes.cost_squares, mine, arm, 0.0)
-    cheapest, dearest, arms_payable = least(cheapest), greatest(dearest), int(total_of(payable))
+    cheapest, dearest = least(cheapest), greatest(dearest)
     left, rest = batch.budgets[mine, 0], batch.budgets[mine, 1]
     pull, tried, total, seen, marked = 1, 0, 0.0, low, 0
-    ratio, tried_cost, tried_dearest, tried_classes, tried_barren = 0.0, 0.0, 0.0, 0.0, 0.0
-    vain, vain_cost = 0.0, 0.0
     mark = next_mark_of(batch, mine, 0)
     cuda.syncwarp(ALL)
     # What the next round is about, of how many arms, and from which on.
     step, count, base = _EXPIRED if rules.lazy else _OPENING, -1, 0
     best, most, is_new, has_news, has_failed = -1, -math.inf, False, False, False
-    do_rise = False  # whether the first try that comes may make arms never tried worth more
     # The leader, how it stands, and what it has to exceed until when.
     leader, chosen, cost, parts, n, s, q, c, d = -1, -1, 0.0, (0.0, 0.0), 0, 0.0, 0.0, 0.0, 0.0
     rival, end, is_certain = math.inf, 0.0, True
@@ -407,7 +358,6 @@ def play_scalar(
                 left,
                 rest,
                 seen,
-                ratio,
                 mark,
                 end,
                 needed,
@@ -417,8 +367,7 @@ def play_scalar(
             cuda.syncwarp(ALL)
         is_on, arm, which, width = False, 0, 1 if rules.has_clock else 0, LANES
         e_cost, e_n, e_s, e_q, e_c, e_d, e_pull, e_whole = cost, n + lane, s, q, c, d, float(pull + lane), whole
-        e_seen, e_ratio, e_barren, e_vain, e_vain_cost = seen, ratio, tried_barren, vain, vain_cost
-        value, left_then, rest_then, record = -math.inf, left, rest, LANES
+        e_seen, value, left_then, rest_then, record = seen, -math.inf, left, rest, LANES
         near, far = pull + max(_SHORTEST, float(pull // _SHARE)), 2.0 * pull + 16.0
         is_drawn, can_lead, is_sure, reward, charge = True, False, False, 0.0, 0.0
         if step >= _OPENING:
@@ -442,12 +391,7 @@ def play_scalar(
                         if not is_below(batch.limits, row, arm, 1):
                             note(notes.costs, mine, arm, math.inf)
                     total += paid
-                    tried_cost, tried_dearest, tried_classes = with_first_try(
-                        tried_cost, tried_dearest, tried_classes, prices[arm]
-                    )
-                    mean = mean_cost(batch.charged, row, arm, prices[arm], taken, 1)
-                    seen, ratio, tried_barren = with_reward(seen, ratio, tried_barren + 1.0, paid, low, mean, True)
-                    vain, vain_cost = with_pulls_in_vain(vain, vain_cost, 1 if paid <= low else 0, prices[arm])
+                    seen = max(seen, paid)
                     left, rest = pay(left, rest, taken)
                     whole = rounded_down(left, rest)
                     pull += 1
@@ -458,12 +402,7 @@ def play_scalar(
             continue
         if step == _OTHER:
             total += reward
-            was_barren = has_paid_nothing(sums[chosen], int(pulls[chosen]), low)
-            has_news = has_news or do_rise or is_news(reward, seen, ratio, low, prices[chosen], was_barren)
-            do_rise = False
-            seen, ratio, tried_barren = with_reward(seen, ratio, tried_barren, reward, low, prices[chosen], was_barren)
-            is_in_vain = reward <= low and was_barren
-            vain, vain_cost = with_pulls_in_vain(vain, vain_cost, 1 if is_in_vain else 0, prices[chosen])
+            has_news, seen = has_news or reward > seen, max(seen, reward)
             left, rest = pay(left, rest, prices[chosen])
             whole = rounded_down(left, rest)
             pull += 1
@@ -480,15 +419,10 @@ def play_scalar(
         if step == _LEADER:
             # Each lane looks at a pull of the leader, as if it led in all lanes before.
             drawn[0, lane], drawn[1, lane] = reward, reward * reward
-            left_then, rest_then, e_c, e_d, mean = costs_ahead(
+            left_then, rest_then, e_c, e_d = costs_ahead(
                 batch.charged, notes.ahead, batch, mine, row, leader, n, cost, left, rest, parts, c, d
             )
-            leader_is_barren = has_paid_nothing(s, n, low)
-            paid = first_lane(cuda.ballot_sync(ALL, is_news(reward, seen, ratio, low, mean, leader_is_barren)))
-            record = 0 if do_rise else paid
-            mean = given_by(batch.charged, mean, min(record, LANES - 1), cost)
-            if leader_is_barren:  # until the first reward
-                e_vain, e_vain_cost = with_pulls_in_vain(vain, vain_cost, min(lane, paid), cost)
+            record = first_lane(cuda.ballot_sync(ALL, reward > seen))
             cuda.syncwarp(ALL)
             if lane < 3:
                 running_sums(s if lane == 0 else q if lane == 1 else total, drawn[lane & 1], added[lane])
@@ -496,9 +430,7 @@ def play_scalar(
             cuda.syncwarp(ALL)
             e_s, e_q = added[0, lane], added[1, lane]
             if lane > record:
-                e_seen, e_ratio, e_barren = with_reward(
-                    seen, ratio, tried_barren, drawn[0, record], low, mean, leader_is_barren
-                )
+                e_seen = drawn[0, record]
             if densities is not None:
                 choice = uniform(batch.seed, CHOICE, run, 0, pull + lane - 1)
                 is_drawn = is_surely_drawn(choice, e_whole, cost, cheapest)
@@ -543,24 +475,16 @@ def play_scalar(
                 e_pull = float(pull) if which == 0 else far if which == 1 else near
         if is_on:
             now = Now(
-                e_pull,  # without names: Numba compiles no call with more than twelve names beside these
-                budget,
-                e_whole,
-                None,
-                low,
-                high,
+                pull=e_pull,
+                budget=budget,
+                budget_left=e_whole,
+                requested=None,
+                reward_low=low,
+                reward_high=high,
                 arm_count=arms,
-                arms_payable=arms_payable,
                 cost_high=dearest,
                 arms_tried=tried,
                 reward_seen=e_seen,
-                ratio_seen=e_ratio,
-                tried_cost=tried_cost,
-                tried_dearest=tried_dearest,
-                tried_classes=tried_classes,
-                tried_barren=e_barren,
-                tried_in_vain=e_vain,
-                tried_cost_in_vain=e_vain_cost,
             )
             weight = mean_cost(batch.charged, row, arm, e_cost, e_c, e_n)
             e_low = least_cost(batch.charged, row, arm, e_cost)
@@ -572,13 +496,8 @@ def play_scalar(
             c, d = cost_sums_after(batch.charged, notes.ahead, mine, c, d, done)
             left, rest = left_after(batch.charged, notes.ahead, mine, left_then, rest_then, cost, done)
             most = cuda.shfl_sync(ALL, value, min(done, LANES - 1))
-            if leader_is_barren:
-                vain, vain_cost = with_pulls_in_vain(vain, vain_cost, min(done, paid), cost)
             if done > record:
-                has_news, do_rise = True, False
-                seen, ratio, tried_barren = with_reward(
-                    seen, ratio, tried_barren, drawn[0, record], low, mean, leader_is_barren
-                )
+                has_news, seen = True, drawn[0, record]
             n += done
             pull += done
             is_certain = False
@@ -640,21 +559,12 @@ def play_scalar(
                         if number * (fits + math.floor(remainder / cheapest)) >= fits:
                             step = _SET
                     if step == _LEADER and n == 0:
-                        do_rise = untried_rise(whole, tried_cost + cost, tried + 1, whole, tried_cost, tried)
-                        tried, tried_barren = tried + 1, tried_barren + 1.0
-                        tried_cost, tried_dearest, tried_classes = with_first_try(
-                            tried_cost, tried_dearest, tried_classes, cost
-                        )
+                        tried += 1
                 elif densities is not None:
                     step = _LEADER
                     chosen = draw_greedily(prices, densities[mine], leader, fits, remainder, cheapest, number)
                     if pulls[chosen] == 0:
-                        dearer = tried_cost + prices[chosen]
-                        do_rise = untried_rise(whole, dearer, tried + 1, whole, tried_cost, tried)
-                        tried, tried_barren = tried + 1, tried_barren + 1.0
-                        tried_cost, tried_dearest, tried_classes = with_first_try(
-                            tried_cost, tried_dearest, tried_classes, prices[chosen]
-                        )
+                        tried += 1
                     if chosen != leader:
                         step = _OTHER
     if lane == 0 and leader >= 0:

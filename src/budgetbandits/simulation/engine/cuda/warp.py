@@ -67,14 +67,6 @@ def least(x: float) -> float:
 
 
 @register_jitable
-def total_of(x: float) -> float:
-    """Return the sum of the numbers that the lanes have; exact if they are whole."""
-    for step in (16, 8, 4, 2, 1):
-        x += cuda.shfl_xor_sync(ALL, x, step)
-    return x
-
-
-@register_jitable
 def best_of(arm: int, value: float) -> tuple[int, float]:
     """Return the arm of the greatest value that the lanes have, the lower one on a tie; -1 is no arm."""
     for step in (16, 8, 4, 2, 1):

@@ -16,7 +16,7 @@ import numpy as np
 
 from budgetbandits.core.arrays import Counts, Floats
 from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
-from budgetbandits.policies.beliefs import BELIEFS, Belief
+from budgetbandits.policies.beliefs.base import BELIEFS, Belief
 from budgetbandits.policies.indices.expected_gain import PosteriorIndex
 from budgetbandits.policies.state import Arms, Now, money_left, requests_left_of
 
@@ -61,7 +61,8 @@ def _laws() -> Floats:
 LAWS: Final = _laws()
 
 # The notes: what was found at the last refit, then the weights of the scales for each class, then the arms' values.
-_PULL, _MONEY, _TOP, _SEEN, _VARIANCE, _AHEAD, _REQUESTS, _DOUBT, _LOW, _SPAN, _DEAREST, _STEADY, _KNOWN, _ABOVE = range(14)
+_PULL, _MONEY, _KNOWN, _LOW, _SPAN, _TOP, _ABOVE = range(7)
+_SEEN, _STEADY, _VARIANCE, _AHEAD, _REQUESTS, _DOUBT, _DEAREST = range(7, 14)
 _WEIGHTS: Final = 14
 _DENSITIES: Final = _WEIGHTS + CLASSES * len(LAWS)
 _MOST: Final = 1e300
@@ -285,10 +286,24 @@ def note_untried(arms: Arms, index: PosteriorIndex, notes: Floats) -> None:
             notes[_DENSITIES + arm] = values[classes[arm]] / arms.mean_cost[arm]
 
 
-@BELIEFS.register(source="this project")
+@BELIEFS.register()
 @dataclass(frozen=True)
 class LearnedPrior(Belief):
-    """A prior of the means that is learned from the arms; the belief of `recommended`."""
+    """A prior of the means that is learned from the arms: the belief of `recommended`.
+
+    Arms of about the same cost share a scale S of their means, learned from the rewards of all arms. By it, the means
+    are spread over [0, S], half of them evenly and half evenly in their logarithm; or, with odds of 0.2, all of them lie
+    in its upper half. With the probability 0.003, an arm is unlike all others: its mean is in the upper half of the
+    range of the rewards seen or, with one part in so many as arms were tried, of the declared one.
+
+    Rewards that all are 0 or R, the greatest reward seen, are a Bernoulli arm's; others are Gaussian, of a variance that
+    is learned from the arm and, as if it had 8 pulls, from all of them. An arm that has paid nothing may as well be one
+    that pays the declared end of the range.
+
+    Values change with a reward of their arm. After 30% more pulls or 30% less money, and when a reward exceeds all
+    before, everything is learned again. Each constant of the module says what it stands for;
+    ``benchmarks/sensitivity.py`` halves and doubles it.
+    """
 
     def has_posteriors(self) -> bool:
         """Return that there are."""

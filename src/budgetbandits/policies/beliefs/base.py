@@ -10,7 +10,7 @@ from budgetbandits.core.specs import Spec
 from budgetbandits.policies.indices import Index
 from budgetbandits.policies.state import Arms, Now
 
-__all__ = ["BELIEFS", "Belief", "SampleMeans", "catalogue", "register"]
+__all__ = ["BELIEFS", "Belief", "SampleMeans"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,6 @@ class Belief(Spec):
 
 BELIEFS: Final[Registry[Belief]] = Registry("belief")
 """All beliefs by name."""
-register, catalogue = BELIEFS.register, BELIEFS.catalogue
 
 
 @BELIEFS.register(source="textbook")
