@@ -291,14 +291,14 @@ def note_untried(arms: Arms, index: PosteriorIndex, notes: Floats) -> None:
 class LearnedPrior(Belief):
     """A prior of the means that is learned from the arms: the belief of `recommended`.
 
-    Arms of about the same cost share a scale S of their means, learned from the rewards of all arms. By it, the means
-    are spread over [0, S], half of them evenly and half evenly in their logarithm; or, with odds of 0.2, all of them lie
-    in its upper half. With the probability 0.003, an arm is unlike all others: its mean is in the upper half of the
-    range of the rewards seen or, with one part in so many as arms were tried, of the declared one.
+    Arms of about the same cost share a scale S of their means, learned from the rewards of all arms. The means spread
+    over [0, S], half of them evenly and half evenly in their logarithm; or, with odds of 0.2, all of them lie in its
+    upper half. With probability 0.003, an arm is unlike all others: its mean is in the upper half of the range of the
+    rewards seen or, with one part in so many as arms were tried, of the declared one.
 
-    Rewards that all are 0 or R, the greatest reward seen, are a Bernoulli arm's; others are Gaussian, of a variance that
-    is learned from the arm and, as if it had 8 pulls, from all of them. An arm that has paid nothing may as well be one
-    that pays the declared end of the range.
+    Rewards that all are 0 or R, the greatest reward seen, are a Bernoulli arm's. Others are Gaussian, of a variance
+    that is learned from the arm and, as if it had 8 pulls, from all arms. An arm that has paid nothing may as well be
+    one that pays the declared end of the range.
 
     Values change with a reward of their arm. After 30% more pulls or 30% less money, and when a reward exceeds all
     before, everything is learned again. Each constant of the module says what it stands for;
