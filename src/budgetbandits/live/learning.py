@@ -290,7 +290,7 @@ class Learning:
 
     def shown_at(self, now: Now) -> Arms:
         """Return the arms as the policy sees them at a choice: if a refit is due, with what it will note."""
-        if self._keeper is None or not self._policy.is_due(self.shown, now):
+        if self._keeper is None or not self._is_due(now):
             return self.shown
         foreseen = self.shown._replace(notes=self.arms.notes.copy())
         self._keeper.refit(foreseen, now)
@@ -298,8 +298,11 @@ class Learning:
 
     def refit(self, moment: Callable[[], Now]) -> None:
         """Let the policy take its notes again if that is due, for a pull about to be made."""
-        if self._keeper is not None and self._policy.is_due(self.shown, now := moment()):
+        if self._keeper is not None and self._is_due(now := moment()):
             self._keeper.refit(self._to_note, now)
+
+    def _is_due(self, now: Now) -> bool:
+        return self.memory.forgets() or self._policy.is_due(self.shown, now)
 
     def _note_outcome(self, arm: int, *, is_told: bool) -> None:
         if self._keeper is not None and self._policy.is_news(self.shown, arm, is_told):

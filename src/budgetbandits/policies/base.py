@@ -45,7 +45,10 @@ class Policy(Spec):
 
     @kernel_method
     def is_due(self, arms: Arms, now: Now) -> bool:
-        """Return whether `refit` is due before this choice; by default it never is."""
+        """Return whether `refit` is due before this choice; by default it never is.
+
+        With a memory that forgets it always is: the counts of other arms change.
+        """
         return False
 
     def refit(self, arms: Arms, now: Now) -> None:

@@ -66,8 +66,8 @@ class Forgetful(Policy):
         return self.policy.note_count(arms)
 
     def is_due(self, arms: Arms, now: Now) -> bool:
-        """Return that it always is: with every pull, other arms are forgotten."""
-        return True
+        """Return whether a refit is due, though nothing was forgotten since the last."""
+        return self.policy.is_due(arms, now)
 
     def refit(self, arms: Arms, now: Now) -> None:
         """Let the policy learn from what is remembered."""

@@ -36,7 +36,7 @@ BELOW: Final = 24  # half octaves of scale below T
 ABOVE: Final = 32  # and above, up to the declared range
 CLASSES: Final = 32  # of cost, the dearest first
 CLASS_WIDTH: Final = 0.25  # of ln(cost)
-COSTS: Final = 8  # possible mean costs of an arm whose cost is random
+COSTS: Final = 15  # possible mean costs of an arm whose cost is random
 POINTS: Final = 31  # where the posterior is too narrow for the cells
 EXACT_PULLS: Final = 16  # an arm with fewer rewards is valued after each, others after each sixteenth part
 
@@ -92,17 +92,21 @@ def cost_of(arms: Arms, arm: int) -> float:
 
 
 @allocating
-def costs_of(arms: Arms, arm: int) -> tuple[Floats, float]:
-    """Return what a pull may cost on average, equally likely amounts, and the variance of a cost."""
+def costs_of(arms: Arms, arm: int) -> tuple[Floats, Floats, float]:
+    """Return what a pull may cost on average, how likely each amount is, and the variance of a cost.
+
+    It is a normal law about the expected cost, as if the middle of the range had been paid once.
+    """
     low, high = arms.cost_low[arm], arms.cost[arm]
     cost = cost_of(arms, arm)
     if not low < high < math.inf:
-        return np.full(1, cost), 0.0
+        return np.full(1, cost), np.ones(1), 0.0
     told, middle, width = arms.cost_told[arm] + 1.0, 0.5 * (low + high), high - low
     noise = max((arms.cost_squares[arm] + middle * middle + width * width / 12.0) / told - cost * cost, 0.0)
-    half = math.sqrt(3.0 * noise / told)
-    costs = cost + half * np.linspace(1.0 / COSTS - 1.0, 1.0 - 1.0 / COSTS, COSTS)
-    return np.minimum(np.maximum(costs, low), high), noise
+    errors = np.linspace(-3.5, 3.5, COSTS)
+    shares = np.exp(-0.5 * errors * errors)
+    costs = np.minimum(np.maximum(cost + math.sqrt(noise / told) * errors, low), high)
+    return costs, shares / shares.sum(), noise
 
 
 @kernel
@@ -119,7 +123,7 @@ def moments(arms: Arms, arm: int, notes: Floats) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     mean = arms.reward_sum[arm] / told
     squares = max(arms.reward_squares[arm] - told * mean * mean, 0.0)
-    return told, max(mean - notes[_LOW], 0.0) / scale, squares / (scale * scale)
+    return told, max(mean - notes[_LOW], 0.0) / scale, squares / scale / scale
 
 
 @kernel
@@ -225,12 +229,11 @@ def density_of(arms: Arms, arm: int, likely: Floats, index: PosteriorIndex, note
     place = _WEIGHTS + len(LAWS) * class_of(cost_of(arms, arm), notes[_DEAREST])
     means, found, noise = posterior(told, mean, squares, likely, notes[place : place + laws_of(notes)], notes)
     scale = notes[_SPAN] * notes[_TOP]
-    costs, cost_noise = costs_of(arms, arm)
+    costs, shares, cost_noise = costs_of(arms, arm)
     ahead = min(notes[_AHEAD] / cost_of(arms, arm), notes[_REQUESTS])
     outstanding = arms.pulls[arm] - told
-    return float(
-        index.density(notes[_LOW] + scale * means, found, scale * scale * noise, costs, cost_noise, ahead, outstanding)
-    )
+    means, noise = notes[_LOW] + scale * means, scale * scale * noise
+    return float(index.density(means, found, noise, costs, shares, cost_noise, ahead, outstanding))
 
 
 @allocating

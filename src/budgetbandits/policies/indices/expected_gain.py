@@ -21,6 +21,7 @@ class PosteriorIndex(Index):
         weights: Floats,
         noise: float,
         costs: Floats,
+        shares: Floats,
         cost_noise: float,
         ahead: float,
         outstanding: float,
@@ -33,8 +34,8 @@ class PosteriorIndex(Index):
             The possible means of its rewards, rising, and how likely each is; the weights sum to 1.
         noise
             The variance of a reward.
-        costs
-            The possible means of its cost, equally likely; one if it is known.
+        costs, shares
+            The possible means of its cost, and how likely each is; one if it is known.
         cost_noise
             The variance of a cost.
         ahead
@@ -74,26 +75,26 @@ class ExpectedGain(PosteriorIndex):
         weights: Floats,
         noise: float,
         costs: Floats,
+        shares: Floats,
         cost_noise: float,
         ahead: float,
         outstanding: float,
     ) -> float:
         """Return u / c, or d."""
         parts = weights * means
-        mean, cost = parts.sum(), costs.mean()
+        mean, cost = parts.sum(), (shares * costs).sum()
         variance = (parts * means).sum() - mean * mean
         if len(costs) > 1:
             ratio = mean / cost
             noise += ratio * ratio * cost_noise
-            variance += ratio * ratio * (costs * costs).mean() - mean * mean
+            variance += ratio * ratio * (shares * costs * costs).sum() - mean * mean
         gain = ahead / (max(noise / max(variance, 1e-300), 1.0) + outstanding)
         if len(costs) == 1:
             above, spent = np.cumsum(parts[::-1]), cost * np.cumsum(weights[::-1])
         else:
-            shape = (len(means), len(costs))
-            paid = np.broadcast_to(costs, shape)
-            order = np.argsort(-(means.reshape((-1, 1)) / paid).reshape(-1))
-            share = 1.0 / len(costs)
-            above = share * np.cumsum(np.repeat(parts, len(costs))[order])
-            spent = share * np.cumsum((weights.reshape((-1, 1)) * paid).reshape(-1)[order])
+            odds = (weights.reshape((-1, 1)) * shares).reshape(-1)
+            ratios = (means.reshape((-1, 1)) / costs).reshape(-1)
+            order = np.argsort(-ratios)
+            above = np.cumsum((odds * np.repeat(means, len(costs)))[order])
+            spent = np.cumsum((weights.reshape((-1, 1)) * (shares * costs)).reshape(-1)[order])
         return float(max(((mean + gain * above) / (cost + gain * spent)).max(), mean / cost))

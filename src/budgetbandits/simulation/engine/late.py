@@ -77,7 +77,7 @@ def play_late(policy: Policy, memory: Memory, world: World, batch: int, delay: i
         now = moment(world, memory, state)
         may_skip, arm = True, len(world.prices)
         if state.money[2] <= now.budget_left:
-            if policy.is_due(arms, now):
+            if memory.forgets() or policy.is_due(arms, now):
                 policy.refit(arms, now)
             arm = int(policy.choose(arms, now, choice_number(world, state)))
             may_skip = may_decline(world.requested)

@@ -364,7 +364,7 @@ def play_any(policy: Policy, memory: Memory, world: World) -> Outcome:
         if state.money[2] > now.budget_left:  # and so it may be declined
             decline(world, state)
             continue
-        if policy.is_due(arms, now):
+        if memory.forgets() or policy.is_due(arms, now):
             policy.refit(arms, now)
         arm = policy.leader(arms, now)
         if arm < 0:
@@ -405,7 +405,7 @@ def play_on(policy: Policy, memory: Memory, world: World, state: RunState) -> in
     if state.money[2] > now.budget_left:  # and so it may be declined
         decline(world, state)
         return NO_ARM
-    if policy.is_due(arms, now):
+    if memory.forgets() or policy.is_due(arms, now):
         policy.refit(arms, now)
     arm = policy.leader(arms, now)
     if arm < 0:
