@@ -384,4 +384,7 @@ class LearnedPrior(Belief):
     @handed_on
     def values(self, arms: Arms) -> Floats:
         """Return the values that were noted."""
-        return arms.notes[_DENSITIES : _DENSITIES + len(arms.told)] * arms.mean_cost
+        values = np.empty(len(arms.told))
+        for arm in range(len(values)):
+            values[arm] = arms.notes[_DENSITIES + arm] * cost_of(arms, arm)
+        return values
