@@ -36,6 +36,7 @@ BELOW: Final = 24  # half octaves of scale below T
 ABOVE: Final = 32  # and above, up to the declared range
 CLASSES: Final = 32  # of cost, the dearest first
 CLASS_WIDTH: Final = 0.25  # of ln(cost)
+COSTS: Final = 8  # possible mean costs of an arm whose cost is random
 POINTS: Final = 31  # where the posterior is too narrow for the cells
 EXACT_PULLS: Final = 16  # an arm with fewer rewards is valued after each, others after each sixteenth part
 
@@ -79,6 +80,29 @@ def half_octaves_above(now: Now) -> int:
 def laws_of(notes: Floats) -> int:
     """Return how many laws have a scale in the declared range."""
     return len(LAWS) - 2 * (ABOVE - int(notes[_ABOVE]))
+
+
+@kernel
+def cost_of(arms: Arms, arm: int) -> float:
+    """Return what a pull of an arm is expected to cost: if it is random, as if it had cost the middle once."""
+    low, high = arms.cost_low[arm], arms.cost[arm]
+    if not low < high < math.inf:
+        return float(arms.mean_cost[arm])
+    return float((arms.cost_sum[arm] + 0.5 * (low + high)) / (arms.cost_told[arm] + 1.0))
+
+
+@allocating
+def costs_of(arms: Arms, arm: int) -> tuple[Floats, float]:
+    """Return what a pull may cost on average, equally likely amounts, and the variance of a cost."""
+    low, high = arms.cost_low[arm], arms.cost[arm]
+    cost = cost_of(arms, arm)
+    if not low < high < math.inf:
+        return np.full(1, cost), 0.0
+    told, middle, width = arms.cost_told[arm] + 1.0, 0.5 * (low + high), high - low
+    noise = max((arms.cost_squares[arm] + middle * middle + width * width / 12.0) / told - cost * cost, 0.0)
+    half = math.sqrt(3.0 * noise / told)
+    costs = cost + half * np.linspace(1.0 / COSTS - 1.0, 1.0 - 1.0 / COSTS, COSTS)
+    return np.minimum(np.maximum(costs, low), high), noise
 
 
 @kernel
@@ -198,11 +222,15 @@ def posterior(
 def density_of(arms: Arms, arm: int, likely: Floats, index: PosteriorIndex, notes: Floats) -> float:
     """Return the value of an arm by the index over its mean cost, from the likelihood of its rewards."""
     told, mean, squares = moments(arms, arm, notes)
-    place = _WEIGHTS + len(LAWS) * class_of(arms.mean_cost[arm], notes[_DEAREST])
+    place = _WEIGHTS + len(LAWS) * class_of(cost_of(arms, arm), notes[_DEAREST])
     means, found, noise = posterior(told, mean, squares, likely, notes[place : place + laws_of(notes)], notes)
-    ahead = min(notes[_AHEAD] / arms.mean_cost[arm], notes[_REQUESTS])
-    value = index.of_posterior(means, found, noise, ahead, arms.pulls[arm] - told)
-    return float((notes[_LOW] + notes[_SPAN] * notes[_TOP] * value) / arms.mean_cost[arm])
+    scale = notes[_SPAN] * notes[_TOP]
+    costs, cost_noise = costs_of(arms, arm)
+    ahead = min(notes[_AHEAD] / cost_of(arms, arm), notes[_REQUESTS])
+    outstanding = arms.pulls[arm] - told
+    return float(
+        index.density(notes[_LOW] + scale * means, found, scale * scale * noise, costs, cost_noise, ahead, outstanding)
+    )
 
 
 @allocating
@@ -254,7 +282,7 @@ def note_scales(arms: Arms, tried: Counts, likely: Floats, notes: Floats) -> Non
     logs, is_seen = np.zeros((CLASSES, laws)), np.zeros(CLASSES, np.bool_)
     for row in range(len(tried)):
         found = evidence(likely[row], outlier, notes)
-        place = class_of(arms.mean_cost[tried[row]], notes[_DEAREST])
+        place = class_of(cost_of(arms, tried[row]), notes[_DEAREST])
         is_seen[place] = True
         logs[place] += np.log(found / (found * priors).sum())
     for place in range(CLASSES):
@@ -274,16 +302,16 @@ def note_untried(arms: Arms, index: PosteriorIndex, notes: Floats) -> None:
     cheapest, values = np.full(CLASSES, -1), np.zeros(CLASSES)
     for arm in range(len(classes)):
         if arms.pulls[arm] == 0:
-            place = classes[arm] = class_of(arms.mean_cost[arm], notes[_DEAREST])
-            if cheapest[place] < 0 or arms.mean_cost[arm] < arms.mean_cost[cheapest[place]]:
+            place = classes[arm] = class_of(cost_of(arms, arm), notes[_DEAREST])
+            if cheapest[place] < 0 or cost_of(arms, arm) < cost_of(arms, cheapest[place]):
                 cheapest[place] = arm
     for place in range(CLASSES):
         if cheapest[place] >= 0:
             density = density_of(arms, cheapest[place], np.ones(len(CENTRES)), index, notes)
-            values[place] = density * arms.mean_cost[cheapest[place]]
+            values[place] = density * cost_of(arms, cheapest[place])
     for arm in range(len(classes)):
         if arms.pulls[arm] == 0:
-            notes[_DENSITIES + arm] = values[classes[arm]] / arms.mean_cost[arm]
+            notes[_DENSITIES + arm] = values[classes[arm]] / cost_of(arms, arm)
 
 
 @BELIEFS.register()

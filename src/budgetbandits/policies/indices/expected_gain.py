@@ -15,21 +15,34 @@ __all__ = ["ExpectedGain", "PosteriorIndex"]
 class PosteriorIndex(Index):
     """The base of indices that value an arm by a distribution of its mean: they need a belief that has one."""
 
-    def of_posterior(self, means: Floats, weights: Floats, noise: float, ahead: float, outstanding: float) -> float:
-        """Return the value of an arm.
+    def density(
+        self,
+        means: Floats,
+        weights: Floats,
+        noise: float,
+        costs: Floats,
+        cost_noise: float,
+        ahead: float,
+        outstanding: float,
+    ) -> float:
+        """Return the value of an arm over its cost.
 
         Parameters
         ----------
         means, weights
-            The possible means, rising, and how likely each is; the weights sum to 1.
+            The possible means of its rewards, rising, and how likely each is; the weights sum to 1.
         noise
             The variance of a reward.
+        costs
+            The possible means of its cost, equally likely; one if it is known.
+        cost_noise
+            The variance of a cost.
         ahead
             How many pulls of the arm could still be paid.
         outstanding
             How many pulls of the arm were made whose rewards are not known yet.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define of_posterior(means, weights, ...)")
+        raise NotImplementedError(f"{type(self).__name__} must define density(means, weights, ...)")
 
     def bounds(self, arms: Arms, now: Now) -> Floats:
         """Return the sample means; the belief keeps the values (`Belief.values`)."""
@@ -50,13 +63,37 @@ class ExpectedGain(PosteriorIndex):
 
     The right side is the largest over all sets of means, so u is
     ``max_j (E[mu] + g E[mu; mu >= mu_j]) / (1 + g P[mu >= mu_j])`` with ``g = N / n_eff``.
+
+    Where the mean cost c is not known either, the density d solves ``E[d c - mu] = g E[(mu - d c)+]``, and is
+    ``max_A (E[mu] + g E[mu; A]) / (E[c] + g E[c; A])`` over the sets of pairs with the greatest ratios mu / c.
     """
 
-    def of_posterior(self, means: Floats, weights: Floats, noise: float, ahead: float, outstanding: float) -> float:
-        """Return u."""
+    def density(
+        self,
+        means: Floats,
+        weights: Floats,
+        noise: float,
+        costs: Floats,
+        cost_noise: float,
+        ahead: float,
+        outstanding: float,
+    ) -> float:
+        """Return u / c, or d."""
         parts = weights * means
-        mean = parts.sum()
-        variance = max((parts * means).sum() - mean * mean, 1e-300)
-        gain = ahead / (max(noise / variance, 1.0) + outstanding)
-        above, tail = np.cumsum(parts[::-1]), np.cumsum(weights[::-1])
-        return float(max(((mean + gain * above) / (1.0 + gain * tail)).max(), mean))
+        mean, cost = parts.sum(), costs.mean()
+        variance = (parts * means).sum() - mean * mean
+        if len(costs) > 1:
+            ratio = mean / cost
+            noise += ratio * ratio * cost_noise
+            variance += ratio * ratio * (costs * costs).mean() - mean * mean
+        gain = ahead / (max(noise / max(variance, 1e-300), 1.0) + outstanding)
+        if len(costs) == 1:
+            above, spent = np.cumsum(parts[::-1]), cost * np.cumsum(weights[::-1])
+        else:
+            shape = (len(means), len(costs))
+            paid = np.broadcast_to(costs, shape)
+            order = np.argsort(-(means.reshape((-1, 1)) / paid).reshape(-1))
+            share = 1.0 / len(costs)
+            above = share * np.cumsum(np.repeat(parts, len(costs))[order])
+            spent = share * np.cumsum((weights.reshape((-1, 1)) * paid).reshape(-1)[order])
+        return float(max(((mean + gain * above) / (cost + gain * spent)).max(), mean / cost))
