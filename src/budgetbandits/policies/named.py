@@ -4,9 +4,8 @@ Every function here is one of `budgetbandits.policies`, without being listed any
 since in a file it needs a name like the others.
 """
 
-from budgetbandits.policies import indices, oracles
+from budgetbandits.policies import beliefs, indices, oracles
 from budgetbandits.policies.base import POLICIES
-from budgetbandits.policies.beliefs import LearnedPrior
 from budgetbandits.policies.epsilon import KDE, BGreedy, EpsilonFirst, EpsilonGreedy
 from budgetbandits.policies.index_policy import IndexPolicy
 from budgetbandits.policies.indices.empirical import POINTS
@@ -489,7 +488,7 @@ def recommended() -> IndexPolicy:
     >>> recommended()
     IndexPolicy(index=ExpectedGain(), oracle=Fractional(), belief=LearnedPrior())
     """
-    return IndexPolicy(indices.ExpectedGain(), oracles.Fractional(), belief=LearnedPrior())
+    return IndexPolicy(indices.ExpectedGain(), oracles.Fractional(), belief=beliefs.LearnedPrior())
 
 
 @POLICIES.register("index_policy", usual={"index": indices.UCB1(), "oracle": oracles.DensityGreedy()})
