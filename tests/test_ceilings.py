@@ -156,7 +156,9 @@ def test_compiled_ceilings_decide_as_the_scan(index: bb.indices.Index, oracle: b
 
 
 @pytest.mark.parametrize(
-    "policy", [bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.DensityGreedy(), lazy=True), bb.recommended()], ids=repr
+    "policy",
+    [bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.DensityGreedy(), lazy=True), bb.policies.kl_ucb_plus_plus()],
+    ids=repr,
 )
 @pytest.mark.parametrize(
     "family",
@@ -202,7 +204,7 @@ def test_rows_are_the_same_in_one_call_and_one_by_one(source: Any, monkeypatch: 
     def rows(together: int) -> bb.Runs:
         monkeypatch.setattr(this_machine, "_RUNS_PER_BATCH", together)
         terms: Any = {"arm_pulls": True, "trace": 4, "workers": 1, "exact_optimum": False}
-        return bb.simulate(source, bb.recommended(), [20, 300], runs=20, seed=3, first_run=5, **terms)
+        return bb.simulate(source, bb.policies.kl_ucb_plus_plus(), [20, 300], runs=20, seed=3, first_run=5, **terms)
 
     some, single = rows(together=16), rows(together=1)
     assert some.column_names == single.column_names
@@ -216,10 +218,12 @@ def test_several_runs_are_those_of_the_scan() -> None:
     bills = [problem.price_list(200) for problem in problems]
     last, played = world_of(problems[-1], bills[-1], 7, 5), np.zeros(1, np.int64)
     batch = batch_of([problem.tables for problem in problems], bills, np.zeros((6, 0)), 7, range(6))
-    outcomes = play_in_turn(bb.recommended(), last, batch, played)
+    outcomes = play_in_turn(bb.policies.kl_ucb_plus_plus(), last, batch, played)
     assert played[0] == 6
     for run, (problem, bill) in enumerate(zip(problems, bills, strict=True)):
-        assert_equal(outcome_in(outcomes, run), scanned(bb.recommended(), world_of(problem, bill, 7, run)))
+        assert_equal(
+            outcome_in(outcomes, run), scanned(bb.policies.kl_ucb_plus_plus(), world_of(problem, bill, 7, run))
+        )
 
 
 def test_it_is_the_same_in_plain_python() -> None:

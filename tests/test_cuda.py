@@ -93,7 +93,7 @@ def assert_played_on_the_gpu(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize(
     ("source", "policy", "budget", "runs"),
     [
-        (GAUSSIAN, bb.recommended(), 150, 1),
+        (GAUSSIAN, bb.policies.kl_ucb_plus_plus(), 150, 1),
         (GAUSSIAN, bb.kube(0.3), 60, 1),
         (GAUSSIAN, bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.DensityGreedy(), lazy=True), 40, 1),
         (WIDE, bb.fractional_kube(1 / 40), 400, 1),
@@ -101,10 +101,10 @@ def assert_played_on_the_gpu(caplog: pytest.LogCaptureFixture) -> None:
         (TIES, bb.policies.ucb1(0.2), 40, 1),
         (TIES, bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.CostBlind(), clip=True, lazy=True), 20, 1),
         (UNLIKE, bb.policies.m_ucb(), 25, 1),  # of which arms that were tried are infinite still
-        (LIMITED, bb.recommended(), 40, 1),
+        (LIMITED, bb.policies.kl_ucb_plus_plus(), 40, 1),
         (LIMITED, bb.policies.ucb1(0.2), 20, 1),
         (CHARGED, bb.fractional_kube(0.3), 15, 1),
-        (CHARGED_AND_LIMITED, bb.recommended(), 30, 1),
+        (CHARGED_AND_LIMITED, bb.policies.kl_ucb_plus_plus(), 30, 1),
     ],
 )
 def test_a_kernel_plays_as_the_cpu_does(
@@ -137,10 +137,10 @@ def test_a_kernel_plays_as_the_cpu_does(
         (LIMITED, bb.kube(0.3), 30, {"trace": 5}),
         (LimitedOtherwise(), bb.kube(0.3), 25, {}),
         (CHARGED, bb.kube(0.3), 8, {}),
-        (GAUSSIAN, bb.recommended(), 60, {"requests": 12, "trace": 3}),
+        (GAUSSIAN, bb.policies.kl_ucb_plus_plus(), 60, {"requests": 12, "trace": 3}),
         (TIES, bb.kube(), 20, {"requests": 15, "skip": True}),
         (RESOURCES, bb.kube(), {"usd": 30, "s": 35}, {"requests": 14}),
-        (RESOURCES, bb.recommended(), {"usd": 20, "s": 30}, {}),
+        (RESOURCES, bb.policies.kl_ucb_plus_plus(), {"usd": 20, "s": 30}, {}),
         (UNLIKE, bb.policies.Forgetful(bb.fractional_kube(), bb.policies.memories.Window(7)), 20, {}),
     ],
 )
@@ -190,7 +190,7 @@ def test_only_what_is_read_of_a_clock_is_in_a_table() -> None:
     assert [timed.clock(pull) for pull in (1, 2.5, 50, 10_000)] == [index.clock(pull) for pull in (1, 2.5, 50, 10_000)]
     assert 50 < len(timed.clocks) < 10_000
     assert clocks.with_host_clock(Doubled(), 10) == Doubled()
-    assert clocks.with_host_clock(unlike := bb.recommended(), 10) is unlike
+    assert clocks.with_host_clock(unlike := bb.policies.kl_ucb_plus_plus(), 10) is unlike
     assert clocks._size_for(np.inf) == clocks._LARGEST
 
 
@@ -288,13 +288,13 @@ def test_worlds_of_different_shapes_are_not_put_together() -> None:
 def test_without_a_gpu_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "is_available", lambda: False)
     with pytest.raises(InvalidInput, match="CUDA finds no GPU here"):
-        bb.simulate(TIES, bb.recommended(), 20, engine="cuda")
+        bb.simulate(TIES, bb.policies.kl_ucb_plus_plus(), 20, engine="cuda")
 
 
 def test_without_the_extra_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba_cuda", None)
     with pytest.raises(NotInstalled, match=r"pip install 'budgetbandits\[cuda\]'"):
-        bb.simulate(TIES, bb.recommended(), 20, engine="cuda")
+        bb.simulate(TIES, bb.policies.kl_ucb_plus_plus(), 20, engine="cuda")
 
 
 def ptx_of(function: Any, *arguments: Any, inlined: bool = False) -> str:
@@ -355,10 +355,10 @@ def test_arrays_are_made_on_a_stack_that_is_given_back() -> None:
 @pytest.mark.parametrize(
     ("source", "policy"),
     [
-        (TIES, bb.recommended()),
+        (TIES, bb.policies.kl_ucb_plus_plus()),
         (GAUSSIAN, GREEDY_RATIO),
         (TIES, bb.kube()),
-        (CHARGED_AND_LIMITED, bb.recommended()),
+        (CHARGED_AND_LIMITED, bb.policies.kl_ucb_plus_plus()),
     ],
 )
 def test_kernels_compile_for_a_gpu(source: Any, policy: bb.IndexPolicy) -> None:

@@ -17,7 +17,7 @@ from budgetbandits.simulation.engine.world import world_of
 NO_MARKS, GO_ON = np.empty(0), np.zeros(1, np.int64)
 POLICIES = [
     bb.fractional_kube(1 / 40),
-    bb.recommended(),
+    bb.policies.kl_ucb_plus_plus(),
     bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.Fractional(), clip=True),
 ]
 

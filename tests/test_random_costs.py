@@ -150,7 +150,7 @@ def some_states() -> Iterator[tuple[bb.policies.Arms, bb.policies.Now]]:
 @pytest.mark.parametrize(
     "policy",
     [
-        bb.recommended(),
+        bb.policies.kl_ucb(),
         bb.IndexPolicy(bb.indices.UCB1(0.3), bb.oracles.CostBlind(), clip=True, lazy=True),
     ],
     ids=repr,
@@ -421,7 +421,7 @@ class TestLearner:
             bb.Learner.from_json(json.dumps(json.loads(learner.to_json()) | damage))
 
     def test_the_table_of_arms_shows_no_cost_that_nobody_told(self) -> None:
-        learner = bb.Learner(bb.recommended(), {"a": (0, "0.5"), "b": ("0.25", 1), "c": 1}, 10, (0, 1), seed=1)
+        learner = bb.Learner(bb.policies.kl_ucb(), {"a": (0, "0.5"), "b": ("0.25", 1), "c": 1}, 10, (0, 1), seed=1)
         assert [(row.cost, row.density) for row in learner.arms] == [(0.0, None), (0.25, 4.0), (1.0, 1.0)]
         for arm, cost in (("a", 0), ("b", "0.75"), ("c", 1)):
             learner.tell(asked(learner, arm), 0.5, cost=cost)

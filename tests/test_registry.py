@@ -155,7 +155,7 @@ def test_every_public_part_is_registered(module: Any, base: type, registry: Regi
     public = {value for name, value in vars(module).items() if inspect.isclass(value) and not name.startswith("_")}
     bases = {
         *(bb.indices.Index, bb.indices.ScalarIndex, bb.indices.DensityIndex, bb.indices.GridIndex),
-        bb.indices.LinearIndex,
+        *(bb.indices.LinearIndex, bb.indices.PosteriorIndex),
         *(bb.oracles.Oracle, bb.oracles.BoundedOracle, bb.memories.Memory, bb.memories.Everything),
         *(bb.laws.SteadyLaw, bb.laws.ChangingLaw),
     }

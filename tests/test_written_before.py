@@ -5,8 +5,6 @@ version of the tables since. They are not made anew: a change that cannot read t
 campaigns and learners of policies that were deleted since have been removed from them.
 """
 
-import json
-import random
 import shutil
 from decimal import Decimal
 from pathlib import Path
@@ -23,19 +21,6 @@ from budgetbandits.errors import StoreUnavailable
 from budgetbandits.testing import PostgresqlServer
 
 BEFORE = Path(__file__).parent / "data" / "written_before"
-LEARNERS: dict[str, Any] = json.loads((BEFORE / "learners.json").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_a_saved_learner_is_the_same_and_goes_on_the_same(name: str) -> None:
-    case, chance = LEARNERS[name], random.Random(5)
-    learner = bb.Learner.from_json(json.dumps(case["saved"]))
-    assert json.loads(learner.to_json()) == case["saved"]
-    pulls: list[list[Any]] = []
-    while len(pulls) < 20 and (pull := learner.ask()):
-        pulls.append([pull.id, pull.arm, pull.number])
-        learner.tell(pull, chance.random(), "0.50" if (name, pull.arm) == ("thompson", "a") else None)
-    assert (pulls, learner.reward_total) == (case["next"], case["reward_total"])
 
 
 def test_a_journal_is_upgraded_verifies_and_goes_on(tmp_path: Path) -> None:

@@ -24,10 +24,11 @@ __all__ = ["IndexPolicy"]
 
 @dataclass(frozen=True, repr=False)
 class IndexPolicy(Policy):
-    """An index with an oracle.
+    """A belief with an index and an oracle.
 
-    An affordable arm that was never pulled comes first, the lowest number before the others. After that the index
-    values every affordable arm, the oracle finds the best set for the budget left, and an arm is drawn from that set.
+    The index values every affordable arm by what is believed of it, the oracle finds the best set for the budget left,
+    and an arm is drawn from that set. With sample means, an affordable arm that was never pulled comes first, the
+    lowest number before the others.
 
     Two options go with any index. Both rely on the upper end of the reward range: declare one that is too low, and good
     arms are passed over; one that is far too high, and with most indices the options do nothing.
@@ -45,6 +46,10 @@ class IndexPolicy(Policy):
         Whether to value an arm never pulled at that upper end, or lower if the index does so (`Index.untried`), instead
         of pulling it first. An arm too expensive to be the best even so is then never tried. An index that values
         untried arms lower may pass over one that could be the best.
+
+    belief
+        What is known of the means. `LearnedPrior` goes with indices of posteriors, such as `ExpectedGain`, and values
+        arms never pulled, too.
 
     Examples
     --------

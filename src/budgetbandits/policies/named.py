@@ -492,6 +492,12 @@ def recommended() -> IndexPolicy:
 
 
 @POLICIES.register("index_policy", usual={"index": indices.UCB1(), "oracle": oracles.DensityGreedy()})
-def _index_policy(index: indices.Index, oracle: oracles.Oracle, clip: bool = False, lazy: bool = False) -> IndexPolicy:
-    """Any index (what is a pull worth?) with any oracle (what should the budget left buy?)."""
-    return IndexPolicy(index, oracle, clip, lazy)
+def _index_policy(
+    index: indices.Index,
+    oracle: oracles.Oracle,
+    clip: bool = False,
+    lazy: bool = False,
+    belief: beliefs.Belief = beliefs.SampleMeans(),
+) -> IndexPolicy:
+    """Any index (what is a pull worth?) with any oracle (what should the budget left buy?), on what is believed."""
+    return IndexPolicy(index, oracle, clip, lazy, belief)

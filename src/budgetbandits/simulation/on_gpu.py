@@ -13,6 +13,7 @@ from budgetbandits.core.garbage import not_collecting
 from budgetbandits.core.resources import Amounts, Bill
 from budgetbandits.errors import PolicyError
 from budgetbandits.policies import IndexPolicy, Policy
+from budgetbandits.policies.forgetful import refits
 from budgetbandits.problems.several import are_alike, bills_of, first_lists, without_repeats
 from budgetbandits.problems.tables import Tables
 from budgetbandits.simulation.engine.batch import Batch, batch_of, outcomes_in
@@ -145,6 +146,8 @@ class Stake:
         if self.worlds is None:
             return "kernels do not play problems of different shapes yet"
         deciding, memory = parts_of(policy)
+        if refits(deciding):
+            return "kernels do not learn priors yet"
         arms = self.worlds.prices.shape[1]
         stack = bytes_of_stack(self.worlds, memory, policy.grid(), policy.note_count(arms))
         if bytes_of_stacks(stack) > _MEMORY_SHARE * bytes_free():

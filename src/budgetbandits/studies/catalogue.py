@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from budgetbandits.core.registry import Definition
 from budgetbandits.errors import InvalidInput
 from budgetbandits.policies import POLICIES, Forgetful, Policy
+from budgetbandits.policies.beliefs import BELIEFS, Belief
 from budgetbandits.policies.indices import INDICES, Index, ScalarIndex
 from budgetbandits.policies.memories import MEMORIES
 from budgetbandits.policies.oracles import ORACLES, Oracle
@@ -28,6 +29,7 @@ _PARTS: Final[Mapping[object, Mapping[str, Definition[object]]]] = {
     Index: INDICES,
     ScalarIndex: INDICES,
     Oracle: ORACLES,
+    Belief: BELIEFS,
     Family: FAMILIES,
 }
 """What may stand where a parameter is annotated so."""

@@ -331,9 +331,8 @@ class LearnedPrior(Belief):
     that is learned from the arm and, as if it had 8 pulls, from all arms. An arm that has paid nothing may as well be
     one that pays the declared end of the range.
 
-    Values change with a reward of their arm. After 30% more pulls or 30% less money, and when a reward exceeds all
-    before, everything is learned again. Each constant of the module says what it stands for;
-    ``benchmarks/sensitivity.py`` halves and doubles it.
+    Values change with a reward of their arm. After 30% more pulls or 30% less money, and when a reward exceeds T,
+    everything is learned again.
     """
 
     def has_posteriors(self) -> bool:
