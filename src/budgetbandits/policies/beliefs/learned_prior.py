@@ -106,7 +106,7 @@ def is_bernoulli(told: float, mean: float, squares: float, notes: Floats) -> boo
     """
     if mean >= notes[_SEEN] * (1.0 - 1e-9):
         return bool(notes[_STEADY] == 0.0)
-    return bool(abs(squares / max(told, 1.0) + mean * (mean - notes[_SEEN])) <= 1e-9 * notes[_SEEN] * mean)
+    return bool(abs(squares / told + mean * (mean - notes[_SEEN])) <= 1e-9 * notes[_SEEN] * mean)
 
 
 @allocating
