@@ -1400,7 +1400,7 @@ class LearnedMoment:
         """Say whether pulls, money or the greatest reward have changed enough to learn from all arms again."""
         return (
             account.pull >= self.pull * (1 + learned_prior.REFIT)
-            or account.price(account.left) <= self.money * (1 - learned_prior.REFIT)
+            or 0 < self.money * (1 - learned_prior.REFIT) >= account.price(account.left)
             or any(pull.reward is not None and pull.reward > self.known for pull in account.history)
         )
 
@@ -1507,7 +1507,8 @@ class LearnedMoment:
         arm, rewards = account.arms[i], self.rewards(account, i)
         cost = arm.mean_cost()
         means, weights, noise = self.posterior(rewards, self.cost_class(account, i))
-        ahead = min(self.money / cost, self.requests)
+        # Without money, there are free arms only, as long as there are requests.
+        ahead = min(self.money / cost, self.requests) if self.money > 0 else self.requests
         u = sure_reward(means, weights, noise, ahead, arm.pulls - arm.told)
         self.densities[i] = (self.low + self.unit * u) / cost
         self.valued_at[i] = arm.told
@@ -1766,7 +1767,12 @@ def densest_primal_dual() -> Twin:
     return IndexTwin(primal_dual, about_fractional)
 
 
-@twin("recommended", Variant(memory=bb.memories.Window(8)), Variant(memory=bb.memories.Discount(0.8)))
+@twin(
+    "recommended",
+    Variant(asks=25),  # a value falls slowly with outstanding pulls, and those forgotten do not count
+    Variant(memory=bb.memories.Window(20), asks=25),
+    Variant(memory=bb.memories.Discount(0.97), asks=35),
+)
 def recommended() -> Twin:
     return LearnedPriorTwin()
 

@@ -223,8 +223,11 @@ def likelihood_of(arms: Arms, arm: int, notes: Floats) -> Floats:
 def note_moment(arms: Arms, now: Now, notes: Floats) -> None:
     """Note what all values depend on: the range, the pulls that are left, the pooled variance."""
     notes[_PULL] = now.pull * (1.0 + REFIT)
-    notes[_MONEY] = money_left(now) * (1.0 - REFIT)
-    notes[_AHEAD], notes[_REQUESTS] = money_left(now), min(requests_left_of(now.requested), _MOST)
+    money = money_left(now)
+    notes[_MONEY] = money * (1.0 - REFIT) if money > 0.0 else -1.0
+    # Without money, free arms can still be pulled for all requests; they count with next to nothing.
+    notes[_AHEAD] = money if money > 0.0 else now.cost_high
+    notes[_REQUESTS] = min(requests_left_of(now.requested), _MOST)
     notes[_LOW], notes[_SPAN] = now.reward_low, now.reward_high - now.reward_low
     notes[_ABOVE] = half_octaves_above(now)
     notes[_TOP] = 2.0 ** (-0.5 * notes[_ABOVE])
