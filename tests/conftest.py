@@ -53,6 +53,7 @@ COMPILING = (
     ),
     *("warm_up.py", "test_warm_up.py"),  # what finds optima: a part of what the one before compiles
     *("test_indices.py", "test_tournament.py", "test_late.py", "test_empirical.py"),
+    "test_learned_prior.py",
     *("study_for_a_paper.md", "test_free_arms.py", "test_few.py"),
 )
 # one gets those that wait most, and nothing else;

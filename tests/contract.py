@@ -78,7 +78,8 @@ def index_cases(*, is_searched: bool) -> list[tuple[bb.indices.Index, Index]]:
     return [
         (index, made_like(index, INDEX_TWINS))
         for name, definition in bb.indices.INDICES.items()
-        if name in INDEX_TWINS and INDEX_TWINS[name].is_searched == is_searched
+        if name in INDEX_TWINS and not INDEX_TWINS[name].takes_posterior
+        if INDEX_TWINS[name].is_searched == is_searched
         for variant in [Variant(), *INDEX_TWINS[name].variants]
         for index in [definition.make(**{**definition.usual, **variant.parameters})]
     ]

@@ -11,6 +11,7 @@ optimal sets tie: the paper does not say which to take.
 
 import itertools
 import math
+import operator
 import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,10 +21,11 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from scipy import stats
+from scipy import optimize, stats
 
 import budgetbandits as bb
 from budgetbandits.core.streams import CHOICE, COIN, POSTERIOR, uniform, uniform_pair
+from budgetbandits.policies.beliefs import learned_prior
 from twins import (
     INDEX_TWINS,
     MEMORY_TWINS,
@@ -130,6 +132,12 @@ class Account:
 
     excess: list[float] = field(default_factory=list)
     """How much dearer than a pacer's target each pull was, in shares of it."""
+
+    requests: int | None = None
+    """The number of requests, if there is one."""
+
+    learned: "LearnedMoment | None" = None
+    """The last moment at which the recommended policy learned from all arms."""
 
     def affordable(self) -> list[int]:
         return [i for i, arm in enumerate(self.arms) if arm.cost <= self.left and arm.made < arm.limit]
@@ -796,6 +804,10 @@ class Twin(ABC):
         """Write down what has to be remembered of the arm that is about to be pulled: mostly nothing."""
         assert not account.book
 
+    def note_outcome(self, account: Account, arm: int, is_told: bool) -> None:
+        """Write down what has changed with a pull of an arm, or with its reward: mostly nothing."""
+        assert account.learned is None
+
     def lesson(self, amount: float, low: float, high: float, chance: float, is_cost: bool) -> float:
         """Return what is learned from a reward or a random cost."""
         return amount
@@ -1241,6 +1253,355 @@ def normal_tail(level: float, mean: float, error: float) -> float:
     return 0.5 * math.erfc((level - mean) / (error * math.sqrt(2.0)))
 
 
+# --- The recommended policy ---------------------------------------------------------------------------------
+
+CELLS: list[tuple[float, float]] = list(itertools.pairwise(learned_prior.EDGES.tolist()))
+"""The cells on which means are looked at, in units of T."""
+
+CENTRES = [(low + high) / 2 for low, high in CELLS]
+
+
+def overlap(cell: tuple[float, float], low: float, high: float) -> float:
+    """Return the length of the part of a cell that lies between two numbers."""
+    return max(min(cell[1], high) - max(cell[0], low), 0.0)
+
+
+def inner_product(a: Sequence[float], b: Sequence[float]) -> float:
+    return total(map(operator.mul, a, b))
+
+
+@cache
+def scale_laws(above: int) -> list[list[float]]:
+    """Return the law of the mean for each scale S up to the declared range: a wide one, and a narrow one."""
+    laws = []
+    for half_octaves in range(-learned_prior.BELOW, above + 1):
+        s = 2.0 ** (half_octaves / 2)
+        least = learned_prior.LEAST * s
+        wide, narrow = [], []
+        for cell in CELLS:
+            part = overlap(cell, least, s)
+            log_uniform = math.log(min(cell[1], s) / max(cell[0], least)) / math.log(s / least) if part > 0 else 0.0
+            wide.append(0.5 * overlap(cell, 0.0, s) / s + 0.5 * log_uniform)
+            narrow.append(overlap(cell, s / 2, s) / (s / 2))
+        laws += [wide, narrow]
+    return laws
+
+
+@cache
+def law_probabilities(above: int) -> list[float]:
+    """Return the prior probability of each law."""
+    scales = learned_prior.BELOW + above + 1
+    found = []
+    for scale in range(scales):
+        is_declared = scale == scales - 1
+        chance = learned_prior.DECLARED if is_declared else (1 - learned_prior.DECLARED) / (scales - 1)
+        found += [
+            chance / (1 + learned_prior.NARROW),
+            chance * learned_prior.NARROW / (1 + learned_prior.NARROW),
+        ]
+    return found
+
+
+def sure_reward(
+    means: Sequence[float], weights: Sequence[float], noise: float, ahead: float, outstanding: float
+) -> float:
+    """Return the root u of u - E[mu] = (N / n_eff) E[(mu - u)+]."""
+    mean = inner_product(means, weights)
+    variance = total(weight * (mu - mean) ** 2 for mu, weight in zip(means, weights, strict=True))
+    gain = ahead / (max(noise / max(variance, 1e-300), 1.0) + outstanding)
+
+    def excess(u: float) -> float:
+        return u - mean - gain * total(weight * max(mu - u, 0.0) for mu, weight in zip(means, weights, strict=True))
+
+    if excess(mean) >= 0:
+        return mean
+    return float(optimize.brentq(excess, mean, max(means) * (1 + 1e-12), xtol=1e-18, rtol=1e-15))
+
+
+index_twin("ExpectedGain", takes_posterior=True)(lambda: sure_reward)
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """The rewards told of an arm: their number, and in units of T their mean and the sum of squared deviations."""
+
+    told: float
+    mean: float
+    squares: float
+
+
+@dataclass
+class LearnedMoment:
+    """All that the recommended policy learned when it last looked at all arms, with the densities of arms."""
+
+    pull: float
+    money: float
+    requests: float
+    low: float
+    above: int
+    unit: float
+    """T in units of rewards."""
+    reach: float
+    """The greatest reward declared, in units of T."""
+    seen: float
+    """The greatest reward seen, in units of T."""
+    known: float
+    doubt: float
+    dearest: float
+    steady: bool = False
+    """Whether an arm has paid rewards between the least and the greatest."""
+    variance: float = 0.0
+    ratios: list[tuple[int, list[float]]] = field(default_factory=list)
+    """The class of cost of each arm tried, and the logarithms of how much likelier its rewards are by each law."""
+    weights: dict[int, list[float]] = field(default_factory=dict)
+    """The probability of each law, for each class of cost."""
+    densities: dict[int, float] = field(default_factory=dict)
+    valued_at: dict[int, float] = field(default_factory=dict)
+    """The number of rewards of each arm when it was last valued."""
+
+    @staticmethod
+    def of(account: Account) -> "LearnedMoment":
+        """Learn from all arms."""
+        span = account.high - account.low
+        greatest = max([pull.reward for pull in account.history if pull.reward is not None], default=account.low)
+        share = (greatest - account.low) / span
+        above = min(int(-2 * math.log2(share) + 1e-9), learned_prior.ABOVE) if share > 0 else 0
+        unit = span * 2.0 ** (-above / 2)
+        moment = LearnedMoment(
+            pull=account.pull,
+            money=account.price(account.left),
+            requests=math.inf if account.requests is None else account.requests - len(account.history),
+            low=account.low,
+            above=above,
+            unit=unit,
+            reach=span / unit,
+            seen=(greatest - account.low) / unit if share > 0 else 1.0,
+            known=account.low + (unit if share > 0 else 0.0),
+            doubt=1 / (sum(arm.made > 0 for arm in account.arms) + 1),
+            dearest=max(arm.price for arm in account.arms) or 1.0,
+        )
+        arms = range(len(account.arms))
+        moment.learn_variance([moment.rewards(account, i) for i in arms])
+        moment.learn_scales(account)
+        for i in arms:
+            if account.arms[i].pulls > 0:
+                moment.revalue(account, i)
+        fresh = [i for i in arms if account.arms[i].pulls == 0]
+        for i in fresh:  # of arms never tried, the cheapest of each class of cost stands for the others
+            alike = [j for j in fresh if moment.cost_class(account, j) == moment.cost_class(account, i)]
+            cheapest = min(alike, key=lambda j: account.arms[j].mean_cost())
+            moment.revalue(account, cheapest)
+            worth = moment.densities[cheapest] * account.arms[cheapest].mean_cost()
+            moment.densities[i] = worth / account.arms[i].mean_cost()
+            moment.valued_at[i] = 0.0
+        return moment
+
+    def is_over(self, account: Account) -> bool:
+        """Say whether pulls, money or the greatest reward have changed enough to learn from all arms again."""
+        return (
+            account.pull >= self.pull * (1 + learned_prior.REFIT)
+            or 0 < self.money * (1 - learned_prior.REFIT) >= account.price(account.left)
+            or any(pull.reward is not None and pull.reward > self.known for pull in account.history)
+        )
+
+    def cost_class(self, account: Account, i: int) -> int:
+        place = math.log(self.dearest / account.arms[i].mean_cost()) / learned_prior.CLASS_WIDTH
+        return int(min(max(place, 0.0), learned_prior.CLASSES - 1))
+
+    def rewards(self, account: Account, i: int) -> Rewards:
+        arm = account.arms[i]
+        if arm.told <= 0:
+            return Rewards(0.0, 0.0, 0.0)
+        mean = arm.reward_sum / arm.told
+        squares = max(arm.reward_squares - arm.told * mean * mean, 0.0)
+        return Rewards(arm.told, max(mean - self.low, 0.0) / self.unit, squares / self.unit**2)
+
+    def learn_variance(self, arms: list[Rewards]) -> None:
+        """Pool the variances within arms, each for at most twenty pulls, and say whether any arm pays between."""
+        squares, pulls = 0.1 * learned_prior.FIRST_DEVIATION**2, 0.1
+        for rewards in arms:
+            if rewards.told > 1:
+                few = min(rewards.told - 1, 20.0)
+                squares, pulls = squares + few * rewards.squares / (rewards.told - 1), pulls + few
+        self.steady = any(
+            rewards.told > 0 and rewards.mean < self.seen * (1 - 1e-9) and not self.is_coin(rewards) for rewards in arms
+        )
+        self.variance = squares / pulls
+
+    def is_coin(self, rewards: Rewards) -> bool:
+        """Say whether rewards that are all 0 or the greatest seen would have this mean and variance."""
+        if rewards.told <= 0:
+            return False
+        if rewards.mean >= self.seen * (1 - 1e-9):
+            return not self.steady
+        variance = rewards.mean * (self.seen - rewards.mean)
+        return abs(rewards.squares / rewards.told - variance) <= 1e-9 * self.seen * rewards.mean
+
+    def likelihood(self, rewards: Rewards, mu: float, greatest: float = 0.0) -> float:
+        """Return the probability of the rewards at a mean, over that at their own mean where any was paid."""
+        n, mean = rewards.told, rewards.mean
+        if n <= 0:
+            return 1.0
+        if not self.is_coin(rewards):
+            spread = rewards.squares + learned_prior.VARIANCE_PULLS * self.variance
+            return never_0(-(n + learned_prior.VARIANCE_PULLS) / 2 * math.log1p(n * (mu - mean) ** 2 / spread))
+        if mean <= 0:  # it may pay the greatest reward seen, or the greatest declared
+            chances = [mu / self.seen, min(mu / self.reach, 1 - 1e-12)]
+            parts = [never_0(n * math.log1p(-chance)) if chance < 1 else 0.0 for chance in chances]
+            return max(0.5 * parts[0] + 0.5 * parts[1], 1e-300)
+        share = min(mean / self.seen, 1.0)
+        chance = min(mu / self.seen, 1 - 1e-12)
+        if mu >= self.seen or mu <= 0:
+            return 1e-300
+        return never_0(n * (share * math.log(chance) + (1 - share) * math.log1p(-chance)) - greatest)
+
+    def greatest_log(self, rewards: Rewards, means: Sequence[float]) -> float:
+        """Return the largest log-likelihood of a Bernoulli arm that has paid, so that none is too small."""
+        if not self.is_coin(rewards) or rewards.mean <= 0:
+            return 0.0
+        share = min(rewards.mean / self.seen, 1.0)
+        chances = [min(max(mu / self.seen, 1e-300), 1 - 1e-12) for mu in means]
+        return max(rewards.told * (share * math.log(p) + (1 - share) * math.log1p(-p)) for p in chances)
+
+    def likelihoods(self, rewards: Rewards, means: Sequence[float]) -> list[float]:
+        greatest = self.greatest_log(rewards, means)
+        return [self.likelihood(rewards, mu, greatest) for mu in means]
+
+    def outlier(self) -> list[float]:
+        """Return the law of the mean of an arm unlike all others: the upper half of what was seen, or is declared."""
+        seen = [overlap(cell, 0.5, 1.0) / 0.5 for cell in CELLS]
+        declared = [overlap(cell, self.reach / 2, self.reach) / (self.reach / 2) for cell in CELLS]
+        return [(1 - self.doubt) * a + self.doubt * b for a, b in zip(seen, declared, strict=True)]
+
+    def evidence(self, rewards: Rewards) -> list[float]:
+        """Return the probability of an arm's rewards by each law, where the arm may be an outlier."""
+        likely = self.likelihoods(rewards, CENTRES)
+        unlike = learned_prior.OUTLIER * inner_product(likely, self.outlier())
+        return [(1 - learned_prior.OUTLIER) * inner_product(law, likely) + unlike for law in scale_laws(self.above)]
+
+    def learn_scales(self, account: Account) -> None:
+        """Compare the laws by the rewards of each arm tried."""
+        priors = law_probabilities(self.above)
+        for i, arm in enumerate(account.arms):
+            if arm.pulls > 0:
+                evidence = self.evidence(self.rewards(account, i))
+                average = inner_product(evidence, priors)
+                logs = [math.log(found / average) for found in evidence]
+                self.ratios.append((self.cost_class(account, i), logs))
+
+    def law_weights(self, place: int) -> list[float]:
+        """Return the probability of each law for a class of cost, from all arms by the likeness of their costs."""
+        if place not in self.weights:
+            priors = law_probabilities(self.above)
+            logs = [0.0] * len(priors)
+            for other, ratios in self.ratios:
+                distance = (place - other) * learned_prior.CLASS_WIDTH / learned_prior.LIKENESS
+                likeness = math.exp(-(distance**2) / 2)
+                logs = [log + likeness * ratio for log, ratio in zip(logs, ratios, strict=True)]
+            odds = [prior * math.exp(log - max(logs)) for prior, log in zip(priors, logs, strict=True)]
+            self.weights[place] = [one / total(odds) for one in odds]
+        return self.weights[place]
+
+    def revalue(self, account: Account, i: int) -> None:
+        """Value an arm by its rewards of now and the laws of then."""
+        arm, rewards = account.arms[i], self.rewards(account, i)
+        cost = arm.mean_cost()
+        means, weights, noise = self.posterior(rewards, self.cost_class(account, i))
+        # Without money, there are free arms only, as long as there are requests.
+        ahead = min(self.money / cost, self.requests) if self.money > 0 else self.requests
+        u = sure_reward(means, weights, noise, ahead, arm.pulls - arm.told)
+        self.densities[i] = (self.low + self.unit * u) / cost
+        self.valued_at[i] = arm.told
+
+    def posterior(self, rewards: Rewards, place: int) -> tuple[list[float], list[float], float]:
+        """Return possible means of an arm with their probabilities, and the variance of a reward."""
+        n, mean, is_coin = rewards.told, rewards.mean, self.is_coin(rewards)
+        # The weights of the laws are those without the arm itself, whose rewards enter by their likelihood.
+        odds = [weight / found for weight, found in zip(self.law_weights(place), self.evidence(rewards), strict=True)]
+        outlier = self.outlier()
+        columns = zip(*scale_laws(self.above), strict=True)
+        prior = [
+            (1 - learned_prior.OUTLIER) * inner_product(odds, column) + learned_prior.OUTLIER * total(odds) * unlike
+            for column, unlike in zip(columns, outlier, strict=True)
+        ]
+        pooled = learned_prior.VARIANCE_PULLS
+        noise = (rewards.squares + pooled * self.variance) / (n + pooled - 1)
+        if is_coin:
+            noise = mean * (self.seen - mean)
+        error = math.sqrt(max(noise, 1e-12) / max(n, 1.0))
+        cell = next((k for k, (low, high) in enumerate(CELLS) if low < mean <= high), 0)
+        is_rare = is_coin and n * min(mean, self.seen - mean) / self.seen < 6
+        if n > 0 and not is_rare and error < 2 * (CELLS[cell][1] - CELLS[cell][0]):
+            means, found = self.narrow_posterior(rewards, error, prior)
+        else:
+            means = list(CENTRES)
+            found = list(map(operator.mul, prior, self.likelihoods(rewards, means)))
+        if total(found) <= 0:
+            return [mean], [1.0], noise
+        weights = [one / total(found) for one in found]
+        if is_coin or (n <= 0 and not self.steady):
+            noise = total(weight * mu * max(self.seen - mu, 0.0) for mu, weight in zip(means, weights, strict=True))
+        return means, weights, noise
+
+    def narrow_posterior(self, rewards: Rewards, error: float, prior: list[float]) -> tuple[list[float], list[float]]:
+        """Return points about the mean of an arm, where cells are too wide for its posterior, and their odds."""
+        is_coin = self.is_coin(rewards)
+        heights = [mass / (high - low) for mass, (low, high) in zip(prior, CELLS, strict=True)]
+        errors, most = (5.0, self.seen) if is_coin else (12.0, self.reach)
+        bends = [-2.5 + 5 * k / (learned_prior.POINTS - 1) for k in range(learned_prior.POINTS)]
+        means = [rewards.mean + error * errors * math.sinh(bend) / math.sinh(2.5) for bend in bends]
+        likely = self.likelihoods(rewards, [max(mu, 0.0) for mu in means])
+        found = [
+            interpolated(heights, mu) * math.cosh(bend) * chance if 0 < mu < most else 0.0
+            for mu, bend, chance in zip(means, bends, likely, strict=True)
+        ]
+        return [max(mu, 0.0) for mu in means], found
+
+
+def never_0(log: float) -> float:
+    """Return the exponential, and no less than e^-600."""
+    return math.exp(max(log, -600.0))
+
+
+def interpolated(heights: Sequence[float], mu: float) -> float:
+    """Return a height between those at the centres of two cells."""
+    if mu <= CENTRES[0]:
+        return heights[0]
+    if mu >= CENTRES[-1]:
+        return heights[-1]
+    right = next(k for k, centre in enumerate(CENTRES) if centre > mu)
+    share = (mu - CENTRES[right - 1]) / (CENTRES[right] - CENTRES[right - 1])
+    return heights[right - 1] + share * (heights[right] - heights[right - 1])
+
+
+@dataclass
+class LearnedPriorTwin(Twin):
+    """The arm of the most expected gain for its cost, by a prior that is learned from all arms."""
+
+    def permitted(self, account: Account, chance: float) -> set[int]:
+        densities = self.moment(account).densities
+        found = {i: densities[i] for i in account.affordable()}
+        best = max(found.values())
+        rounding = 1e-8 * max(abs(best), 1e-3 * account.high / max(arm.price for arm in account.arms))
+        return {i for i, density in found.items() if density >= best - rounding}
+
+    def moment(self, account: Account) -> LearnedMoment:
+        learned = account.learned
+        return LearnedMoment.of(account) if learned is None or learned.is_over(account) else learned
+
+    def note(self, account: Account, arm: int) -> None:
+        account.learned = self.moment(account)
+
+    def note_outcome(self, account: Account, arm: int, is_told: bool) -> None:
+        learned, told = account.learned, account.arms[arm].told
+        if learned is None:
+            return
+        few = learned_prior.EXACT_PULLS
+        has_more = is_told and told >= learned.valued_at[arm] * (1 + 1 / few)
+        if has_more or few * (account.arms[arm].pulls - told + is_told) >= told:
+            learned.revalue(account, arm)
+
+
 # --- Policies by their names --------------------------------------------------------------------------------
 
 
@@ -1406,9 +1767,14 @@ def densest_primal_dual() -> Twin:
     return IndexTwin(primal_dual, about_fractional)
 
 
-@twin("recommended", Variant(memory=bb.memories.Window(8)))
+@twin(
+    "recommended",
+    Variant(asks=25),  # a value falls slowly with outstanding pulls, and those forgotten do not count
+    Variant(memory=bb.memories.Window(20), asks=25),
+    Variant(memory=bb.memories.Discount(0.97), asks=35),
+)
 def recommended() -> Twin:
-    return IndexTwin(kl_ucb(minimax_exploration), about_fractional, lazy=True)
+    return LearnedPriorTwin()
 
 
 def combination(index: bb.indices.Index, oracle: bb.oracles.Oracle, **options: Any) -> Variant:
@@ -1500,6 +1866,7 @@ class ReferenceLearner:
         self.account.arms[arm].made += 1
         self.account.history.append(Remembered(arm))
         self.account.pull += 1
+        self.twin.note_outcome(self.account, arm, False)
 
     def tell(self, number: int, reward: float, cost: Fraction) -> None:
         """Settle a pull at its true cost, which is a whole number of units."""
@@ -1521,14 +1888,17 @@ class ReferenceLearner:
                 self.account.history[number - 1].price = price
                 arm.cost_sum += price
                 arm.cost_squares += price * price
+            self.twin.note_outcome(self.account, settled.arm, True)
 
     def cancel(self, number: int) -> None:
-        arm = self.account.arms[self.outstanding.pop(number).arm]
+        place = self.outstanding.pop(number).arm
+        arm = self.account.arms[place]
         self.account.left += arm.cost
         self.account.history[number - 1].counts = False
         arm.pulls -= 1
         arm.made -= 1
         self.account.pull -= 1
+        self.twin.note_outcome(self.account, place, True)
 
     def reserved(self) -> Fraction:
         return sum((self.account.arms[pull.arm].cost for pull in self.outstanding.values()), Fraction(0))

@@ -58,6 +58,8 @@ class NamedTwin:
         Of an index: whether its values are those of the package to the last bit.
     is_searched
         Of an index: whether its values are found by a search, and beside a cost of nearly 0 to a few digits only.
+    takes_posterior
+        Of an index: whether it values a posterior, so that it has no value without a belief.
     """
 
     make: Callable[..., Any]
@@ -65,6 +67,7 @@ class NamedTwin:
     top: "Index | None" = None
     is_exact: bool = False
     is_searched: bool = False
+    takes_posterior: bool = False
 
 
 POLICY_TWINS: dict[str, NamedTwin] = {}

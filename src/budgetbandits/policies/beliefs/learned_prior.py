@@ -134,7 +134,7 @@ def is_bernoulli(told: float, mean: float, squares: float, notes: Floats) -> boo
     """
     if mean >= notes[_SEEN] * (1.0 - 1e-9):
         return bool(notes[_STEADY] == 0.0)
-    return bool(abs(squares / max(told, 1.0) + mean * (mean - notes[_SEEN])) <= 1e-9 * notes[_SEEN] * mean)
+    return bool(abs(squares / told + mean * (mean - notes[_SEEN])) <= 1e-9 * notes[_SEEN] * mean)
 
 
 @allocating
@@ -254,8 +254,11 @@ def likelihood_of(arms: Arms, arm: int, notes: Floats) -> Floats:
 def note_moment(arms: Arms, now: Now, notes: Floats) -> None:
     """Note what all values depend on: the range, the pulls that are left, the pooled variance."""
     notes[_PULL] = now.pull * (1.0 + REFIT)
-    notes[_MONEY] = money_left(now) * (1.0 - REFIT)
-    notes[_AHEAD], notes[_REQUESTS] = money_left(now), min(requests_left_of(now.requested), _MOST)
+    money = money_left(now)
+    notes[_MONEY] = money * (1.0 - REFIT) if money > 0.0 else -1.0
+    # Without money, free arms can still be pulled for all requests; they count with next to nothing.
+    notes[_AHEAD] = money if money > 0.0 else now.cost_high
+    notes[_REQUESTS] = min(requests_left_of(now.requested), _MOST)
     notes[_LOW], notes[_SPAN] = now.reward_low, now.reward_high - now.reward_low
     notes[_ABOVE] = half_octaves_above(now)
     notes[_TOP] = 2.0 ** (-0.5 * notes[_ABOVE])

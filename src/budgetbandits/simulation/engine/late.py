@@ -179,7 +179,7 @@ def pay_from(left: Floats, resource: int, price: float) -> None:
     left[resource, 0], left[resource, 1] = pay(left[resource, 0], left[resource, 1], price)
 
 
-@kernel
+@allocating
 def tell(policy: Policy, world: World, memory: Memory, state: RunState, outstanding: Outstanding, last: int) -> None:
     """Tell of all pulls up to this number, in the order in which they were asked for."""
     arms, money, told = state.arms, state.money, outstanding.told
