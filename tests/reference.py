@@ -1302,23 +1302,59 @@ def law_probabilities(above: int) -> list[float]:
     return found
 
 
-def sure_reward(
-    means: Sequence[float], weights: Sequence[float], noise: float, ahead: float, outstanding: float
+def sure_density(
+    means: Sequence[float],
+    weights: Sequence[float],
+    noise: float,
+    costs: Sequence[float],
+    shares: Sequence[float],
+    cost_noise: float,
+    ahead: float,
+    outstanding: float,
 ) -> float:
-    """Return the root u of u - E[mu] = (N / n_eff) E[(mu - u)+]."""
-    mean = inner_product(means, weights)
+    """Return the root d of E[d c - mu] = g E[(mu - d c)+], with g = N n_eff / (n_eff + outstanding)^2."""
+    mean, cost = inner_product(means, weights), inner_product(costs, shares)
     variance = total(weight * (mu - mean) ** 2 for mu, weight in zip(means, weights, strict=True))
-    gain = ahead / (max(noise / max(variance, 1e-300), 1.0) + outstanding)
+    ratio = (mean / cost) ** 2
+    variance += ratio * total(share * (each - cost) ** 2 for each, share in zip(costs, shares, strict=True))
+    needed = max((noise + ratio * cost_noise) / max(variance, 1e-300), 1.0)
+    gain = ahead * needed / (needed + outstanding) ** 2
+    pairs = [
+        (mu, weight * share, each)
+        for mu, weight in zip(means, weights, strict=True)
+        for each, share in zip(costs, shares, strict=True)
+    ]
 
-    def excess(u: float) -> float:
-        return u - mean - gain * total(weight * max(mu - u, 0.0) for mu, weight in zip(means, weights, strict=True))
+    def excess(density: float) -> float:
+        return density * cost - mean - gain * total(odds * max(mu - density * each, 0.0) for mu, odds, each in pairs)
 
-    if excess(mean) >= 0:
-        return mean
-    return float(optimize.brentq(excess, mean, max(means) * (1 + 1e-12), xtol=1e-18, rtol=1e-15))
+    if excess(mean / cost) >= 0:
+        return mean / cost
+    most = max(max(means) / min(costs), mean / cost) * (1 + 1e-12)
+    return float(optimize.brentq(excess, mean / cost, most, xtol=1e-18, rtol=1e-15))
 
 
-index_twin("ExpectedGain", takes_posterior=True)(lambda: sure_reward)
+index_twin("ExpectedGain", takes_posterior=True)(lambda: sure_density)
+
+
+def expected_cost(arm: Arm) -> float:
+    """Return what a pull is expected to cost: if it is random, as if it had cost the middle once."""
+    if not arm.is_random():
+        return arm.mean_cost()
+    return (arm.cost_sum + (arm.floor() + arm.price) / 2) / (arm.told + 1)
+
+
+def possible_costs(arm: Arm) -> tuple[list[float], list[float], float]:
+    """Return possible means of the cost of an arm with their probabilities, and the variance of a cost."""
+    low, high, cost = arm.floor(), arm.price, expected_cost(arm)
+    if not arm.is_random():
+        return [cost], [1.0], 0.0
+    middle = ((low + high) / 2) ** 2 + (high - low) ** 2 / 12
+    noise = max((arm.cost_squares + middle) / (arm.told + 1) - cost**2, 0.0)
+    errors = [-3.5 + 7 * k / (learned_prior.COSTS - 1) for k in range(learned_prior.COSTS)]
+    shares = [math.exp(-error * error / 2) for error in errors]
+    costs = [min(max(cost + math.sqrt(noise / (arm.told + 1)) * error, low), high) for error in errors]
+    return costs, [share / total(shares) for share in shares], noise
 
 
 @dataclass(frozen=True)
@@ -1389,10 +1425,10 @@ class LearnedMoment:
         fresh = [i for i in arms if account.arms[i].pulls == 0]
         for i in fresh:  # of arms never tried, the cheapest of each class of cost stands for the others
             alike = [j for j in fresh if moment.cost_class(account, j) == moment.cost_class(account, i)]
-            cheapest = min(alike, key=lambda j: account.arms[j].mean_cost())
+            cheapest = min(alike, key=lambda j: expected_cost(account.arms[j]))
             moment.revalue(account, cheapest)
-            worth = moment.densities[cheapest] * account.arms[cheapest].mean_cost()
-            moment.densities[i] = worth / account.arms[i].mean_cost()
+            worth = moment.densities[cheapest] * expected_cost(account.arms[cheapest])
+            moment.densities[i] = worth / expected_cost(account.arms[i])
             moment.valued_at[i] = 0.0
         return moment
 
@@ -1405,7 +1441,7 @@ class LearnedMoment:
         )
 
     def cost_class(self, account: Account, i: int) -> int:
-        place = math.log(self.dearest / account.arms[i].mean_cost()) / learned_prior.CLASS_WIDTH
+        place = math.log(self.dearest / expected_cost(account.arms[i])) / learned_prior.CLASS_WIDTH
         return int(min(max(place, 0.0), learned_prior.CLASSES - 1))
 
     def rewards(self, account: Account, i: int) -> Rewards:
@@ -1505,12 +1541,14 @@ class LearnedMoment:
     def revalue(self, account: Account, i: int) -> None:
         """Value an arm by its rewards of now and the laws of then."""
         arm, rewards = account.arms[i], self.rewards(account, i)
-        cost = arm.mean_cost()
+        cost = expected_cost(arm)
         means, weights, noise = self.posterior(rewards, self.cost_class(account, i))
         # Without money, there are free arms only, as long as there are requests.
         ahead = min(self.money / cost, self.requests) if self.money > 0 else self.requests
-        u = sure_reward(means, weights, noise, ahead, arm.pulls - arm.told)
-        self.densities[i] = (self.low + self.unit * u) / cost
+        means = [self.low + self.unit * mu for mu in means]
+        self.densities[i] = sure_density(
+            means, weights, self.unit**2 * noise, *possible_costs(arm), ahead, arm.pulls - arm.told
+        )
         self.valued_at[i] = arm.told
 
     def posterior(self, rewards: Rewards, place: int) -> tuple[list[float], list[float], float]:

@@ -45,6 +45,11 @@ def posteriors(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 noises, ahead, outstanding = st.floats(0, 0.25), st.floats(1, 1e6), st.integers(0, 50)
 
 
+def valued(means: np.ndarray, weights: np.ndarray, noise: float, ahead: float, outstanding: float) -> float:
+    """Return the index of an arm that costs 1."""
+    return INDEX.density(means, weights, noise, np.ones(1), np.ones(1), 0.0, ahead, outstanding)
+
+
 @given(posteriors(), noises, ahead, outstanding)
 def test_the_value_of_an_arm_is_the_root_of_its_equation(
     posterior: tuple[np.ndarray, np.ndarray], noise: float, ahead: float, outstanding: int
@@ -52,13 +57,14 @@ def test_the_value_of_an_arm_is_the_root_of_its_equation(
     means, weights = posterior
     mean = weights @ means
     variance = weights @ (means - mean) ** 2
-    pulls = max(1.0, noise / max(variance, 1e-300)) + outstanding
+    needed = max(1.0, noise / max(variance, 1e-300))
+    gain = ahead * needed / (needed + outstanding) ** 2
 
     def excess(u: float) -> float:
-        return float(u - mean - ahead / pulls * (weights @ np.maximum(means - u, 0.0)))
+        return float(u - mean - gain * (weights @ np.maximum(means - u, 0.0)))
 
     root = optimize.brentq(excess, mean - 1e-12, means[-1] + 1e-12, xtol=1e-15)
-    found = INDEX.of_posterior(means, weights, noise, ahead, outstanding)
+    found = valued(means, weights, noise, ahead, outstanding)
     assert found == pytest.approx(root, rel=1e-6, abs=1e-7)
     assert mean - 1e-12 <= found <= means[-1] + 1e-12
 
@@ -67,9 +73,9 @@ def test_the_value_of_an_arm_is_the_root_of_its_equation(
 def test_the_value_rises_with_the_pulls_ahead_and_falls_with_those_outstanding(
     posterior: tuple[np.ndarray, np.ndarray], noise: float, ahead: float, outstanding: int, more: float, others: int
 ) -> None:
-    value = INDEX.of_posterior(*posterior, noise, ahead, outstanding)
-    assert INDEX.of_posterior(*posterior, noise, ahead * more, outstanding) >= value - 1e-12
-    assert INDEX.of_posterior(*posterior, noise, ahead, outstanding + others) <= value + 1e-12
+    value = valued(*posterior, noise, ahead, outstanding)
+    assert valued(*posterior, noise, ahead * more, outstanding) >= value - 1e-12
+    assert valued(*posterior, noise, ahead, outstanding + others) <= value + 1e-12
 
 
 @pytest.mark.parametrize(

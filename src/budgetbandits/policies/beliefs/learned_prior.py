@@ -23,7 +23,7 @@ from budgetbandits.policies.state import Arms, Now, money_left, requests_left_of
 __all__ = ["LearnedPrior"]
 
 DECLARED: Final = 0.65  # prior probability that the scale is the declared range, not one of the smaller scales
-LIKENESS: Final = 0.7  # standard deviation, in ln(cost), of the kernel by which arms share evidence of their scale
+LIKENESS: Final = 1.0  # standard deviation, in ln(cost), of the kernel by which arms share evidence of their scale
 OUTLIER: Final = 0.003  # probability that an arm is unlike all others: its mean is in the upper half of the range
 VARIANCE_PULLS: Final = 8.0  # pulls for which the pooled variance counts beside an arm's own
 FIRST_DEVIATION: Final = 0.125  # standard deviation of a reward in parts of T, until some arm was pulled twice

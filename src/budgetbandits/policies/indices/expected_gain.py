@@ -58,7 +58,8 @@ class ExpectedGain(PosteriorIndex):
     It solves ``u - E[mu] = (N / n_eff) E[(mu - u)+]``. On the left is what a pull of the arm costs now: the sure reward
     less the expected one. On the right is what it gains: the mean may be above u, and then N pulls earn more. One pull
     shows one n_eff-th of that, where ``n_eff = max(1, E[noise] / Var[mu])`` is how many pulls it takes to learn as much
-    about the mean again as is known. Outstanding pulls teach without another one, and are added to n_eff.
+    about the mean again as is known. Outstanding pulls teach as much
+    without another one: with o of them, ``N / n_eff`` becomes ``N n_eff / (n_eff + o)^2``.
 
     For a Gaussian law of mu, u approaches the boundary of the one-armed bandit with a horizon (Lai 1987).
 
@@ -88,7 +89,8 @@ class ExpectedGain(PosteriorIndex):
             ratio = mean / cost
             noise += ratio * ratio * cost_noise
             variance += ratio * ratio * (shares * costs * costs).sum() - mean * mean
-        gain = ahead / (max(noise / max(variance, 1e-300), 1.0) + outstanding)
+        needed = max(noise / max(variance, 1e-300), 1.0)
+        gain = ahead * needed / (needed + outstanding) ** 2
         if len(costs) == 1:
             above, spent = np.cumsum(parts[::-1]), cost * np.cumsum(weights[::-1])
         else:
