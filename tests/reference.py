@@ -1318,7 +1318,7 @@ def sure_density(
     ratio = (mean / cost) ** 2
     variance += ratio * total(share * (each - cost) ** 2 for each, share in zip(costs, shares, strict=True))
     needed = max((noise + ratio * cost_noise) / max(variance, 1e-300), 1.0)
-    gain = ahead * needed / (needed + outstanding) ** 2
+    gain = ahead / (needed + outstanding) * (needed / (needed + outstanding))
     pairs = [
         (mu, weight * share, each)
         for mu, weight in zip(means, weights, strict=True)

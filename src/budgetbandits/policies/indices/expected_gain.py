@@ -90,7 +90,7 @@ class ExpectedGain(PosteriorIndex):
             noise += ratio * ratio * cost_noise
             variance += ratio * ratio * (shares * costs * costs).sum() - mean * mean
         needed = max(noise / max(variance, 1e-300), 1.0)
-        gain = ahead * needed / (needed + outstanding) ** 2
+        gain = ahead / (needed + outstanding) * (needed / (needed + outstanding))
         if len(costs) == 1:
             above, spent = np.cumsum(parts[::-1]), cost * np.cumsum(weights[::-1])
         else:
