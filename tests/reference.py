@@ -1339,7 +1339,7 @@ index_twin("ExpectedGain", takes_posterior=True)(lambda: sure_density)
 
 def expected_cost(arm: Arm) -> float:
     """Return what a pull is expected to cost: if it is random, as if it had cost the middle once."""
-    if not arm.is_random():
+    if not arm.is_random() or arm.made >= arm.limit:
         return arm.mean_cost()
     return (arm.cost_sum + (arm.floor() + arm.price) / 2) / (arm.told + 1)
 
@@ -1347,7 +1347,7 @@ def expected_cost(arm: Arm) -> float:
 def possible_costs(arm: Arm) -> tuple[list[float], list[float], float]:
     """Return possible means of the cost of an arm with their probabilities, and the variance of a cost."""
     low, high, cost = arm.floor(), arm.price, expected_cost(arm)
-    if not arm.is_random():
+    if not arm.is_random() or arm.made >= arm.limit:
         return [cost], [1.0], 0.0
     middle = ((low + high) / 2) ** 2 + (high - low) ** 2 / 12
     noise = max((arm.cost_squares + middle) / (arm.told + 1) - cost**2, 0.0)

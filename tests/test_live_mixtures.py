@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def play(policy: bb.Policy, chance: Random, seed: int) -> None:
     ids=repr,
 )
 def test_ceilings_decide_as_the_policy_does(
-    index: bb.indices.Index, options: Mapping[str, bool], stories: int, compared: Compared
+    index: bb.indices.Index, options: Mapping[str, Any], stories: int, compared: Compared
 ) -> None:
     policy = bb.IndexPolicy(index, bb.oracles.Fractional(), **options)
     assert LiveMixtures.serves(policy)

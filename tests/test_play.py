@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -234,7 +235,7 @@ def test_a_learner_with_a_tournament_goes_on_as_one_without(policy: bb.Policy, m
     ids=repr,
 )
 def test_a_learner_with_ceilings_goes_on_as_one_without(
-    index: bb.indices.Index, options: Mapping[str, bool], oracle: bb.oracles.Oracle, monkeypatch: pytest.MonkeyPatch
+    index: bb.indices.Index, options: Mapping[str, Any], oracle: bb.oracles.Oracle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = bb.IndexPolicy(index, oracle, **options)
     monkeypatch.setattr("budgetbandits.live.choosing.CEILING_ARMS", math.inf)

@@ -117,13 +117,14 @@ class IndexPolicy(Policy):
     @handed_on
     def values_of(self, arms: Arms, some: Counts, known: Arms, now: Now) -> Floats:
         """Return what some of the arms, which are known as such, are taken to be worth."""
-        return self.belief.values(arms)[some] if self.belief.has_posteriors() else self.values(known, now)
+        return self.values(arms, now)[some] if self.belief.has_posteriors() else self.values(known, now)
 
     @handed_on
     def values(self, arms: Arms, now: Now) -> Floats:
         """Return what each arm is taken to be worth."""
         if self.belief.has_posteriors():
-            return self.belief.values(arms)
+            values = self.belief.values(arms)
+            return values if has_requests(now.requested) else values / self.belief.costs(arms) * arms.mean_cost
         if least(arms.pulls) > 0:
             return self.known_values(arms, now)
         values = np.full(len(arms.cost), math.inf)

@@ -480,11 +480,8 @@ def thompson(lazy: bool = False, coin: bool = False) -> Thompson:
 def recommended() -> IndexPolicy:
     """Learn a prior from the arms and pull the one with the most expected gain: the policy to begin with.
 
-    It is this project's own, and has no parameters. `LearnedPrior` is its belief, `ExpectedGain` its index.
-    ``docs/policies.md`` shows how it compares with published policies, and when another one is better.
+    It has no parameters. ``docs/policies.md`` compares it with published policies.
 
-    Examples
-    --------
     >>> recommended()
     IndexPolicy(index=ExpectedGain(), oracle=Fractional(), belief=LearnedPrior())
     """

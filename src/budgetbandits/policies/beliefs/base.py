@@ -52,6 +52,11 @@ class Belief(Spec):
         return float(arms.mean[arm] / arms.mean_cost[arm])
 
     @handed_on
+    def costs(self, arms: Arms) -> Floats:
+        """Return what a pull of each arm is expected to cost."""
+        return arms.mean_cost
+
+    @handed_on
     def values(self, arms: Arms) -> Floats:
         """Return the values of all arms; without posteriors, the index has them."""
         return arms.mean

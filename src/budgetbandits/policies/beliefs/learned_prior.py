@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from budgetbandits.core.arrays import Counts, Floats
+from budgetbandits.core.arrays import Counts, Floats, is_any
 from budgetbandits.core.compiled import allocating, handed_on, kernel, kernel_method
 from budgetbandits.policies.beliefs.base import BELIEFS, Belief
 from budgetbandits.policies.indices.expected_gain import PosteriorIndex
@@ -146,7 +146,8 @@ def likelihood(told: float, mean: float, squares: float, notes: Floats, means: F
     if not is_bernoulli(told, mean, squares, notes):
         spread = squares + VARIANCE_PULLS * notes[_VARIANCE]
         logs = -0.5 * (told + VARIANCE_PULLS) * np.log1p(told * (means - mean) ** 2 / spread)
-        return np.exp(np.maximum(logs, -600.0))
+        likely: Floats = np.exp(np.maximum(logs, -600.0))
+        return likely
     chance = np.minimum(means / seen, 1.0 - 1e-12)
     paid = min(mean / seen, 1.0)
     logs = told * (paid * np.log(np.maximum(chance, 1e-300)) + (1.0 - paid) * np.log1p(-chance))
@@ -155,7 +156,8 @@ def likelihood(told: float, mean: float, squares: float, notes: Floats, means: F
     found = np.exp(np.maximum(logs, -600.0)) * (means < seen)
     if paid <= 0.0:  # it may pay the greatest reward declared, too, of which none was seen
         found = 0.5 * found + 0.5 * np.exp(told * np.log1p(-np.minimum(means / reach, 1.0 - 1e-12)))
-    return np.maximum(found, 1e-300)
+    positive: Floats = np.maximum(found, 1e-300)
+    return positive
 
 
 @allocating
@@ -167,13 +169,15 @@ def outlier_law(notes: Floats) -> Floats:
     reach = 1.0 / notes[_TOP]
     seen = np.diff(np.minimum(np.maximum(EDGES, 0.5), 1.0)) / 0.5
     declared = np.diff(np.minimum(np.maximum(EDGES, 0.5 * reach), reach)) / (0.5 * reach)
-    return (1.0 - notes[_DOUBT]) * seen + notes[_DOUBT] * declared
+    law: Floats = (1.0 - notes[_DOUBT]) * seen + notes[_DOUBT] * declared
+    return law
 
 
 @allocating
 def evidence(likely: Floats, outlier: Floats, notes: Floats) -> Floats:
     """Return how likely the rewards of an arm are by each law."""
-    return (1.0 - OUTLIER) * (LAWS[: laws_of(notes)] @ likely) + OUTLIER * (likely * outlier).sum()
+    found: Floats = (1.0 - OUTLIER) * (LAWS[: laws_of(notes)] @ likely) + OUTLIER * (likely * outlier).sum()
+    return found
 
 
 @allocating
@@ -263,7 +267,7 @@ def note_moment(arms: Arms, now: Now, notes: Floats) -> None:
     notes[_ABOVE] = half_octaves_above(now)
     notes[_TOP] = 2.0 ** (-0.5 * notes[_ABOVE])
     seen = (now.reward_seen - now.reward_low) / (notes[_SPAN] * notes[_TOP])
-    notes[_SEEN] = seen if seen > 0.0 else 1.0
+    notes[_SEEN] = max(seen, 1e-9) if seen > 0.0 else 1.0
     notes[_KNOWN] = now.reward_low + (notes[_SPAN] * notes[_TOP] if seen > 0.0 else 0.0)
     notes[_DOUBT], notes[_DEAREST] = 1.0 / (now.arms_tried + 1.0), now.cost_high
     total, pulls = 0.1 * FIRST_DEVIATION**2, 0.1
@@ -386,7 +390,14 @@ class LearnedPrior(Belief):
     @handed_on
     def values(self, arms: Arms) -> Floats:
         """Return the values that were noted."""
-        values = np.empty(len(arms.told))
-        for arm in range(len(values)):
-            values[arm] = arms.notes[_DENSITIES + arm] * cost_of(arms, arm)
-        return values
+        return arms.notes[_DENSITIES : _DENSITIES + len(arms.told)] * self.costs(arms)
+
+    @handed_on
+    def costs(self, arms: Arms) -> Floats:
+        """Return the expected costs, as if a random cost had been the middle of its range once."""
+        if not is_any(arms.cost_low < arms.cost):
+            return arms.mean_cost
+        costs = np.empty(len(arms.told))
+        for arm in range(len(costs)):
+            costs[arm] = cost_of(arms, arm)
+        return costs

@@ -96,7 +96,7 @@ class ExpectedGain(PosteriorIndex):
         else:
             odds = (weights.reshape((-1, 1)) * shares).reshape(-1)
             ratios = (means.reshape((-1, 1)) / costs).reshape(-1)
-            order = np.argsort(-ratios)
+            order = np.argsort(-ratios, kind="mergesort")
             above = np.cumsum((odds * np.repeat(means, len(costs)))[order])
             spent = np.cumsum((weights.reshape((-1, 1)) * (shares * costs)).reshape(-1)[order])
         return float(max(((mean + gain * above) / (cost + gain * spent)).max(), mean / cost))
