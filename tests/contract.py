@@ -517,7 +517,7 @@ class PolicyContract:
         assert (count, *map(float, (learner.money.spent, learner.money.left))) == (10, 1.0, 0.0)
 
     def test_is_a_small_frozen_value(self, case: Case) -> None:
-        rooms = (bb.policies, bb.indices, bb.oracles, bb.memories)
+        rooms = (bb.policies, bb.beliefs, bb.indices, bb.oracles, bb.memories)
         again = eval(repr(case.policy), {name: value for room in rooms for name, value in vars(room).items()})
         assert again == case.policy
         assert hash(again) == hash(case.policy)

@@ -1849,7 +1849,14 @@ def combination(index: bb.indices.Index, oracle: bb.oracles.Oracle, **options: A
     ),
     replace(combination(bb.indices.UCB1(0.3), bb.oracles.Exact()), memory=bb.memories.Window(6)),
 )
-def index_policy(index: bb.indices.Index, oracle: bb.oracles.Oracle, clip: bool = False, lazy: bool = False) -> Twin:
+def index_policy(
+    index: bb.indices.Index,
+    oracle: bb.oracles.Oracle,
+    clip: bool = False,
+    lazy: bool = False,
+    belief: bb.beliefs.Belief | None = None,
+) -> Twin:
+    assert belief in (None, bb.beliefs.SampleMeans()), "the learned prior has a twin of its own"
     named, parameters = INDEX_TWINS[type(index).__name__], parameters_of(index)
     solve = made_like(oracle, ORACLE_TWINS)
     if solve is fractional and not named.is_exact:

@@ -87,7 +87,7 @@ def test_a_law_that_says_so_is_drawn_from_once_for_all_policies_of_a_long_run(
     monkeypatch.setattr(rows, "_LONG", long)
     laws: list[SteadyLaw] = [Noted(0, 1), Noted(0, 2)]
     costs: list[SteadyLaw | float] = [bb.Uniform(0.5, 1), 2]
-    policies = {"KUBE": bb.kube(), "by ceilings": bb.recommended()}
+    policies = {"KUBE": bb.kube(), "by ceilings": bb.IndexPolicy(bb.indices.KLUCB(), bb.oracles.Fractional())}
     Noted.asked.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowLawWarning)
