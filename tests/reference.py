@@ -1807,9 +1807,9 @@ def densest_primal_dual() -> Twin:
 
 @twin(
     "recommended",
-    Variant(asks=25),  # a value falls slowly with outstanding pulls, and those forgotten do not count
-    Variant(memory=bb.memories.Window(20), asks=25),
-    Variant(memory=bb.memories.Discount(0.97), asks=35),
+    Variant(),
+    Variant(memory=bb.memories.Window(8)),
+    Variant(memory=bb.memories.Discount(0.8)),
 )
 def recommended() -> Twin:
     return LearnedPriorTwin()
